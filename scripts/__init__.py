@@ -1,0 +1,1 @@
+"""Chores of the project that are no part of the product."""

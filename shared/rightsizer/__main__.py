@@ -1,0 +1,5 @@
+"""``python -m rightsizer``."""
+
+from rightsizer.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Settings to adapters to flows: the only place that chooses."""

@@ -1,0 +1,1 @@
+"""Intake: AWS events become triggers."""

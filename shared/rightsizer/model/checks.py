@@ -1,0 +1,42 @@
+"""Checks that nouns make of their own fields, so that nonsense is refused where it enters."""
+
+import math
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.errors import InputError
+
+
+def finite(name: str, value: float) -> float:
+    """`value` itself, if it is a real number; InputError for NaN and infinities."""
+    if not math.isfinite(value):
+        raise InputError(f"{name} must be a finite number, not {value!r}")
+    return value
+
+
+def not_negative(name: str, value: float) -> float:
+    """`value` itself, if it is finite and at least zero."""
+    if finite(name, value) < 0:
+        raise InputError(f"{name} must not be negative, got {value!r}")
+    return value
+
+
+def money(name: str, value: Decimal) -> Decimal:
+    """`value` itself, if it is a finite amount of US dollars (negative allowed: a saving may be a loss)."""
+    if not value.is_finite():
+        raise InputError(f"{name} must be an amount of money, not {value!r}")
+    return value
+
+
+def aware(name: str, value: datetime) -> datetime:
+    """`value` itself, if it carries a time zone."""
+    if value.tzinfo is None:
+        raise InputError(f"{name} must carry a time zone, got {value.isoformat()}")
+    return value
+
+
+def named(name: str, value: str) -> str:
+    """`value` itself, if it is not empty."""
+    if not value:
+        raise InputError(f"{name} must not be empty")
+    return value

@@ -1,0 +1,1 @@
+"""What the load needs, whatever it runs on."""

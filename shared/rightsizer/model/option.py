@@ -1,0 +1,108 @@
+"""What would serve the demand: one option with its cost, its risk and what it asks of people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum, StrEnum
+from typing import Literal
+
+from rightsizer.model.price import Price
+from rightsizer.model.reason import Reason
+
+
+class OptionKind(StrEnum):
+    """The dimension in which an option differs from today."""
+
+    INSTANCE_TYPE = "instance-type"
+    INSTANCE_COUNT = "instance-count"
+    TYPE_AND_COUNT = "type-and-count"
+    AUTOSCALING = "autoscaling"
+    SCHEDULE = "schedule"
+    ROUTING = "routing"
+    INSTANCE_POOLS = "instance-pools"
+    SCALE_TO_ZERO = "scale-to-zero"
+    ASYNC = "asynchronous"
+    SERVERLESS = "serverless"
+    PACKING = "packing"
+    DELETE = "delete"
+    OTHER_ARCHITECTURE = "other-architecture"
+    FEWER_GPUS = "fewer-gpus"
+
+
+class Risk(IntEnum):
+    """Performance risk, Compute Optimizer's scale: the maximum over the resources."""
+
+    VERY_LOW = 0
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+    VERY_HIGH = 4
+
+
+class Effort(StrEnum):
+    """Implementation effort, Cost Optimization Hub's words."""
+
+    VERY_LOW = "VeryLow"
+    LOW = "Low"
+    MEDIUM = "Medium"
+    HIGH = "High"
+    VERY_HIGH = "VeryHigh"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The configuration that an option leads to. Fields that are None stay as they are."""
+
+    instance_type: str
+    instance_count: int
+    hourly_counts: tuple[int, ...] | None = None
+    """24 counts, one per hour of the day UTC, carried out as scheduled actions."""
+    minimum: int | None = None
+    """Autoscaling bounds."""
+    maximum: int | None = None
+    routing: str | None = None
+    pools: tuple[str, ...] = ()
+    """Instance pools in order of priority."""
+    target_value: float | None = None
+    """Re-targeted value of the target-tracking policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to serve the demand, priced and rated."""
+
+    kind: OptionKind
+    target: Target
+    price: Price
+    usd_per_month: Decimal
+    saving_usd_per_month: Decimal
+    """Net of commitments and storage; negative for a dearer option."""
+    switch_usd: Decimal
+    """One-off: overlap of both fleets, expected roll-backs, tests."""
+    payback_days: float
+    risks: Mapping[str, Risk]
+    """By resource: ``gpu-memory``, ``host-memory``, ``vcpu``, ``latency``, ``capacity``."""
+    risk: Risk
+    confidence: float
+    effort: Effort
+    restart_needed: bool
+    rollback_possible: bool
+    in_place: bool
+    """Whether the program could carry it out on the same endpoint."""
+    client_change: str
+    """What callers must change; empty when nothing."""
+    p95_s: float | None
+    """Predicted p95 latency, seconds; None without latency data."""
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Evidence for people: name and figure with its unit."""
+    not_checked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A candidate that was ruled out, and by what."""
+
+    instance_type: str
+    reason: Reason
+    kind: Literal["excluded"] = "excluded"

@@ -1,0 +1,76 @@
+"""What we ask a person, or tell a machine, to decide."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from rightsizer.model.checks import aware, named
+from rightsizer.model.observation import EndpointRef
+from rightsizer.model.recommendation import Recommendation
+
+
+class ProposalState(StrEnum):
+    """Where a proposal stands. Only PENDING can be decided on; each transition is a conditional write."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    SNOOZED = "snoozed"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    APPLYING = "applying"
+    PROVEN = "proven"
+    ROLLED_BACK = "rolled-back"
+    HANDED_OVER = "handed-over"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who decided what, where and when."""
+
+    state: ProposalState
+    by: str
+    """``slack:U123``, ``cli:arn:aws:iam::...``, ``policy`` for automatic mode."""
+    at: datetime
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A recommendation that waits for a decision, and later carries it."""
+
+    id: str
+    """Opaque; the same recommendation of the same endpoint has the same id, so it is asked once."""
+    recommendation: Recommendation
+    created_at: datetime
+    expires_at: datetime
+    state: ProposalState
+    approvable: bool
+    """False when the role may not change the endpoint; `enable` then says how to allow it."""
+    enable: str = ""
+    """The tag command, or the property of the owning stack, that enables the change."""
+    decision: Decision | None = None
+    change_id: str = ""
+    outcome: str = ""
+    """One sentence about how the change stands, for the message that follows it."""
+
+    def __post_init__(self) -> None:
+        named("Proposal.id", self.id)
+        aware("Proposal.created_at", self.created_at)
+        aware("Proposal.expires_at", self.expires_at)
+
+    @property
+    def ref(self) -> EndpointRef:
+        """The endpoint it is about."""
+        return self.recommendation.ref
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRef:
+    """Where a proposal was posted, so that the message can follow it."""
+
+    proposal_id: str
+    channel: str
+    ts: str
+    shown: str
+    """The state that the message shows now; the same state is not posted twice."""

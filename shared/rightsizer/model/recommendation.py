@@ -1,0 +1,106 @@
+"""What we think of one endpoint: the finding, the options, the choice and every reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from rightsizer.model.checks import aware
+from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
+from rightsizer.model.option import Excluded, Option
+from rightsizer.model.price import Price
+from rightsizer.model.reason import Reason
+
+
+class Finding(StrEnum):
+    """Compute Optimizer's words."""
+
+    IDLE = "Idle"
+    OVER_PROVISIONED = "OverProvisioned"
+    UNDER_PROVISIONED = "UnderProvisioned"
+    OPTIMIZED = "Optimized"
+    NOT_ENOUGH_DATA = "NotEnoughData"
+
+
+class Gate(StrEnum):
+    """What may happen with the chosen option."""
+
+    SILENT = "silent"
+    PROPOSE = "propose"
+    TEST = "test"
+    APPLY = "apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the judgement rests on."""
+
+    start: datetime
+    end: datetime
+    days: float
+    valid_share: float
+    """0..1 of the periods with utilisation datapoints."""
+    requests: int
+    rung: str
+    """Rung of the signal ladder: L0 configuration only ... L5 own history."""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """Name and figure with its unit, for people: percentiles, demand, memory class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The look-back run again on the chosen option."""
+
+    days: int
+    hours_above_80: float
+    hours_above_100: float
+    worst_p95_s: float | None
+    memory_margin_gib: float | None
+    requests_over_objective: int
+    hourly_load: tuple[float, ...] = ()
+    """Predicted load per hour, 0..1 of the option's capacity, oldest first; what the pictures draw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The judgement of one endpoint. Silence too has a reason (law 7)."""
+
+    ref: EndpointRef
+    variant: str
+    kind: EndpointKind
+    mode: Mode
+    owner: str
+    fingerprint: str
+    """Of the observation it was made from; a change is refused when it no longer matches."""
+    evaluated_at: datetime
+    instance_type: str
+    instance_count: int
+    price: Price | None
+    usd_per_month: Decimal | None
+    finding: Finding
+    reason: Reason
+    gate: Gate
+    gate_reason: Reason
+    options: tuple[Option, ...]
+    """Ranked; the first is the chosen one. Empty when there is none."""
+    evidence: Evidence | None
+    replay: Replay | None = None
+    excluded: tuple[Excluded, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    hourly_requests: tuple[float, ...] = ()
+    """Requests per hour over the look-back, oldest first, for the small picture; empty when unknown."""
+    notes: tuple[Reason, ...] = ()
+
+    def __post_init__(self) -> None:
+        aware("Recommendation.evaluated_at", self.evaluated_at)
+
+    @property
+    def chosen(self) -> Option | None:
+        """The option that is recommended."""
+        return self.options[0] if self.options else None
+
+    @property
+    def saving_usd_per_month(self) -> Decimal:
+        """Estimated monthly savings of the chosen option; 0 when there is none."""
+        return self.options[0].saving_usd_per_month if self.options else Decimal(0)

@@ -1,0 +1,49 @@
+"""What is told each week: spent, wasted, saved, and what it cost to run."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.model.observation import EndpointRef
+from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.proposal import Proposal
+from rightsizer.model.reason import Reason
+from rightsizer.model.recommendation import Recommendation
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """US dollars per month unless named otherwise."""
+
+    spend: Decimal
+    identified: Decimal
+    """Estimated monthly savings of every open recommendation."""
+    proposed: Decimal
+    approved: Decimal
+    proven: Decimal
+    """Estimated monthly savings of changes that are proven."""
+    realised: Decimal
+    """US dollars really saved in the reported window, at the hours billed."""
+    endpoints: int
+    unpriced: int
+    """Endpoints whose spend is unknown for lack of a price; they are not in `spend`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One report of one account and Region over one window."""
+
+    account: str
+    region: str
+    start: datetime
+    end: datetime
+    made_at: datetime
+    totals: Totals
+    recommendations: tuple[Recommendation, ...]
+    proposals: tuple[Proposal, ...]
+    ledger: tuple[LedgerEntry, ...]
+    occurrences: tuple[Occurrence, ...]
+    unobserved: tuple[tuple[EndpointRef, Reason], ...] = ()
+    running_cost_usd: Decimal | None = None
+    """What rightsizer itself cost in the window; None when it is not known."""
+    price_sources: tuple[str, ...] = ()

@@ -1,0 +1,152 @@
+"""Why we look: an event that reached a door, reduced to what it means for us."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from rightsizer.model.checks import aware, named
+from rightsizer.model.reason import Reason
+
+
+class SweepKind(StrEnum):
+    """How much a sweep looks at: `LIGHT` only new, changed or alarmed endpoints, `FULL` all."""
+
+    LIGHT = "light"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepDue:
+    """The schedule fired."""
+
+    sweep: SweepKind
+    scheduled_at: datetime
+    kind: Literal["sweep-due"] = "sweep-due"
+
+
+@dataclass(frozen=True, slots=True)
+class LookAt:
+    """Look at these endpoints now: an alarm fired, or a sweep sent a page of them."""
+
+    endpoints: tuple[str, ...]
+    because: str
+    """``alarm``, ``contributor`` or ``sweep``."""
+    alarm: str
+    """Name of the alarm; empty for a sweep."""
+    at: datetime
+    key: str
+    """Idempotency key: the same event delivered twice has the same key."""
+    kind: Literal["look-at"] = "look-at"
+
+    def __post_init__(self) -> None:
+        aware("LookAt.at", self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtAlarm:
+    """An alarm that names no endpoint fired (composite, query): ask CloudWatch which endpoints it means."""
+
+    alarm: str
+    at: datetime
+    key: str
+    kind: Literal["look-at-alarm"] = "look-at-alarm"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointMoved:
+    """SageMaker says that an endpoint or its deployment changed state. A hint only: always describe again."""
+
+    endpoint: str
+    status: str
+    """As the API spells it: ``InService``, ``Updating``."""
+    config_name: str
+    at: datetime
+    deployment: bool
+    """True for the deployment event, false for the endpoint event."""
+    key: str
+    kind: Literal["endpoint-moved"] = "endpoint-moved"
+
+
+@dataclass(frozen=True, slots=True)
+class SpotInterruption:
+    """EC2 takes an instance back. The zone comes from the event's odd ARN; the account is not in it."""
+
+    instance_id: str
+    action: str
+    """``terminate``, ``stop`` or ``hibernate``."""
+    zone: str
+    at: datetime
+    key: str
+    kind: Literal["spot-interruption"] = "spot-interruption"
+
+    def __post_init__(self) -> None:
+        named("SpotInterruption.instance_id", self.instance_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceRecommended:
+    """EC2 sees an elevated risk of interruption. Recorded and counted, not acted on."""
+
+    instance_id: str
+    at: datetime
+    key: str
+    kind: Literal["rebalance-recommended"] = "rebalance-recommended"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFailed:
+    """An Auto Scaling group could not launch an instance."""
+
+    group: str
+    zone: str
+    message: str
+    at: datetime
+    key: str
+    kind: Literal["launch-failed"] = "launch-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMoved:
+    """An EC2 instance changed state."""
+
+    instance_id: str
+    state: str
+    at: datetime
+    key: str
+    kind: Literal["instance-moved"] = "instance-moved"
+
+
+@dataclass(frozen=True, slots=True)
+class JobMoved:
+    """A training job, or a HyperPod cluster or node, changed state."""
+
+    resource: Literal["training-job", "hyperpod-cluster", "hyperpod-node"]
+    name: str
+    status: str
+    detail: str
+    at: datetime
+    key: str
+    kind: Literal["job-moved"] = "job-moved"
+
+
+@dataclass(frozen=True, slots=True)
+class NoTrigger:
+    """An event that asks nothing of us, and why. Not an error."""
+
+    reason: Reason
+    kind: Literal["no-trigger"] = "no-trigger"
+
+
+type Trigger = (
+    SweepDue
+    | LookAt
+    | LookAtAlarm
+    | EndpointMoved
+    | SpotInterruption
+    | RebalanceRecommended
+    | LaunchFailed
+    | InstanceMoved
+    | JobMoved
+    | NoTrigger
+)

@@ -1,0 +1,72 @@
+"""How it was used: clean series of what CloudWatch published for one variant."""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from rightsizer.errors import InputError
+from rightsizer.model.checks import aware
+from rightsizer.model.reason import Reason
+
+
+class Signal(NamedTuple):
+    """One metric statistic, in CloudWatch's own words and units (``ModelLatency`` is microseconds)."""
+
+    metric: str
+    statistic: str
+    """``Average``, ``Sum``, ``Maximum``, ``SampleCount``, ``p95``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Datapoints on a fixed grid: value i belongs to the period that begins at `start` + i x `period_s`.
+
+    NaN marks a period without a datapoint, here and nowhere else in the model: a gap is unknown, never zero.
+    """
+
+    start: datetime
+    period_s: int
+    values: array[float]
+
+    def __post_init__(self) -> None:
+        aware("Series.start", self.start)
+        if self.period_s <= 0 or int(self.start.timestamp()) % self.period_s:
+            raise InputError(
+                f"a series must begin on a multiple of its period, got {self.start.isoformat()} / {self.period_s} s"
+            )
+
+    def present(self) -> Iterator[float]:
+        """The datapoints that exist, in order."""
+        return (v for v in self.values if v == v)
+
+    @property
+    def end(self) -> datetime:
+        """The end of the last period."""
+        return self.start + timedelta(seconds=self.period_s * len(self.values))
+
+
+@dataclass(frozen=True, slots=True)
+class MetricWindow:
+    """Everything read for one variant over one window. A signal that is absent was not published."""
+
+    endpoint: str
+    variant: str
+    start: datetime
+    end: datetime
+    period_s: int
+    series: Mapping[Signal, Series]
+    notes: tuple[Reason, ...] = ()
+    """What could not be read completely (PartialData, Forbidden), and why."""
+    kind: Literal["metrics"] = "metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class NoMetrics:
+    """Nothing could be read for a variant. Missing is not idle (law 1)."""
+
+    endpoint: str
+    variant: str
+    reason: Reason
+    kind: Literal["no-metrics"] = "no-metrics"

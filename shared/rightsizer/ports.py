@@ -1,0 +1,198 @@
+"""What the flows need from outside, as Protocols. Adapters in `rightsizer.aws` keep these promises.
+
+Every method may raise the errors of `rightsizer.errors`: a read ReadError or a subclass, a write WriteRefusedError
+or ConflictError. Times are aware UTC; money is US dollars.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from rightsizer.model.history import History
+from rightsizer.model.observation import EndpointRef, Observation
+from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.price import PriceTable
+from rightsizer.model.proposal import Decision, MessageRef, Proposal, ProposalState
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSummary:
+    """One row of ListEndpoints."""
+
+    ref: EndpointRef
+    status: str
+    created_at: datetime
+    modified_at: datetime
+
+
+class FleetReader(Protocol):
+    """Reads endpoints. One bad endpoint never stops the others."""
+
+    def list_endpoints(self) -> Iterator[EndpointSummary]:
+        """Every endpoint of the account and Region, in pages of 100."""
+        ...
+
+    def find(self, names: Iterable[str]) -> list[EndpointSummary]:
+        """The summaries of these endpoints; names that do not exist are left out."""
+        ...
+
+    def observe(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
+        """Each endpoint with configuration, tags, autoscaling and models; Unobserved where that failed."""
+        ...
+
+
+class AlarmReader(Protocol):
+    """Asks CloudWatch which endpoints an alarm means."""
+
+    def endpoints_in_alarm(self, alarm: str) -> tuple[str, ...]:
+        """Endpoint names of the contributors in ALARM, or in the dimensions of the alarm and its children."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRequest:
+    """Which signals of which variant to read."""
+
+    endpoint: str
+    variant: str
+    signals: tuple[Signal, ...]
+
+
+class MetricReader(Protocol):
+    """Reads CloudWatch in batches."""
+
+    def read(
+        self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
+    ) -> Iterator[MetricWindow | NoMetrics]:
+        """One answer for each request, in their order; the window is aligned to the period outwards."""
+        ...
+
+
+class PriceBook(Protocol):
+    """Knows what an instance hour costs."""
+
+    def table(self, region: str, instance_types: Iterable[str]) -> PriceTable:
+        """Prices of these types, from the Price List API or the dated snapshot; NoPrice where neither knows one."""
+        ...
+
+
+class QuotaReader(Protocol):
+    """Knows how many instances of a type the account may run for endpoints."""
+
+    def endpoint_quotas(self) -> Mapping[str, int]:
+        """Applied quota by instance type; a type that is absent is unknown, not zero."""
+        ...
+
+
+class PageQueue(Protocol):
+    """The evaluation queue."""
+
+    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str) -> None:
+        """Ask for the evaluation of these endpoints."""
+        ...
+
+
+class RecommendationStore(Protocol):
+    """Keeps the latest recommendation of each endpoint and the proposals."""
+
+    def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
+        """When the endpoint was last evaluated and its fingerprint then."""
+        ...
+
+    def save(self, recommendation: Recommendation, proposal: Proposal | None) -> bool:
+        """Store the recommendation and, in the same write, the proposal; False when that proposal already existed.
+
+        An older pending proposal of the same endpoint with another id is withdrawn.
+        """
+        ...
+
+    def recommendations(self) -> Iterator[Recommendation]:
+        """The latest recommendation of every endpoint."""
+        ...
+
+    def history(self, endpoint: str) -> History:
+        """Past changes, tests and failures of the endpoint and of its account."""
+        ...
+
+    def proposal(self, proposal_id: str) -> Proposal | None:
+        """The proposal as it stands, or None."""
+        ...
+
+    def proposals(self, states: Iterable[ProposalState] = ()) -> Iterator[Proposal]:
+        """Proposals in these states, newest first; all when none is named."""
+        ...
+
+    def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
+        """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""
+        ...
+
+    def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
+        """Let the proposal follow its change."""
+        ...
+
+
+class Journal(Protocol):
+    """Keeps changes with their journal. Every write is conditional on the version that was read."""
+
+    def load(self, change_id: str) -> Any:
+        """The change, or None."""
+        ...
+
+
+class SavingsLedger(Protocol):
+    """Keeps what changes were promised to save and what they did save, and what happened."""
+
+    def book(self, entry: LedgerEntry) -> None:
+        """Record an entry; the same id twice is one entry."""
+        ...
+
+    def entries(self, start: datetime, end: datetime) -> Iterator[LedgerEntry]:
+        """Entries of the window, oldest first."""
+        ...
+
+    def note(self, occurrence: Occurrence) -> bool:
+        """Record an occurrence exactly once; False when its key was known already."""
+        ...
+
+    def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
+        """Occurrences of the window, oldest first."""
+        ...
+
+
+class Notifier(Protocol):
+    """Tells people. Rendering happens above; this only delivers."""
+
+    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+        """Post a message; None when the channel cannot be followed (SNS, webhook)."""
+        ...
+
+    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+        """Replace a message that was posted."""
+        ...
+
+    def publish(self, subject: str, text: str) -> None:
+        """Publish plain text (SNS); the subject is cut to 99 characters."""
+        ...
+
+
+class MessageBook(Protocol):
+    """Remembers where proposals were posted."""
+
+    def message(self, proposal_id: str) -> MessageRef | None:
+        """Where the proposal was posted, or None."""
+        ...
+
+    def remember(self, message: MessageRef) -> None:
+        """Store where it was posted and what it shows."""
+        ...
+
+
+class ReportStore(Protocol):
+    """Keeps reports."""
+
+    def put(self, key: str, body: bytes, content_type: str) -> str:
+        """Store a file; returns a link or a path that a person can open."""
+        ...

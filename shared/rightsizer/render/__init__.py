@@ -1,0 +1,1 @@
+"""Render: recommendations, proposals and reports for people and machines. Pure."""
