@@ -95,6 +95,14 @@ class PageQueue(Protocol):
         ...
 
 
+class EvaluationLog(Protocol):
+    """Knows when each endpoint was last evaluated, in one bulk read."""
+
+    def evaluated(self) -> Mapping[str, datetime]:
+        """Time of the last evaluation by endpoint name."""
+        ...
+
+
 class RecommendationStore(Protocol):
     """Keeps the latest recommendation of each endpoint and the proposals."""
 

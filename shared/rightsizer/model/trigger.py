@@ -150,3 +150,13 @@ type Trigger = (
     | JobMoved
     | NoTrigger
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One message of a batch, with what it means or why it cannot be understood."""
+
+    message_id: str
+    trigger: Trigger | None
+    problem: str = ""
+    """Why the message is malformed, naming field and cause; empty when `trigger` is set."""

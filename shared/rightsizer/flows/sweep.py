@@ -1,0 +1,59 @@
+"""The sweep: list every endpoint, choose which to look at, send them to the evaluation queue in pages.
+
+The sweep is the truth; events only bring an evaluation forward. What an event missed, the next sweep finds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rightsizer.model.trigger import SweepKind
+from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue
+
+PAGE = 25
+"""Endpoints in one message: their metrics fill one GetMetricData request at five minutes over a fortnight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep did."""
+
+    seen: int
+    sent: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPorts:
+    """What the sweep needs."""
+
+    fleet: FleetReader
+    alarms: AlarmReader
+    log: EvaluationLog
+    queue: PageQueue
+    alarm: str
+    """Name of the grouped alarm; empty when the stack has none."""
+
+
+def sweep(ports: SweepPorts, kind: SweepKind, scheduled_at: datetime) -> Swept:
+    """Send the endpoints that are due; a light sweep takes only new, changed or alarmed ones."""
+    summaries = list(ports.fleet.list_endpoints())
+    due = summaries if kind is SweepKind.FULL else _due(ports, summaries)
+    names = [summary.ref.name for summary in due]
+    pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
+    for number, page in enumerate(pages):
+        key = f"sweep|{kind}|{scheduled_at.isoformat()}|{number}"
+        ports.queue.send_page(page, "sweep", scheduled_at, key)
+    return Swept(len(summaries), len(names), len(pages))
+
+
+def _due(ports: SweepPorts, summaries: Sequence[EndpointSummary]) -> list[EndpointSummary]:
+    evaluated: Mapping[str, datetime] = ports.log.evaluated()
+    alarmed = set(ports.alarms.endpoints_in_alarm(ports.alarm)) if ports.alarm else set()
+    return [
+        summary
+        for summary in summaries
+        if summary.ref.name not in evaluated
+        or summary.modified_at > evaluated[summary.ref.name]
+        or summary.ref.name in alarmed
+    ]

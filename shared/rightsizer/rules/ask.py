@@ -1,0 +1,51 @@
+"""From a recommendation to a proposal: whether to ask, whom to let answer, and for how long."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.model.observation import Mode
+from rightsizer.model.option import Option
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.model.recommendation import Gate, Recommendation
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What the deployed role can do to one endpoint."""
+
+    approvable: bool
+    """Whether an approval would be carried out."""
+    enable: str
+    """How to make it approvable; empty when it is."""
+
+
+def proposal_id(recommendation: Recommendation, option: Option) -> str:
+    """The same option for the same configuration of the same endpoint has the same id, whenever it is evaluated."""
+    what = "|".join((recommendation.ref.arn, recommendation.fingerprint, option.kind, repr(option.target)))
+    return "p-" + hashlib.sha256(what.encode()).hexdigest()[:20]
+
+
+def proposal_for(recommendation: Recommendation, reach: Reach, days: int, now: datetime) -> Proposal | None:
+    """The proposal that follows from a recommendation, or None when the gate says silence or there is no option.
+
+    A gate of APPLY makes a proposal that the policy has approved already. It still needs `reach`: IAM would refuse the
+    write otherwise, so it is asked instead.
+    """
+    option = recommendation.chosen
+    if option is None or recommendation.gate is Gate.SILENT:
+        return None
+    automatic = recommendation.gate is Gate.APPLY and recommendation.mode is Mode.AUTO and reach.approvable
+    decision = (
+        Decision(ProposalState.APPROVED, "policy", now, recommendation.gate_reason.sentence) if automatic else None
+    )
+    return Proposal(
+        id=proposal_id(recommendation, option),
+        recommendation=recommendation,
+        created_at=now,
+        expires_at=now + timedelta(days=days),
+        state=ProposalState.APPROVED if automatic else ProposalState.PENDING,
+        approvable=reach.approvable,
+        enable=reach.enable,
+        decision=decision,
+    )
