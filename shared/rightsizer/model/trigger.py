@@ -26,6 +26,23 @@ class SweepDue:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportDue:
+    """It is time to tell what happened."""
+
+    period: Literal["weekly", "monthly"]
+    scheduled_at: datetime
+    kind: Literal["report-due"] = "report-due"
+
+
+@dataclass(frozen=True, slots=True)
+class TickDue:
+    """It is time to look for changes that no event moved on."""
+
+    scheduled_at: datetime
+    kind: Literal["tick-due"] = "tick-due"
+
+
+@dataclass(frozen=True, slots=True)
 class LookAt:
     """Look at these endpoints now: an alarm fired, or a sweep sent a page of them."""
 
@@ -140,6 +157,8 @@ class NoTrigger:
 
 type Trigger = (
     SweepDue
+    | ReportDue
+    | TickDue
     | LookAt
     | LookAtAlarm
     | EndpointMoved
