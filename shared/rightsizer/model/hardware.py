@@ -1,7 +1,7 @@
 """Instance types and their accelerators, as the catalogue knows them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rightsizer.model.checks import named, not_negative
 
@@ -74,6 +74,8 @@ class Catalogue:
     """Every instance type that the program knows, by name."""
 
     types: Mapping[str, InstanceType]
+    incomplete: Mapping[str, str] = field(default_factory=dict)
+    """Types that exist but lack a figure that decisions need, and which; `find` does not return them."""
 
     def find(self, name: str) -> InstanceType | None:
         """The type of that name, or None when the catalogue has no row for it."""

@@ -25,6 +25,9 @@ class Price:
     """``Hosting`` for the API; for the snapshot the basis column of the data, such as ``derived-verified``."""
     as_of: str
     """Publication date of the price list, or date of the snapshot row; may be partial, such as ``2026-09``."""
+    listed: bool = True
+    """Whether the source shows that the type is sold for hosting there. False (snapshot only): the price tells what an
+    existing endpoint costs, and is no evidence that a new one could be started."""
     kind: Literal["price"] = "price"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,107 @@
+"""Readers of the compiled tables: rows as they are, typed, nothing judged.
+
+Where the figures come from: docs/data-sources.md. `scripts/compile_catalog.py` writes the files.
+"""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRow:
+    """Hardware of one hosting instance type; `accelerator` is empty for CPU types."""
+
+    name: str
+    vcpu: int
+    memory_gib: float
+    accelerator: str
+    accelerator_count: int
+    cpu_arch: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorRow:
+    """One chip; None where a figure is not known."""
+
+    model: str
+    vendor: str
+    fp16_tflops: float | None
+    memory_bandwidth_gbps: float | None
+    memory_gib: float
+    usable_gib: float
+    compute_capability: str
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRow:
+    """Best known On-Demand price of one type in one Region, with its provenance."""
+
+    instance_type: str
+    usd_per_hour: Decimal
+    basis: str
+    as_of: str
+    listed: bool
+    """Whether the price list sells the type for hosting in the Region, as far as the snapshot knows."""
+
+
+@cache
+def instances() -> tuple[InstanceRow, ...]:
+    """Every type of the compiled catalogue."""
+    return tuple(
+        InstanceRow(
+            row["instance_type"],
+            int(row["vcpu"]),
+            float(row["memory_gib"]),
+            row["accelerator_model"],
+            int(row["accelerator_count"]),
+            row["cpu_arch"],
+        )
+        for row in _rows("instance_types.csv")
+    )
+
+
+@cache
+def accelerators() -> tuple[AcceleratorRow, ...]:
+    """Every chip of the compiled catalogue."""
+    return tuple(
+        AcceleratorRow(
+            row["model"],
+            row["vendor"],
+            _known(row["fp16_tflops_dense"]),
+            _known(row["memory_bandwidth_gbps"]),
+            float(row["memory_gib"]),
+            float(row["usable_gib"]),
+            row["compute_capability"],
+        )
+        for row in _rows("accelerators.csv")
+    )
+
+
+@cache
+def prices(region: str) -> tuple[PriceRow, ...]:
+    """The snapshot of one Region; empty for a Region that the snapshot does not cover. Reads that file only."""
+    if not resources.files(__package__).joinpath("prices", f"{region}.csv").is_file():
+        return ()
+    return tuple(
+        PriceRow(row["instance_type"], Decimal(row["usd_per_hour"]), row["basis"], row["as_of"], row["listed"] == "yes")
+        for row in _rows("prices", f"{region}.csv")
+    )
+
+
+def priced_regions() -> frozenset[str]:
+    """The Regions that the snapshot covers."""
+    files = resources.files(__package__).joinpath("prices").iterdir()
+    return frozenset(file.name.removesuffix(".csv") for file in files if file.name.endswith(".csv"))
+
+
+def _known(cell: str) -> float | None:
+    return float(cell) if cell else None
+
+
+def _rows(*path: str) -> Iterator[dict[str, str]]:
+    with resources.files(__package__).joinpath(*path).open(encoding="utf-8") as file:
+        yield from csv.DictReader(file)
