@@ -1,1 +1,27 @@
-"""Intake: AWS events become triggers."""
+"""Events to triggers. `parse` and `records` import pydantic on first use, so that `intake.slack` stays light."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rightsizer.intake.queue import Message
+    from rightsizer.model.trigger import Trigger
+
+
+def parse(event: object, *, replays: bool = False) -> Trigger:
+    """What an event means for us: a Trigger, or NoTrigger with its reason.
+
+    `event` is what a function was invoked with, or the text of a queue message. Events replayed from an archive are
+    refused as NoTrigger unless `replays` (a dry run) says otherwise. InputError names the field and the cause.
+    """
+    from rightsizer.intake.registry import parse as parse_event  # pydantic only where events are parsed
+
+    return parse_event(event, replays=replays)
+
+
+def records(event: Any) -> tuple[Message, ...]:
+    """The messages of an SQS batch; InputError when it is no such batch."""
+    from rightsizer.intake.queue import records as messages  # pydantic only where events are parsed
+
+    return messages(event)

@@ -1,0 +1,193 @@
+"""CloudWatch alarms, by EventBridge, as a direct action and through SNS, to triggers.
+
+Shapes: CloudWatch User Guide, "Alarm events and EventBridge", "Invoke a Lambda function from an alarm" and "Notify
+users on alarm changes". Every payload means only "look at this endpoint now".
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field
+
+from rightsizer.intake.edge import Envelope, Moment, Name, Shape, Text, read
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.trigger import LookAt, LookAtAlarm, NoTrigger, Trigger
+
+STATE_CHANGE = "CloudWatch Alarm State Change"
+CONTRIBUTOR_CHANGE = "CloudWatch Alarm Contributor State Change"
+NO_LABEL = "Other"
+"""What Metrics Insights writes where a series has no such label (CloudWatch User Guide, query language)."""
+
+
+class State(Shape):
+    value: Literal["OK", "ALARM", "INSUFFICIENT_DATA"]
+    timestamp: Moment
+    suppressed_by: Text = Field("", alias="actionsSuppressedBy")
+
+
+class Metric(Shape):
+    name: Text = Field("", validation_alias=AliasChoices("name", "metricName"))
+    dimensions: dict[str, str] = Field(default_factory=dict)
+
+
+class MetricStat(Shape):
+    metric: Metric
+
+
+class Query(Shape):
+    expression: Text = ""
+    metric_stat: MetricStat | None = Field(None, alias="metricStat")
+
+
+class Configuration(Shape):
+    metrics: tuple[Query, ...] | None = None
+    rule: Text = Field("", alias="alarmRule")
+
+
+class Contributor(Shape):
+    id: Name
+    attributes: dict[str, str]
+
+
+class Detail(Shape):
+    name: Name = Field(alias="alarmName")
+    state: State
+    configuration: Configuration = Field(default_factory=lambda: Configuration.model_validate({}))
+    contributor: Contributor | None = Field(None, alias="alarmContributor")
+    mute: dict[str, Any] | None = Field(None, alias="muteDetail")
+
+
+class ContributorDetail(Detail):
+    contributor: Contributor = Field(alias="alarmContributor")
+
+
+class DirectAction(Shape):
+    arn: Name = Field(alias="alarmArn")
+    data: Detail = Field(alias="alarmData")
+
+
+class SnsAlarm(Shape):
+    """The document that CloudWatch publishes to a topic; its Region is a display name, so it is not read."""
+
+    name: Name = Field(alias="AlarmName")
+    arn: Text = Field("", alias="AlarmArn")
+    value: Literal["OK", "ALARM", "INSUFFICIENT_DATA"] = Field(alias="NewStateValue")
+    at: Moment = Field(alias="StateChangeTime")
+    trigger: dict[str, Any] | None = Field(None, alias="Trigger")
+    rule: Text = Field("", alias="AlarmRule")
+    contributor_id: Text = Field("", alias="AlarmContributorId")
+    contributor_attributes: dict[str, str] | None = Field(None, alias="AlarmContributorAttributes")
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One transition, whichever way it came; the same transition has the same key on every way."""
+
+    name: str
+    key: str
+    value: str
+    at: datetime
+    configuration: Configuration
+    contributor: Contributor | None
+    silenced: str = ""
+
+
+def from_bus(event: Mapping[str, Any]) -> Trigger:
+    """An alarm state change from EventBridge: metric, metric math, query or composite."""
+    envelope = read(Envelope[Detail], event, STATE_CHANGE)
+    return _trigger(_alarm(envelope.resources[0] if envelope.resources else "", envelope.detail))
+
+
+def contributor_from_bus(event: Mapping[str, Any]) -> Trigger:
+    """A contributor of a grouped alarm changed state."""
+    envelope = read(Envelope[ContributorDetail], event, CONTRIBUTOR_CHANGE)
+    return _trigger(_alarm(envelope.resources[0] if envelope.resources else "", envelope.detail))
+
+
+def from_action(event: Mapping[str, Any]) -> Trigger:
+    """An alarm whose action is the function itself."""
+    action = read(DirectAction, event, "direct alarm action")
+    return _trigger(_alarm(action.arn, action.data))
+
+
+def from_sns(document: Mapping[str, Any]) -> Trigger:
+    """The document that CloudWatch publishes to an alarm topic."""
+    alarm = read(SnsAlarm, document, "alarm message from SNS")
+    trigger = _uncapitalised(alarm.trigger or {})
+    queries = trigger.get("metrics") or ([{"metricStat": {"metric": trigger}}] if trigger else [])
+    configuration = read(Configuration, {"metrics": queries, "alarmRule": alarm.rule}, "alarm message from SNS")
+    contributor = (
+        Contributor(id=alarm.contributor_id, attributes=alarm.contributor_attributes or {})
+        if alarm.contributor_id
+        else None
+    )
+    key = _key(alarm.arn or alarm.name, contributor, alarm.at)
+    return _trigger(Alarm(alarm.name, key, alarm.value, alarm.at, configuration, contributor))
+
+
+def _alarm(arn: str, detail: Detail) -> Alarm:
+    state = detail.state
+    silenced = "a mute rule" if detail.mute else ""
+    if state.suppressed_by:
+        silenced = f"its actions suppressor ({state.suppressed_by})"
+    key = _key(arn or detail.name, detail.contributor, state.timestamp)
+    return Alarm(detail.name, key, state.value, state.timestamp, detail.configuration, detail.contributor, silenced)
+
+
+def _key(arn: str, contributor: Contributor | None, at: datetime) -> str:
+    return ":".join([arn, *([contributor.id] if contributor else []), at.isoformat()])
+
+
+def _trigger(alarm: Alarm) -> Trigger:
+    if alarm.value != "ALARM":
+        return _nothing(Code.NOT_ALARMING, f"the alarm {alarm.name} went to {alarm.value}, which asks nothing of us")
+    if alarm.silenced:
+        return _nothing(Code.MUTED, f"the alarm {alarm.name} fired while silenced by {alarm.silenced}")
+    if alarm.contributor is not None:
+        return _contributor(alarm, alarm.contributor)
+    endpoints = tuple(dict.fromkeys(_endpoints(alarm.configuration)))
+    if endpoints:
+        return LookAt(endpoints, "alarm", alarm.name, alarm.at, alarm.key)
+    if alarm.configuration.rule or any(_searches(query) for query in alarm.configuration.metrics or ()):
+        return LookAtAlarm(alarm.name, alarm.at, alarm.key)
+    return _nothing(Code.NOT_FOR_US, f"the alarm {alarm.name} watches no SageMaker endpoint")
+
+
+def _contributor(alarm: Alarm, contributor: Contributor) -> Trigger:
+    endpoint = contributor.attributes.get("EndpointName", "")
+    if endpoint in ("", NO_LABEL):
+        return _nothing(
+            Code.NOT_FOR_US, f"contributor {contributor.id} of the alarm {alarm.name} is not grouped by EndpointName"
+        )
+    return LookAt((endpoint,), "contributor", alarm.name, alarm.at, alarm.key)
+
+
+def _endpoints(configuration: Configuration) -> Iterator[str]:
+    for query in configuration.metrics or ():
+        if query.metric_stat and (endpoint := query.metric_stat.metric.dimensions.get("EndpointName")):
+            yield endpoint
+
+
+def _searches(query: Query) -> bool:
+    """Metrics Insights and SEARCH name no endpoint; CloudWatch knows which ones they found."""
+    return query.expression.lstrip().upper().startswith("SELECT") or "SEARCH(" in query.expression.upper()
+
+
+def _uncapitalised(value: Any) -> Any:
+    """SNS spells the keys of the bus in Pascal case, and dimensions as a list of name and value."""
+    if isinstance(value, list):
+        return [_uncapitalised(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    lowered = {str(key)[:1].lower() + str(key)[1:]: _uncapitalised(item) for key, item in value.items()}
+    dimensions = lowered.get("dimensions")
+    if isinstance(dimensions, list):
+        pairs = [item for item in dimensions if isinstance(item, dict) and {"name", "value"} <= item.keys()]
+        lowered["dimensions"] = {str(item["name"]): item["value"] for item in pairs}
+    return lowered
+
+
+def _nothing(code: Code, sentence: str) -> NoTrigger:
+    return NoTrigger(Reason(code, sentence))

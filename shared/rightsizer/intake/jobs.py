@@ -1,0 +1,97 @@
+"""SageMaker training jobs and HyperPod clusters to triggers.
+
+Shapes: SageMaker Developer Guide, "Automating SageMaker AI with EventBridge" and "HyperPod events".
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from rightsizer.intake.edge import Envelope, Moment, Name, Shape, Text, read
+from rightsizer.model.trigger import JobMoved, Trigger
+
+TRAINING = "SageMaker Training Job State Change"
+CLUSTER_STATE = "SageMaker HyperPod Cluster State Change"
+NODE_HEALTH = "SageMaker HyperPod Cluster Node Health Event"
+CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
+
+
+class Training(Shape):
+    name: Name = Field(alias="TrainingJobName")
+    arn: Text = Field("", alias="TrainingJobArn")
+    status: Name = Field(alias="TrainingJobStatus")
+    secondary: Text = Field("", alias="SecondaryStatus")
+    failure: Text = Field("", alias="FailureReason")
+    modified: Moment | None = Field(None, alias="LastModifiedTime")
+
+
+class Group(Shape):
+    name: Text = Field("", alias="InstanceGroupName")
+    current: int = Field(0, alias="CurrentCount")
+    target: int = Field(0, alias="TargetCount")
+    status: Text = Field("", alias="Status")
+
+
+class Cluster(Shape):
+    name: Name = Field(alias="ClusterName")
+    status: Name = Field(alias="ClusterStatus")
+    failure: Text = Field("", alias="FailureMessage")
+    groups: tuple[Group, ...] | None = Field(None, alias="InstanceGroups")
+
+
+class Health(Shape):
+    status: Name = Field(alias="HealthStatus")
+    reason: Text = Field("", alias="HealthStatusReason")
+    recommendation: Text = Field("", alias="Recommendation")
+
+
+class Node(Shape):
+    cluster: Name = Field(alias="ClusterName")
+    instance: Name = Field(alias="InstanceId")
+    health: Health = Field(alias="HealthSummary")
+
+
+class ClusterEvent(Shape):
+    id: Name = Field(alias="EventId")
+    cluster: Name = Field(alias="ClusterName")
+    level: Text = Field("", alias="EventLevel")
+    description: Text = Field("", alias="Description")
+    at: Moment | None = Field(None, alias="EventTime")
+
+
+class ClusterEvents(Shape):
+    event: ClusterEvent = Field(alias="EventDetails")
+
+
+def training(event: Mapping[str, Any]) -> Trigger:
+    """A training job moved. An interrupted Spot job says so in its secondary status."""
+    envelope = read(Envelope[Training], event, TRAINING)
+    job = envelope.detail
+    at = job.modified or envelope.time
+    key = f"{job.arn or job.name}:{job.status}:{job.secondary}:{at.isoformat()}"
+    return JobMoved("training-job", job.name, job.status, job.failure or job.secondary, at, key)
+
+
+def cluster(event: Mapping[str, Any]) -> Trigger:
+    """A HyperPod cluster, or one of its instance groups, changed state."""
+    envelope = read(Envelope[Cluster], event, CLUSTER_STATE)
+    found = envelope.detail
+    groups = "; ".join(f"{g.name} {g.status} {g.current}/{g.target}" for g in found.groups or ())
+    return JobMoved("hyperpod-cluster", found.name, found.status, found.failure or groups, envelope.time, envelope.id)
+
+
+def node(event: Mapping[str, Any]) -> Trigger:
+    """A HyperPod node became healthy or unhealthy."""
+    envelope = read(Envelope[Node], event, NODE_HEALTH)
+    found = envelope.detail
+    name = f"{found.cluster}/{found.instance}"
+    return JobMoved("hyperpod-node", name, found.health.status, found.health.reason, envelope.time, envelope.id)
+
+
+def cluster_event(event: Mapping[str, Any]) -> Trigger:
+    """Something happened in a HyperPod cluster, such as a lack of capacity."""
+    envelope = read(Envelope[ClusterEvents], event, CLUSTER_EVENT)
+    found = envelope.detail.event
+    at = found.at or envelope.time
+    return JobMoved("hyperpod-cluster", found.cluster, found.level or "Info", found.description, at, found.id)

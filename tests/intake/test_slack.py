@@ -1,0 +1,134 @@
+"""A click counts only when Slack signed it just now."""
+
+import base64
+import hashlib
+import hmac
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.intake.slack import Click, NotClicked, NotVerified, interaction
+
+EVENTS = Path(__file__).parents[2] / "events" / "slack"
+SECRET = "synthetic-signing-secret-of-the-examples"
+NOW = datetime.fromtimestamp(1767373500, UTC)
+
+
+def event(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return found
+
+
+def signed(body: bytes, at: datetime = NOW, secret: str = SECRET) -> dict[str, Any]:
+    stamp = str(int(at.timestamp()))
+    mac = hmac.new(secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+    headers = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={mac}"}
+    return {"headers": headers, "body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "snooze"])
+def test_a_signed_click_names_the_verb_the_proposal_and_the_person(verb: str) -> None:
+    found = interaction(event(verb), SECRET, NOW)
+    assert isinstance(found, Click)
+    assert (found.verb, found.proposal_id, found.user) == (verb, "p-5f2c9a7d1e3b4c60", "U0APPROVER")
+    assert found.team == "T0EXAMPLE"
+
+
+def test_a_plain_body_and_headers_in_any_case_are_accepted() -> None:
+    assert isinstance(interaction(event("approve-plain-body"), SECRET, NOW), Click)
+
+
+@pytest.mark.parametrize("name", ["forged-signature", "garbage-timestamp"])
+def test_a_forged_click_is_refused(name: str) -> None:
+    found = interaction(event(name), SECRET, NOW)
+    assert isinstance(found, NotVerified)
+    assert found.status == 401
+
+
+def test_another_secret_is_refused() -> None:
+    assert isinstance(interaction(event("approve"), "another", NOW), NotVerified)
+
+
+def test_an_empty_secret_verifies_nothing() -> None:
+    found = interaction(signed(b"payload={}", secret=""), "", NOW)
+    assert isinstance(found, NotVerified)
+    assert found.status == 500
+
+
+@pytest.mark.parametrize("seconds", [-301, 301, 86_400])
+def test_a_click_of_another_time_is_a_replay(seconds: int) -> None:
+    found = interaction(event("approve"), SECRET, NOW + timedelta(seconds=seconds))
+    assert isinstance(found, NotVerified)
+    assert "at most 300 s" in found.sentence
+
+
+@pytest.mark.parametrize("seconds", [-300, 0, 300])
+def test_a_click_of_the_last_five_minutes_counts(seconds: int) -> None:
+    assert isinstance(interaction(event("approve"), SECRET, NOW + timedelta(seconds=seconds)), Click)
+
+
+def test_one_changed_byte_of_the_body_breaks_the_signature() -> None:
+    spoilt = event("approve")
+    body = base64.b64decode(spoilt["body"])
+    spoilt["body"] = base64.b64encode(body.replace(b"U0APPROVER", b"U0ATTACKER")).decode()
+    assert isinstance(interaction(spoilt, SECRET, NOW), NotVerified)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        [1],
+        7,
+        None,
+        {"type": "view_closed"},
+        {"type": "block_actions"},
+        {"type": "block_actions", "actions": [{"action_id": "x"}]},
+        {"type": "block_actions", "actions": [{"action_id": "rightsizer_approve", "value": 7}], "user": {"id": "U1"}},
+    ],
+)
+def test_a_signed_payload_that_asks_nothing_is_answered_and_not_decided(payload: Any) -> None:
+    body = urlencode({"payload": json.dumps(payload)}).encode()
+    assert isinstance(interaction(signed(body), SECRET, NOW), NotClicked)
+
+
+def test_bodies_that_are_not_forms_are_answered() -> None:
+    for body in (b"\xff\xfe", b"payload=%7B", b"ssl_check=1", b"payload=" + b"[" * 100_000):
+        assert isinstance(interaction(signed(body), SECRET, NOW), NotClicked)
+
+
+@pytest.mark.parametrize(
+    ("broken", "status"),
+    [({}, 400), ({"body": 7}, 400), ({"body": "!", "isBase64Encoded": True}, 400), ({"body": "x" * 300_000}, 413)],
+)
+def test_a_broken_request_is_refused_by_its_own_status(broken: dict[str, Any], status: int) -> None:
+    found = interaction(broken, SECRET, NOW)
+    assert isinstance(found, NotVerified)
+    assert found.status == status
+
+
+@given(st.dictionaries(st.sampled_from(["body", "headers", "isBase64Encoded"]), st.none() | st.text() | st.integers()))
+def test_no_garbage_is_ever_verified(garbage: dict[str, Any]) -> None:
+    assert isinstance(interaction(garbage, SECRET, NOW), NotVerified)
+
+
+@given(st.dictionaries(st.text(), st.text()), st.text())
+def test_no_garbage_headers_are_ever_verified(headers: dict[str, str], body: str) -> None:
+    assert isinstance(interaction({"headers": headers, "body": body}, SECRET, NOW), NotVerified)
+
+
+def test_verifying_imports_neither_pydantic_nor_boto3() -> None:
+    code = "import sys, rightsizer.intake.slack; print(sorted({'pydantic', 'boto3', 'botocore'} & set(sys.modules)))"
+    root = str(Path(__file__).parents[2] / "shared")
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": root}
+    )
+    assert ran.stdout.strip() == "[]"
