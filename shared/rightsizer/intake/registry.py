@@ -25,14 +25,14 @@ FROM_BUS: Mapping[tuple[str, str], Parser] = {
     ("aws.ec2", capacity.REBALANCE): capacity.rebalance,
     ("aws.ec2", capacity.STATE_CHANGE): capacity.moved,
     ("aws.autoscaling", capacity.LAUNCH_FAILED): capacity.launch_failed,
+    (schedule.SOURCE, schedule.SWEEP): schedule.sweep,
+    (schedule.SOURCE, schedule.REPORT): schedule.report,
+    (schedule.SOURCE, schedule.TICK): schedule.tick,
 }
 
 BY_KEY: Mapping[str, Parser] = {
     "alarmData": alarms.from_action,
     "AlarmName": alarms.from_sns,
-    "sweep": schedule.sweep,
-    "report": schedule.report,
-    "tick": schedule.tick,
     "endpoints": schedule.page,
 }
 """Documents without an envelope, by the key that no other document has."""

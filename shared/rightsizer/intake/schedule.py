@@ -1,7 +1,7 @@
 """What our own schedules and our own queue pages say.
 
-EventBridge Scheduler delivers exactly the schedule's ``Input``; ours name the work and carry the scheduled time, which
-Scheduler writes in place of ``<aws.scheduler.scheduled-time>``.
+EventBridge Scheduler delivers exactly the schedule's ``Input``; the template gives ours the look of an event and lets
+Scheduler fill in ``<aws.scheduler.execution-id>`` and ``<aws.scheduler.scheduled-time>``.
 """
 
 from collections.abc import Mapping
@@ -9,23 +9,21 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rightsizer.intake.edge import Moment, Name, Shape, read
+from rightsizer.intake.edge import Envelope, Moment, Name, Shape, read
 from rightsizer.model.trigger import LookAt, ReportDue, SweepDue, SweepKind, TickDue, Trigger
+
+SOURCE = "rightsizer.scheduler"
+SWEEP = "Sweep Due"
+REPORT = "Report Due"
+TICK = "Tick"
 
 
 class Sweep(Shape):
     sweep: SweepKind
-    at: Moment = Field(alias="scheduled-time")
 
 
 class Report(Shape):
     report: Literal["weekly", "monthly"]
-    at: Moment = Field(alias="scheduled-time")
-
-
-class Tick(Shape):
-    tick: Literal["changes"]
-    at: Moment = Field(alias="scheduled-time")
 
 
 class Page(Shape):
@@ -39,19 +37,19 @@ class Page(Shape):
 
 def sweep(event: Mapping[str, Any]) -> Trigger:
     """The sweep is due."""
-    found = read(Sweep, event, "sweep schedule")
-    return SweepDue(found.sweep, found.at)
+    due = read(Envelope[Sweep], event, "sweep schedule")
+    return SweepDue(due.detail.sweep, due.time)
 
 
 def report(event: Mapping[str, Any]) -> Trigger:
     """A report is due."""
-    found = read(Report, event, "report schedule")
-    return ReportDue(found.report, found.at)
+    due = read(Envelope[Report], event, "report schedule")
+    return ReportDue(due.detail.report, due.time)
 
 
 def tick(event: Mapping[str, Any]) -> Trigger:
     """The tick of the changes."""
-    return TickDue(read(Tick, event, "tick schedule").at)
+    return TickDue(read(Envelope[Shape], event, "tick schedule").time)
 
 
 def page(event: Mapping[str, Any]) -> Trigger:
