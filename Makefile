@@ -1,24 +1,63 @@
-# One command each. Every target installs what it needs.
-PY ?= $(shell for v in 3.13 3.12; do p=$$(command -v python$$v) && $$p -c '' 2>/dev/null && echo $$p && break; done)
+# One command each. Every target installs what it needs into .venv and .venv-sam; uv is used when it is there.
+find_python = $(shell for v in $(1); do p=$$(command -v python$$v) && $$p -c '' 2>/dev/null && echo $$p && break; done)
+PY ?= $(call find_python,3.13 3.12)
+PY313 ?= $(call find_python,3.13)
 BIN := .venv/bin
+RUN := PYTHONPATH=shared:. $(BIN)/python
+# The region only lets botocore and cfn-lint resolve names; no command here reaches AWS.
+SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 .venv-sam/bin/sam
+SOURCES := template.yaml $(shell find shared functions -type f -not -name '*.pyc')
+TRACES ?=
+SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help install check test lint types contracts
+.PHONY: help install check test fast lint format types contracts guards readme validate build bench replay faults spot \
+	sandbox demo clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-.venv/.installed: requirements/dev.txt
-	@test -n "$(PY)" || { echo "No Python 3.13 or 3.12 found: install one (python.org, pyenv, apt) and run make again." >&2; exit 1; }
-	$(PY) -m venv .venv
-	@if command -v uv >/dev/null; then uv pip sync -q -p .venv --require-hashes requirements/dev.txt; \
-	else $(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt; fi
+# pip is the base path; uv only makes it faster. Both check every hash.
+define install_into
+	@if command -v uv >/dev/null 2>&1; then uv pip sync -q -p $(1) --require-hashes $(2); \
+	else $(1)/bin/pip install -q --disable-pip-version-check --require-hashes -r $(2); fi
 	@touch $@
+endef
+
+.venv/.installed: requirements/dev.txt
+	@test -n "$(PY)" || { echo "No Python 3.13 or 3.12 on PATH: install one, then run make again." >&2; exit 1; }
+	$(PY) -m venv .venv
+	$(call install_into,.venv,requirements/dev.txt)
+
+# SAM CLI pins its own boto3 and pydantic, so it lives alone. It builds for Lambda's python3.13 and needs one.
+.venv-sam/.installed: requirements/sam.txt
+	@test -n "$(PY313)" || { echo "No Python 3.13 on PATH: the SAM build needs Lambda's version. Install it." >&2; exit 1; }
+	$(PY313) -m venv .venv-sam
+	$(call install_into,.venv-sam,requirements/sam.txt)
+
+# What the Lambda runtime brings, and nothing else: a dependency forgotten in the layer fails here as it would on AWS.
+.venv-lambda/.installed: requirements/lambda.txt
+	@test -n "$(PY313)" || { echo "No Python 3.13 on PATH: the built functions need Lambda's version. Install it." >&2; exit 1; }
+	$(PY313) -m venv .venv-lambda
+	$(call install_into,.venv-lambda,requirements/lambda.txt)
 
 install: .venv/.installed ## Create .venv with everything pinned
+
+demo: install ## A simulated account, found, changed, proven, reported; TRACES=dir seeds it from real traces
+	$(RUN) -m sandbox.demo $(if $(TRACES),--traces $(TRACES))
+
+test: install $(if $(PY313),.aws-sam/x86/.built .venv-lambda/.installed) ## All tests, the built functions too
+	$(BIN)/pytest -n 2
+
+fast: install ## The tests without the slow ones and without a build
+	$(BIN)/pytest -n 2 -m "not slow and not artefact"
 
 lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+format: install ## Format and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 types: install
 	$(BIN)/mypy
@@ -26,7 +65,48 @@ types: install
 contracts: install
 	PYTHONPATH=shared:. $(BIN)/lint-imports
 
-check: lint types contracts ## Lint, types, import contracts
+guards: # A requirement file that names a host or a machine's path ties every user to it.
+	@! grep -nE '://|--index-url|--extra-index-url|--find-links|^-e |file:' requirements/*.txt shared/requirements*.txt \
+	|| { echo "guards: compile these again with scripts/compile_requirements.sh" >&2; exit 1; }
 
-test: install ## All tests
-	$(BIN)/pytest -n 2
+readme: install
+	$(RUN) scripts/check_readme.py
+
+validate: .venv-sam/.installed ## Validate and lint the template
+	$(SAM) validate --lint
+
+check: lint types contracts guards readme validate ## Lint, types, import contracts, README, template
+
+# $(1) processor, $(2) folder. SAM calls shared/Makefile for the layer and passes it no processor, hence ARCH.
+define sam_build
+	ARCH=$(1) $(SAM) build --parameter-overrides Arch=$(1) -b $(2)
+	.venv-sam/bin/python scripts/compile_build.py $(2)
+	@touch $(2)/.built
+endef
+
+.aws-sam/build/.built: .venv-sam/.installed $(SOURCES) scripts/compile_build.py
+	$(call sam_build,arm64,.aws-sam/build)
+
+.aws-sam/x86/.built: .venv-sam/.installed $(SOURCES) scripts/compile_build.py
+	$(call sam_build,x86_64,.aws-sam/x86)
+
+build: .aws-sam/build/.built .aws-sam/x86/.built ## Build with SAM: arm64 to deploy, x86_64 for the tests
+
+bench: install ## Import time of the doors, AWS calls of an evaluation of 1,000 endpoints
+	$(RUN) -m bench.imports
+	$(RUN) -m bench.calls
+
+replay: install ## The decision engine in the referee; FAST=1 for a short run
+	$(RUN) -m bench.replay $(if $(FAST),--fast)
+
+faults: install ## Kill a change after every AWS call, in every scenario
+	$(RUN) -m bench.faults
+
+spot: install ## Replay Spot traces through the policies
+	$(RUN) -m bench.spot
+
+sandbox: install ## The simulated account as a server on loopback
+	$(RUN) -m sandbox
+
+clean: ## Remove what make made
+	rm -rf .venv .venv-sam .venv-lambda .aws-sam out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,3 +10,7 @@ flags="--universal --generate-hashes --no-header --no-annotate --quiet"
 "$UV" pip compile $flags --python-version 3.13 -c requirements/dev.txt shared/requirements.in -o shared/requirements.txt
 # shellcheck disable=SC2086
 "$UV" pip compile $flags --python-version 3.12 requirements/sam.in -o requirements/sam.txt
+# shellcheck disable=SC2086
+"$UV" pip compile $flags --python-version 3.13 -c requirements/dev.txt requirements/lambda.in -o requirements/lambda.txt
+# shellcheck disable=SC2086
+"$UV" pip compile $flags --python-version 3.13 -c requirements/dev.txt shared/requirements-models.in -o shared/requirements-models.txt
