@@ -70,3 +70,31 @@ class NoMetrics:
     variant: str
     reason: Reason
     kind: Literal["no-metrics"] = "no-metrics"
+
+
+SIGNALS: tuple[Signal, ...] = (
+    Signal("Invocations", "Sum"),
+    Signal("Invocation5XXErrors", "Sum"),
+    Signal("ModelLatency", "Average"),
+    Signal("ModelLatency", "p50"),
+    Signal("ModelLatency", "p90"),
+    Signal("ModelLatency", "p95"),
+    Signal("ModelLatency", "p99"),
+    Signal("GPUUtilization", "Average"),
+    Signal("GPUUtilization", "Maximum"),
+    Signal("GPUMemoryUtilization", "Average"),
+    Signal("GPUMemoryUtilization", "Maximum"),
+    Signal("CPUUtilization", "Average"),
+    Signal("CPUUtilization", "Maximum"),
+    Signal("CPUUtilization", "SampleCount"),
+    Signal("MemoryUtilization", "Average"),
+    Signal("MemoryUtilization", "Maximum"),
+)
+"""What is read of every variant. The sample count of CPU utilisation tells how many instances ran."""
+
+ASYNC_SIGNALS: tuple[Signal, ...] = (
+    Signal("ApproximateBacklogSize", "Maximum"),
+    Signal("InvocationsProcessed", "Sum"),
+    Signal("InvocationsProcesssed", "Sum"),
+)
+"""Read of asynchronous endpoints too, which publish no `Invocations`. AWS's documentation spells one with three s."""

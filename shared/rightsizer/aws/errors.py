@@ -1,0 +1,86 @@
+"""What AWS says when it refuses, in our own words: one error type for each thing a caller can do about it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+
+from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
+from rightsizer.model.reason import Code, Reason
+
+DENIED = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthorizationError",
+        "AuthorizationErrorException",
+        "UnauthorizedOperation",
+        "NotAuthorized",
+    }
+)
+THROTTLED = frozenset(
+    {
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+        "RequestLimitExceeded",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+    }
+)
+GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException", "NoSuchEntity", "NoSuchKey", "NotFoundException"})
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId"})
+GONE_TEXT = ("could not find", "does not exist", "not found")
+"""SageMaker answers ValidationException with `Could not find endpoint "..."` where others have a code."""
+
+
+@contextmanager
+def reading(action: str, purpose: str) -> Iterator[None]:
+    """Run one read; AWS's refusals come out as our own errors. `action` is the IAM action, `purpose` what for."""
+    try:
+        yield
+    except ClientError as error:
+        raise translate(error, action, purpose) from error
+    except (NoCredentialsError, PartialCredentialsError) as error:
+        raise ReadError(f"{purpose}: {error}; run `aws configure`, or name a profile") from error
+    except BotoCoreError as error:
+        raise ReadError(f"{purpose}: {error}") from error
+
+
+def translate(error: ClientError, action: str, purpose: str) -> ReadError:
+    """The error of a failed read that says what to do about it."""
+    code, text = code_of(error), text_of(error)
+    if code in DENIED:
+        return PermissionMissingError(action, purpose, text)
+    if code in THROTTLED or "rate exceeded" in text.lower():
+        return ThrottledError(f"{purpose}: AWS throttles {action} ({code}); try again later")
+    if code in GONE or (code.startswith("Validation") and any(part in text.lower() for part in GONE_TEXT)):
+        return VanishedError(f"{purpose}: it no longer exists ({text})")
+    if code in EXPIRED:
+        return ReadError(f"{purpose}: the AWS credentials are expired or invalid ({code}); sign in again")
+    return ReadError(f"{purpose}: {action} failed with {code}: {text}")
+
+
+def code_of(error: ClientError) -> str:
+    """AWS's error code; empty when the answer has none."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def text_of(error: ClientError) -> str:
+    """AWS's message."""
+    return str(error.response.get("Error", {}).get("Message", ""))
+
+
+def reason_of(error: RightsizerError) -> Reason:
+    """The reason that goes with an error of a read."""
+    match error:
+        case PermissionMissingError():
+            code = Code.PERMISSION_MISSING
+        case VanishedError():
+            code = Code.VANISHED
+        case ThrottledError():
+            code = Code.THROTTLED
+        case _:
+            code = Code.READ_FAILED
+    return Reason(code, str(error))

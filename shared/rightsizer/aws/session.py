@@ -1,0 +1,79 @@
+"""The only place that makes clients: one boto3 session, standard time-outs, adaptive retries."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from rightsizer.errors import ReadError, SettingsError
+
+PRICING_REGIONS: Mapping[str, str] = {"ap": "ap-south-1", "eu": "eu-central-1"}
+"""The Price List API answers in three Regions only (botocore endpoints); the nearest to the caller is used."""
+
+
+class Session:
+    """Clients by service name, made once and shared by threads (botocore clients are thread-safe, their making is not).
+
+    `attempts` counts the first call too. Raises ReadError when boto3 is missing or no Region is known.
+    """
+
+    def __init__(
+        self,
+        region: str | None = None,
+        profile: str | None = None,
+        endpoint_url: str | None = None,
+        attempts: int = 8,
+    ) -> None:
+        try:
+            import boto3
+            from botocore.config import Config
+            from botocore.exceptions import BotoCoreError
+        except ImportError:
+            raise SettingsError("boto3 is not installed; install it with: pip install 'rightsizer[cli]'") from None
+        try:
+            self._session = boto3.session.Session(region_name=region, profile_name=profile)
+        except BotoCoreError as error:
+            raise SettingsError(f"opening the AWS profile {profile!r}: {error}") from None
+        self._endpoint_url = endpoint_url
+        self._config = Config(
+            retries={"mode": "adaptive" if attempts > 1 else "standard", "total_max_attempts": attempts},
+            connect_timeout=5,
+            read_timeout=30,
+            tcp_keepalive=True,
+            max_pool_connections=16,
+            user_agent_extra="rightsizer",
+        )
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()
+        self.region = self._session.region_name or ""
+        if not self.region:
+            raise SettingsError("no AWS Region is set: pass --region or set AWS_REGION")
+
+    def client(self, service: str, region: str | None = None) -> Any:
+        """The client of a service; of the session's Region unless another is named."""
+        key = (service, region or self.region)
+        with self._lock:
+            if key not in self._clients:
+                self._clients[key] = self._make(*key)
+            return self._clients[key]
+
+    def pricing(self) -> Any:
+        """The Price List client, in the nearest of the Regions that have one."""
+        prefix = self.region.split("-")[0]
+        return self.client("pricing", PRICING_REGIONS.get(prefix, "us-east-1"))
+
+    def account(self) -> str:
+        """The account that the credentials belong to (STS GetCallerIdentity needs no permission)."""
+        from rightsizer.aws.errors import reading
+
+        with reading("sts:GetCallerIdentity", "asking who calls"):
+            return str(self.client("sts").get_caller_identity()["Account"])
+
+    def _make(self, service: str, region: str) -> Any:
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            return self._session.client(  # type: ignore[call-overload]
+                service, region_name=region, endpoint_url=self._endpoint_url, config=self._config
+            )
+        except (BotoCoreError, ValueError) as error:
+            raise ReadError(f"making the client of {service} in {region}: {error}") from None

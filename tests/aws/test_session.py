@@ -1,0 +1,41 @@
+"""Clients come from one place, for one Region, once."""
+
+import pytest
+
+from rightsizer.aws.session import Session
+from rightsizer.errors import SettingsError
+
+
+@pytest.fixture(autouse=True)
+def no_ambient_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+
+
+def test_a_client_is_made_once() -> None:
+    session = Session("eu-west-1")
+    assert session.client("sagemaker") is session.client("sagemaker")
+
+
+def test_a_missing_region_is_said_with_its_remedy() -> None:
+    with pytest.raises(SettingsError, match="--region"):
+        Session()
+
+
+def test_an_unknown_profile_is_named() -> None:
+    with pytest.raises(SettingsError, match="nobody"):
+        Session("eu-west-1", profile="nobody")
+
+
+@pytest.mark.parametrize(
+    ("region", "answers"), [("eu-west-2", "eu-central-1"), ("ap-south-2", "ap-south-1"), ("us-west-2", "us-east-1")]
+)
+def test_the_price_list_is_asked_where_it_answers(region: str, answers: str) -> None:
+    assert Session(region).pricing().meta.region_name == answers
+
+
+def test_an_endpoint_url_redirects_every_client() -> None:
+    session = Session("eu-west-1", endpoint_url="http://127.0.0.1:9999")
+    assert session.client("cloudwatch").meta.endpoint_url == "http://127.0.0.1:9999"
+    assert session.pricing().meta.endpoint_url == "http://127.0.0.1:9999"
