@@ -43,7 +43,7 @@ def sweep(ports: SweepPorts, kind: SweepKind, scheduled_at: datetime) -> Swept:
     pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
     for number, page in enumerate(pages):
         key = f"sweep|{kind}|{scheduled_at.isoformat()}|{number}"
-        ports.queue.send_page(page, "sweep", scheduled_at, key)
+        ports.queue.send_page(page, f"{kind}-sweep", scheduled_at, key)
     return Swept(len(summaries), len(names), len(pages))
 
 

@@ -1,0 +1,105 @@
+"""One batch of the evaluation queue: which endpoints the messages mean, evaluated together, answered message by message.
+
+A message fails when it is malformed or when an endpoint that it names was throttled; the queue then redelivers it
+alone. Everything else about one endpoint is a reason in its own record and no failure of the message.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import assert_never
+
+from rightsizer.errors import ReadError
+from rightsizer.model.observation import Unobserved
+from rightsizer.model.outcome import Occurrence
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.trigger import (
+    EndpointMoved,
+    InstanceMoved,
+    JobMoved,
+    LaunchFailed,
+    LookAt,
+    LookAtAlarm,
+    NoTrigger,
+    RebalanceRecommended,
+    Received,
+    SpotInterruption,
+    SweepDue,
+    Trigger,
+)
+from rightsizer.ports import AlarmReader, SavingsLedger
+from rightsizer.telemetry import logger
+
+type Evaluate = Callable[[Sequence[str], str, datetime], Iterable[Recommendation | Unobserved]]
+"""Evaluates endpoints by name; the second argument says why (``full-sweep``, ``light-sweep``, ``alarm``, ``event``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPorts:
+    """What a batch needs."""
+
+    evaluate: Evaluate
+    alarms: AlarmReader
+    ledger: SavingsLedger
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """Which messages ask for which endpoint, by why."""
+
+    asked: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def add(self, because: str, names: Iterable[str], message: str) -> None:
+        for name in names:
+            self.asked.setdefault(because, {}).setdefault(name, []).append(message)
+
+
+def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) -> list[str]:
+    """Evaluate what the messages ask for; returns the ids of the messages to deliver again."""
+    wanted, failed = _Wanted(), set[str]()
+    for message in batch:
+        if message.trigger is None:
+            logger.warning("refusing a message", extra={"message_id": message.message_id, "problem": message.problem})
+            failed.add(message.message_id)
+            continue
+        try:
+            _ask(ports, wanted, message.trigger, message.message_id)
+        except ReadError as error:
+            logger.warning("cannot read", extra={"message_id": message.message_id, "problem": str(error)})
+            failed.add(message.message_id)
+    for because, asked in wanted.asked.items():
+        failed.update(_evaluate(ports, because, asked, now))
+    return [message.message_id for message in batch if message.message_id in failed]
+
+
+def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str) -> None:
+    match trigger:
+        case LookAt():
+            wanted.add(trigger.because, trigger.endpoints, message)
+        case LookAtAlarm():
+            wanted.add("alarm", ports.alarms.endpoints_in_alarm(trigger.alarm), message)
+        case EndpointMoved(status="InService", deployment=False):
+            wanted.add("event", (trigger.endpoint,), message)
+        case EndpointMoved():
+            logger.debug("endpoint on its way", extra={"endpoint": trigger.endpoint, "status": trigger.status})
+        case JobMoved():
+            text = f"{trigger.resource} {trigger.name} is {trigger.status}"
+            ports.ledger.note(Occurrence(trigger.key, trigger.at, trigger.resource, trigger.name, text))
+        case NoTrigger():
+            logger.debug("nothing asked", extra={"reason": trigger.reason.sentence})
+        case SweepDue() | SpotInterruption() | RebalanceRecommended() | LaunchFailed() | InstanceMoved():
+            logger.warning("an event of another door reached the queue", extra={"kind": trigger.kind})
+        case _:
+            assert_never(trigger)
+
+
+def _evaluate(ports: BatchPorts, because: str, asked: dict[str, list[str]], now: datetime) -> Iterator[str]:
+    """The messages to deliver again: those of throttled endpoints, or all when the fleet could not be read."""
+    try:
+        for result in ports.evaluate(tuple(asked), because, now):
+            if isinstance(result, Unobserved) and result.reason.code is Code.THROTTLED:
+                yield from asked.get(result.ref.name, ())
+    except ReadError as error:
+        logger.warning("cannot evaluate", extra={"endpoints": len(asked), "problem": str(error)})
+        yield from (message for messages in asked.values() for message in messages)

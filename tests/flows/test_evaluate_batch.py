@@ -1,0 +1,108 @@
+"""A batch of the evaluation queue: one bad message or endpoint never stops the others."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from rightsizer.errors import ReadError
+from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
+from rightsizer.model.observation import EndpointRef, Unobserved
+from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.trigger import EndpointMoved, JobMoved, LookAt, LookAtAlarm, NoTrigger, Received
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+class Alarms:
+    def endpoints_in_alarm(self, alarm: str) -> tuple[str, ...]:
+        if alarm == "unreadable":
+            raise ReadError("describing the alarm unreadable: AccessDenied")
+        return ("from-alarm",)
+
+
+class Notes:
+    def __init__(self) -> None:
+        self.noted: list[Occurrence] = []
+
+    def note(self, occurrence: Occurrence) -> bool:
+        self.noted.append(occurrence)
+        return True
+
+    def book(self, entry: LedgerEntry) -> None:
+        raise AssertionError("no money is booked by an evaluation")
+
+    def entries(self, start: datetime, end: datetime) -> Iterator[LedgerEntry]:
+        return iter(())
+
+    def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
+        return iter(self.noted)
+
+
+class Evaluations:
+    """Records what was asked; `throttled` names answer so, and `broken` raises as an unreadable fleet does."""
+
+    def __init__(self, throttled: str = "", broken: bool = False) -> None:
+        self.throttled, self.broken = throttled, broken
+        self.asked: list[tuple[tuple[str, ...], str]] = []
+
+    def __call__(self, names: Sequence[str], because: str, now: datetime) -> Iterable[Recommendation | Unobserved]:
+        self.asked.append((tuple(names), because))
+        if self.broken:
+            raise ReadError("listing endpoints: AccessDenied")
+        for name in names:
+            code = Code.THROTTLED if name == self.throttled else Code.VANISHED
+            yield Unobserved(EndpointRef("111122223333", "eu-west-1", name), Reason(code, "gone"))
+
+
+def look(name: str, because: str = "alarm") -> LookAt:
+    return LookAt((name,), because, "a", NOW, name)
+
+
+def run(evaluations: Evaluations, *batch: Received, notes: Notes | None = None) -> list[str]:
+    return evaluate_batch(BatchPorts(evaluations, Alarms(), notes or Notes()), batch, NOW)
+
+
+def test_a_poisoned_message_fails_alone() -> None:
+    evaluations = Evaluations()
+    failed = run(evaluations, Received("1", None, "detail.state: missing"), Received("2", look("bert")))
+    assert failed == ["1"]
+    assert evaluations.asked == [(("bert",), "alarm")]
+
+
+def test_messages_about_one_endpoint_are_evaluated_once() -> None:
+    evaluations = Evaluations()
+    run(evaluations, Received("1", look("bert")), Received("2", look("bert")))
+    assert evaluations.asked == [(("bert",), "alarm")]
+
+
+def test_a_throttled_endpoint_brings_back_every_message_that_names_it_and_no_other() -> None:
+    batch = (Received("1", look("bert")), Received("2", look("llama")), Received("3", look("bert", "full-sweep")))
+    assert run(Evaluations(throttled="bert"), *batch) == ["1", "3"]
+
+
+def test_a_fleet_that_cannot_be_read_brings_back_all_messages_that_need_it() -> None:
+    no = Received("2", NoTrigger(Reason(Code.UNKNOWN_EVENT, "unknown")))
+    assert run(Evaluations(broken=True), Received("1", look("bert")), no) == ["1"]
+
+
+def test_an_alarm_without_endpoint_is_asked_for_its_contributors() -> None:
+    evaluations = Evaluations()
+    failed = run(
+        evaluations, Received("1", LookAtAlarm("g", NOW, "k")), Received("2", LookAtAlarm("unreadable", NOW, "k"))
+    )
+    assert evaluations.asked == [(("from-alarm",), "alarm")]
+    assert failed == ["2"]
+
+
+def test_only_a_settled_endpoint_is_looked_at_after_its_event() -> None:
+    evaluations = Evaluations()
+    moved = [EndpointMoved("bert", status, "c", NOW, False, "k") for status in ("Updating", "InService")]
+    run(evaluations, *(Received(str(i), event) for i, event in enumerate(moved)))
+    assert evaluations.asked == [(("bert",), "event")]
+
+
+def test_a_training_job_event_is_noted() -> None:
+    notes = Notes()
+    run(Evaluations(), Received("1", JobMoved("training-job", "j", "Stopped", "", NOW, "k")), notes=notes)
+    assert [note.subject for note in notes.noted] == ["j"]
