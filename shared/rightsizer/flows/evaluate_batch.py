@@ -1,4 +1,4 @@
-"""One batch of the evaluation queue: which endpoints the messages mean, evaluated together, answered message by message.
+"""One batch of the evaluation queue: the endpoints that its messages mean, evaluated together, answered one by one.
 
 A message fails when it is malformed or when an endpoint that it names was throttled; the queue then redelivers it
 alone. Everything else about one endpoint is a reason in its own record and no failure of the message.
@@ -24,8 +24,10 @@ from rightsizer.model.trigger import (
     NoTrigger,
     RebalanceRecommended,
     Received,
+    ReportDue,
     SpotInterruption,
     SweepDue,
+    TickDue,
     Trigger,
 )
 from rightsizer.ports import AlarmReader, SavingsLedger
@@ -88,7 +90,15 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str) -> 
             ports.ledger.note(Occurrence(trigger.key, trigger.at, trigger.resource, trigger.name, text))
         case NoTrigger():
             logger.debug("nothing asked", extra={"reason": trigger.reason.sentence})
-        case SweepDue() | SpotInterruption() | RebalanceRecommended() | LaunchFailed() | InstanceMoved():
+        case (
+            SweepDue()
+            | ReportDue()
+            | TickDue()
+            | SpotInterruption()
+            | RebalanceRecommended()
+            | LaunchFailed()
+            | InstanceMoved()
+        ):
             logger.warning("an event of another door reached the queue", extra={"kind": trigger.kind})
         case _:
             assert_never(trigger)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rightsizer.intake.queue import Message
-    from rightsizer.model.trigger import Trigger
+    from rightsizer.model.trigger import Received, Trigger
 
 
 def parse(event: object, *, replays: bool = False) -> Trigger:
@@ -25,3 +25,22 @@ def records(event: Any) -> tuple[Message, ...]:
     from rightsizer.intake.queue import records as messages  # pydantic only where events are parsed
 
     return messages(event)
+
+
+def batch(event: Any) -> list[Received]:
+    """The messages of an SQS batch, each with its trigger or the reason why it is malformed: one never stops another.
+
+    A document of the alarm action, which invokes the function directly, is a batch of one.
+    """
+    from rightsizer.errors import InputError
+    from rightsizer.model.trigger import Received
+
+    if not (isinstance(event, dict) and "Records" in event):
+        return [Received("direct", parse(event))]
+    received = []
+    for message in records(event):
+        try:
+            received.append(Received(message.id, parse(message.body)))
+        except InputError as error:
+            received.append(Received(message.id, None, str(error)))
+    return received

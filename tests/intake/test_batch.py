@@ -1,0 +1,34 @@
+"""A batch: each message by itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rightsizer import intake
+from rightsizer.errors import InputError
+from rightsizer.model.trigger import LookAt, NoTrigger
+
+EVENTS = Path(__file__).parents[2] / "events"
+
+
+def test_a_malformed_message_carries_its_problem_and_the_next_one_its_trigger() -> None:
+    page = {"kind": "look-at", "endpoints": ["bert"], "because": "full-sweep", "at": "2026-11-21T06:00:00Z", "key": "k"}
+    bodies = ["{not json", json.dumps(page), json.dumps({"source": "x", "detail-type": "y", "detail": {}})]
+    event = {"Records": [{"messageId": str(i), "body": body} for i, body in enumerate(bodies)]}
+    bad, good, unknown = intake.batch(event)
+    assert bad.trigger is None
+    assert bad.problem
+    assert isinstance(good.trigger, LookAt)
+    assert isinstance(unknown.trigger, NoTrigger)
+
+
+def test_an_alarm_action_that_invokes_the_function_is_a_batch_of_one() -> None:
+    event = json.loads(next((EVENTS / "direct").glob("*.json")).read_text())
+    (only,) = intake.batch(event)
+    assert only.trigger is not None
+
+
+def test_a_direct_invocation_with_nonsense_is_refused_loudly() -> None:
+    with pytest.raises(InputError):
+        intake.batch("nonsense")
