@@ -1,1 +1,86 @@
 """What the load needs, whatever it runs on."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class MemoryClass(StrEnum):
+    """What an observed GPU memory says about the need."""
+
+    PREALLOCATED = "pre-allocated"
+    """Nothing: the server takes a fixed share of whatever card it gets."""
+    STATIC = "static"
+    ELASTIC = "elastic"
+    UNKNOWN = "unknown"
+    """No GPU memory metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNeed:
+    """GPU memory that one GPU must offer."""
+
+    kind: MemoryClass
+    need_gib: float | None
+    """With margin, per GPU; None when it cannot be known from outside."""
+    lower_gib: float
+    """The need is at least this; 0 when nothing is known."""
+    peak_gib: float
+    margin: float
+    """1.06 means 6 % above the largest value seen."""
+    growing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """When the requests come. Rates are per second, planned: a high percentile with a margin."""
+
+    peak_rate: float
+    mean_rate: float
+    hourly_rate: tuple[float, ...]
+    """24 planned rates by hour of the day UTC; the peak in every hour while there are too few days."""
+    hourly_known: bool
+    dispersion: float
+    peak_busy_gpus: float | None
+    """Planned GPUs at work in the busiest hour, of the type that runs now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Model latency in seconds on the type that runs now."""
+
+    mean_s: float
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    squared_variation: float
+    """Squared coefficient of variation of the service time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Everything that a candidate must satisfy."""
+
+    days: float
+    """Days with data, fractions counted."""
+    valid_share: float
+    requests: float
+    confidence: float
+    load: Load
+    latency: Latency | None
+    gpu_s_per_request: float | None
+    """None with too few requests or without GPU metrics."""
+    gpu_share: float
+    """Share of the latency that scales with the GPU, 0..1; 1 when unknown."""
+    concurrency: float
+    """Mean requests in service per GPU while any is."""
+    memory: MemoryNeed
+    host_memory_gib: float | None
+    vcpu: float | None
+    cpu_p95: float | None
+    gpu_mean: float | None
+    gpu_peak: float | None
+    gpus_used: int | None
+    """GPUs that work, when fewer than there are and known; None when unknown."""
+    error_share: float
+    silent_days: int
+    """Whole latest days without any request, while utilisation was published."""

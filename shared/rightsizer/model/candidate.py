@@ -1,0 +1,35 @@
+"""What a candidate type would do to the endpoint, before it is priced."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """How much slower the GPU part runs on a candidate: 2.0 is half as fast. Ordered hopeful <= mid <= bound."""
+
+    bound: float
+    mid: float
+    hopeful: float
+    phi: float
+    """Datasheet ratio: the larger of the FLOPS and the bandwidth ratio."""
+    source: Literal["same", "datasheet", "tested", "learnt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The latency that must hold, seconds."""
+
+    p95_s: float
+    declared: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Instances that carry a load, and the waiting they leave."""
+
+    count: int
+    waiting_p95_s: float
+    load_per_worker: float
+    """Offered load over workers at the planned peak, 0..1."""

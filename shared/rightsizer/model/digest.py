@@ -1,0 +1,89 @@
+"""One day of one variant, small enough to keep: what remains of CloudWatch's datapoints."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from rightsizer.errors import InputError
+
+SLOT_S = 300
+"""Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
+SLOTS = 86400 // SLOT_S
+BIN = 1.04
+"""Ratio between the edges of two latency bins: a quantile is known to 4 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Distribution of a utilisation share over the datapoints of a day."""
+
+    p5: float
+    p50: float
+    p95: float
+    p99: float
+    peak: float
+
+
+@dataclass(frozen=True, slots=True)
+class DayDigest:
+    """One UTC day of one variant on one instance type. A day with two types has two digests.
+
+    Slots are five minutes long. None is unknown (no datapoint), never zero (law 1).
+    """
+
+    day: date
+    instance_type: str
+    gpus: int
+    """Accelerators per instance, as the shares below were divided by it."""
+    requests: tuple[float | None, ...]
+    """Requests of each slot, over all instances."""
+    busy_s: tuple[float | None, ...]
+    """GPU seconds worked in each slot, over all GPUs of all instances."""
+    instances: tuple[float | None, ...]
+    """Mean instance count of each hour, 24 values."""
+    latency: tuple[tuple[int, float], ...]
+    """Sparse histogram: (bin, requests); bin i holds latencies of about BIN ** i milliseconds."""
+    latency_total_s: float
+    """Sum of the latencies of all requests with a datapoint."""
+    errors: float
+    dispersion: float | None
+    """Variance over mean of the requests per base period within the hours; 1 for random arrivals."""
+    gpu: Spread | None
+    """Utilisation per GPU, 0..1."""
+    gpu_memory: Spread | None
+    """Memory used per GPU, share of what the type lists, 0..1."""
+    host_memory: Spread | None
+    cpu: Spread | None
+    """Per vCPU, 0..1."""
+    backlog: float | None = None
+    """Largest backlog of an asynchronous endpoint; None when none was published."""
+    skew: float | None = None
+    """Largest share of the work that one GPU did, 0..1; None without per-GPU metrics."""
+
+    def __post_init__(self) -> None:
+        if len(self.requests) != SLOTS or len(self.busy_s) != SLOTS or len(self.instances) != 24:
+            raise InputError(f"a digest of {self.day} needs {SLOTS} slots and 24 hours")
+        if self.gpus < 0:
+            raise InputError(f"a digest of {self.day} has {self.gpus} GPUs")
+
+    @property
+    def valid_slots(self) -> int:
+        """Slots with utilisation datapoints."""
+        return sum(1 for value in self.busy_s if value is not None)
+
+    @property
+    def request_count(self) -> float:
+        """Requests of the day, as far as they were published."""
+        return sum(value for value in self.requests if value is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDigest:
+    """All days kept of one variant, oldest first."""
+
+    endpoint: str
+    variant: str
+    days: tuple[DayDigest, ...]
+
+    def __iter__(self) -> Iterator[DayDigest]:
+        return iter(self.days)

@@ -1,0 +1,98 @@
+"""Every default of the decision in one frozen value: what is asked of the evidence before anything is dared."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Thresholds of the decision. Shares are 0..1; the reasons for each default are in docs/decision-model.md."""
+
+    lookback_days: int = 14
+    # evidence
+    valid_share: float = 0.8
+    """Periods with utilisation datapoints that a window needs."""
+    mask_minutes: int = 30
+    """Minutes around a deployment that do not count."""
+    requests_needed: int = 200
+    """Requests before GPU seconds per request are believed."""
+    # load
+    batching_concurrency: float = 1.5
+    """Mean concurrency per GPU above which latency is taken as wholly GPU-bound."""
+    load_percentile: float = 0.98
+    load_small_sample: float = 0.2
+    """The planned load is raised by this / sqrt(days)."""
+    days_for_hours: int = 3
+    """Days before an hour-of-day profile is believed."""
+    days_for_week: int = 14
+    dispersion_cap: float = 4.0
+    growth_days: int = 30
+    # memory
+    prealloc_ratio: float = 1.03
+    prealloc_share: float = 0.8
+    static_ratio: float = 1.1
+    memory_margin: float = 0.03
+    memory_margin_small_sample: float = 0.12
+    memory_bump_after_kill: float = 0.2
+    host_memory_margin: float = 1.15
+    vcpu_margin: float = 1.2
+    cpu_scaling_share: float = 0.6
+    """CPU p95 above which the host's part of the latency scales with the vCPU count."""
+    # speed
+    slowdown_bound: float = 1.25
+    slowdown_mid: float = 0.71
+    slowdown_hopeful: float = 0.33
+    slowdown_faster: float = 1.05
+    """Bound for a GPU that is faster in both FLOPS and bandwidth."""
+    measured_error: float = 0.08
+    other_type_spread: float = 0.25
+    """Spread given to a ratio learnt on another type of the same endpoint."""
+    shrinkage: int = 20
+    """Outcomes at which the account's own slowdowns weigh as much as the prior."""
+    # latency
+    rho_many: float = 0.85
+    rho_one: float = 0.6
+    waiting_tail: float = 0.05
+    objective_safety: float = 0.97
+    objective_factor: float = 1.1
+    """Without a declared objective: max(this x p95, p99) of the look-back."""
+    lengthening: float = 0.10
+    """Longer p95 that nobody asked for, at most, without a declared objective."""
+    # candidates
+    count_factor: int = 2
+    cold_share: float = 0.005
+    """Requests that may meet a cold start when an endpoint sleeps."""
+    async_from_s: float = 10.0
+    cpu_class_share: float = 0.01
+    """GPU utilisation maximum below which no GPU is needed."""
+    idle_days: int = 14
+    # objective and risk
+    harm_months: float = 3.0
+    risk_steps: tuple[float, float, float, float] = (0.005, 0.02, 0.05, 0.20)
+    provision_minutes: float = 30.0
+    """Overlap of both fleets during a change of type: provisioning, baking, draining."""
+    test_risk: int = 2
+    test_chance: float = 0.30
+    test_value: float = 5.0
+    tests_per_month: int = 4
+    test_hours: float = 2.0
+    # gate
+    minimum_saving_share: float = 0.10
+    minimum_saving_usd: Decimal = Decimal(50)
+    confidence_propose: float = 1.0
+    confidence_apply: float = 3.0
+    confidence_smaller: float = 7.0
+    risk_propose: int = 3
+    risk_apply: int = 1
+    payback_days: float = 7.0
+    cooldown_hours: float = 24.0
+    cooldown_type_hours: float = 72.0
+    halve_at_most: bool = True
+    blacklist_days: float = 30.0
+    """Doubled with every further failure of the same type."""
+    blacklist_demand: float = 0.25
+    """A change of demand by this share lifts a blacklist entry."""
+    memory_alarm_share: float = 0.95
+    down_with_growth: float = 0.2
+    """A smaller configuration must stay feasible with this much more load."""
+    error_share: float = 0.005

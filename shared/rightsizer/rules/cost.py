@@ -1,0 +1,64 @@
+"""What an option costs and saves, net of commitments and of the change itself."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rightsizer.model.policy import Policy
+from rightsizer.model.price import HOURS_PER_MONTH, Commitment, Price
+
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars of one option."""
+
+    usd_per_month: Decimal
+    saving: Decimal
+    """Net of the commitment; negative when dearer."""
+    committed: Decimal
+    """Part of the gross saving that a Savings Plan keeps on billing."""
+    switch_usd: Decimal
+    payback_days: float
+
+
+def monthly(price: Price, instances: float) -> Decimal:
+    """US dollars of a month of that many instances on average."""
+    return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(_CENT)
+
+
+def cost_of(
+    now_usd: Decimal,
+    price: Price,
+    instances: float,
+    fleet: int,
+    risk_share: float,
+    commitment: Commitment,
+    policy: Policy,
+    new_fleet: bool,
+) -> Cost:
+    """Cost of `instances` on average, at most `fleet` of them; `new_fleet` when both fleets run during the change."""
+    after = monthly(price, instances)
+    gross = now_usd - after
+    committed = kept_by_commitment(gross, commitment)
+    saving = (gross - committed).quantize(_CENT)
+    overlap = Decimal(0)
+    if new_fleet:
+        hours = Decimal(str(policy.provision_minutes / 60 * (1 + risk_share)))
+        overlap = (price.usd_per_hour * fleet * hours).quantize(_CENT)
+    payback = float(overlap / saving * 30) if saving > 0 else float("inf")
+    return Cost(after, saving, committed, overlap, round(payback, 2) if payback < 1e6 else 1e6)
+
+
+def kept_by_commitment(gross: Decimal, commitment: Commitment) -> Decimal:
+    """The part of a gross monthly saving that a Savings Plan bills anyway.
+
+    A commitment is US dollars per hour. Use that is covered now and goes away leaves the commitment unused, unless
+    other use takes its place; only spending above the commitment is really saved (pricing.md 2).
+    """
+    if gross <= 0 or commitment.usd_per_hour <= 0:
+        return Decimal(0)
+    if commitment.utilisation < 1.0:
+        # The plan is not used up today: whatever shrinks was covered, and goes on being billed.
+        return min(gross, commitment.usd_per_hour * HOURS_PER_MONTH)
+    return Decimal(0)

@@ -1,0 +1,138 @@
+"""Turn digests into demand: GPU seconds per request, load by hour, latency, host needs."""
+
+import math
+from collections.abc import Sequence
+
+from rightsizer.model.demand import Demand, Latency, Load, MemoryNeed
+from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Spread
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.policy import Policy
+from rightsizer.model.quantile import quantile, weighted
+
+PER_HOUR = 3600 // SLOT_S
+
+
+def demand_of(days: Sequence[DayDigest], runs: InstanceType, memory: MemoryNeed, policy: Policy) -> Demand:
+    """The demand behind these days; `days` must not be empty. Only days on `runs` tell latency and GPU seconds."""
+    same = [d for d in days if d.instance_type == runs.name] or list(days[-1:])
+    requests = sum(d.request_count for d in days)
+    valid = sum(d.valid_slots for d in days)
+    known = sum(1 for d in days for v in d.requests if v is not None)
+    dates = len({d.day for d in days})
+    latency = _latency(same)
+    gpu_s, share, concurrency = _service(same, latency, runs, policy)
+    minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
+    return Demand(
+        days=max(valid, known) * SLOT_S / 86400,
+        valid_share=valid / (dates * SLOTS),
+        requests=requests,
+        confidence=min(dates, minutes / 1440, requests / policy.requests_needed),
+        load=_load(days, policy),
+        latency=latency,
+        gpu_s_per_request=gpu_s,
+        gpu_share=share,
+        concurrency=concurrency,
+        memory=memory,
+        host_memory_gib=_peak([d.host_memory for d in same], runs.memory_gib * policy.host_memory_margin),
+        vcpu=_p99([d.cpu for d in same], runs.vcpu * policy.vcpu_margin),
+        cpu_p95=max((d.cpu.p95 for d in same if d.cpu), default=None),
+        gpu_mean=_gpu_mean(same, runs),
+        gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
+        gpus_used=None,
+        error_share=sum(d.errors for d in same) / max(sum(d.request_count for d in same), 1.0),
+        silent_days=_silent(days),
+    )
+
+
+def _latency(days: Sequence[DayDigest]) -> Latency | None:
+    bins: dict[int, float] = {}
+    for digest in days:
+        for index, weight in digest.latency:
+            bins[index] = bins.get(index, 0.0) + weight
+    pairs = [(BIN**index / 1000, weight) for index, weight in sorted(bins.items())]
+    total = sum(weight for _, weight in pairs)
+    if total <= 0:
+        return None
+    mean = sum(d.latency_total_s for d in days) / total
+    middle = sum(value * weight for value, weight in pairs) / total
+    variance = sum(weight * (value - middle) ** 2 for value, weight in pairs) / total
+    p50, p95, p99 = (weighted(pairs, q) for q in (0.5, 0.95, 0.99))
+    return Latency(mean, p50, p95, p99, min(variance / middle**2, 4.0))
+
+
+def _service(
+    days: Sequence[DayDigest], latency: Latency | None, runs: InstanceType, policy: Policy
+) -> tuple[float | None, float, float]:
+    """GPU seconds per request, GPU share of the latency, mean concurrency per GPU (utilisation law, Little's law)."""
+    busy = calls = active = 0.0
+    for digest in days:
+        for slot, (work, count) in enumerate(zip(digest.busy_s, digest.requests, strict=True)):
+            if work is not None and count is not None:
+                busy += work
+                calls += count
+                if count > 0:
+                    active += SLOT_S * (digest.instances[slot // PER_HOUR] or 1.0) * max(runs.accelerator_count, 1)
+    if latency is None or calls < policy.requests_needed or busy <= 0:
+        return None, 1.0, 1.0
+    gpu_s = busy / calls
+    concurrency = max(1.0, calls * latency.mean_s / max(active, 1.0))
+    if concurrency > policy.batching_concurrency:
+        return gpu_s, 1.0, concurrency
+    return gpu_s, min(max(gpu_s * concurrency / latency.mean_s, 0.0), 1.0), concurrency
+
+
+def _load(days: Sequence[DayDigest], policy: Policy) -> Load:
+    by_hour: list[list[float]] = [[] for _ in range(24)]
+    busy: list[list[float]] = [[] for _ in range(24)]
+    for digest in days:
+        for slot, (count, work) in enumerate(zip(digest.requests, digest.busy_s, strict=True)):
+            if count is not None:
+                by_hour[slot // PER_HOUR].append(count)
+            if work is not None:
+                busy[slot // PER_HOUR].append(work)
+    dates = len({d.day for d in days})
+    factor = (1 + policy.load_small_sample / math.sqrt(dates)) / SLOT_S
+    planned = [quantile(sorted(v), policy.load_percentile) * factor if v else 0.0 for v in by_hour]
+    worked = [quantile(sorted(v), policy.load_percentile) * factor for v in busy if v]
+    peak = max(planned)
+    count = sum(len(v) for v in by_hour)
+    known = dates >= policy.days_for_hours and all(by_hour)
+    spread = [d.dispersion for d in days if d.dispersion is not None]
+    dispersion = min(max(sum(spread) / len(spread), 1.0), policy.dispersion_cap) if spread else 1.0
+    return Load(
+        peak_rate=peak,
+        mean_rate=sum(sum(v) for v in by_hour) / max(count * SLOT_S, 1),
+        hourly_rate=tuple(planned) if known else (peak,) * 24,
+        hourly_known=known,
+        dispersion=dispersion,
+        peak_busy_gpus=max(worked, default=None),
+    )
+
+
+def _peak(spreads: Sequence[Spread | None], scale: float) -> float | None:
+    return max((s.peak * scale for s in spreads if s), default=None)
+
+
+def _p99(spreads: Sequence[Spread | None], scale: float) -> float | None:
+    return max((s.p99 * scale for s in spreads if s), default=None)
+
+
+def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
+    """Mean utilisation per GPU over the slots with datapoints."""
+    work = room = 0.0
+    for digest in days:
+        for slot, value in enumerate(digest.busy_s):
+            count = digest.instances[slot // PER_HOUR]
+            if value is not None and count:
+                work += value
+                room += SLOT_S * count * max(runs.accelerator_count, 1)
+    return work / room if room else None
+
+
+def _silent(days: Sequence[DayDigest]) -> int:
+    silent = 0
+    for digest in reversed(days):
+        if digest.request_count > 0 or not digest.valid_slots:
+            break
+        silent += 1
+    return silent

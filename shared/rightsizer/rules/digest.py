@@ -1,0 +1,199 @@
+"""Fold CloudWatch's datapoints of one variant into digests, one per UTC day."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from rightsizer.errors import InputError
+from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Spread
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.quantile import quantile
+from rightsizer.model.usage import MetricWindow, Series, Signal
+
+INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
+PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
+SAMPLE_RATES = (6.0, 2.0, 1.0, 0.5, 1 / 3, 0.25, 0.2)
+"""Samples per minute and instance that MetricPublishFrequencyInSeconds allows (10 s to 300 s)."""
+_LOG_BIN = math.log(BIN)
+_NAN = math.nan
+
+type Values = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What ran while the datapoints were published."""
+
+    hardware: InstanceType
+    count: int
+    """Instances now; used where CloudWatch does not tell the count."""
+    since: datetime | None = None
+    """Datapoints before this belong to another configuration and are left out."""
+    counts: Series | None = None
+    """Instances over time, where they are known from elsewhere; 0 means that nothing ran."""
+
+
+def fold(window: MetricWindow, setup: Setup) -> tuple[DayDigest, ...]:
+    """Digests of the days of the window, oldest first; days without any datapoint are left out.
+
+    Sums without a datapoint are zero where another metric shows that the variant ran, unknown elsewhere. InputError
+    when the period does not divide five minutes.
+    """
+    if SLOT_S % window.period_s:
+        raise InputError(f"digests need a period that divides {SLOT_S} s, got {window.period_s} s")
+    found = []
+    day = window.start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    while day < window.end:
+        digest = _Day(window, setup, day).digest()
+        if digest is not None:
+            found.append(digest)
+        day += timedelta(days=1)
+    return tuple(found)
+
+
+class _Day:
+    """The series of one day, cut to its grid of base periods."""
+
+    def __init__(self, window: MetricWindow, setup: Setup, day: datetime) -> None:
+        self.window, self.setup, self.day = window, setup, day
+        self.period = window.period_s
+        self.size = 86400 // self.period
+        self.first = 0
+        if setup.since is not None:
+            self.first = min(max(math.ceil((setup.since - day).total_seconds() / self.period), 0), self.size)
+
+    def cut(self, series: Series | None) -> list[float]:
+        """The day's values of a series, NaN outside it and before the setup."""
+        values = [_NAN] * self.size
+        if series is None or series.period_s != self.period:
+            return values
+        offset = round((self.day - series.start).total_seconds() / self.period)
+        low, high = max(self.first, -offset), min(self.size, len(series.values) - offset)
+        if low < high:
+            values[low:high] = series.values[low + offset : high + offset]
+        return values
+
+    def get(self, metric: str, statistic: str) -> list[float]:
+        return self.cut(self.window.series.get(Signal(metric, statistic)))
+
+    def digest(self) -> DayDigest | None:
+        gpu, memory = self.get("GPUUtilization", "Average"), self.get("GPUMemoryUtilization", "Average")
+        cpu, host = self.get("CPUUtilization", "Average"), self.get("MemoryUtilization", "Average")
+        calls = self._calls()
+        counts = self._counts()
+        ran = [any(v == v for v in row) for row in zip(gpu, memory, cpu, host, strict=True)]
+        asleep = [count == 0 for count in counts]
+        if not any(ran) and not any(v == v for v in calls):
+            return None
+        calls = [v if v == v else (0.0 if up or away else _NAN) for v, up, away in zip(calls, ran, asleep, strict=True)]
+        gpus = max(self.setup.hardware.accelerator_count, 1)
+        latency, total = self._latency(calls)
+        busy = [v / 100 * n * self.period for v, n in zip(gpu, counts, strict=True)]
+        return DayDigest(
+            day=self.day.date(),
+            instance_type=self.setup.hardware.name,
+            gpus=self.setup.hardware.accelerator_count,
+            requests=self._slots(calls),
+            busy_s=self._slots(busy),
+            instances=self._hours(counts),
+            latency=latency,
+            latency_total_s=total,
+            errors=sum(v for v in self.get("Invocation5XXErrors", "Sum") if v == v),
+            dispersion=_dispersion(calls, 3600 // self.period),
+            gpu=_spread(gpu, self.get("GPUUtilization", "Maximum"), gpus),
+            gpu_memory=_spread(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
+            host_memory=_spread(host, self.get("MemoryUtilization", "Maximum"), 1),
+            cpu=_spread(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
+            backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
+        )
+
+    def _calls(self) -> list[float]:
+        for metric in INVOCATIONS:
+            if Signal(metric, "Sum") in self.window.series:
+                values = self.get(metric, "Sum")
+                if any(v == v for v in values):
+                    return values
+        return [_NAN] * self.size
+
+    def _counts(self) -> list[float]:
+        """Instances in each base period: told, else counted from the samples of a metric, else as now."""
+        if self.setup.counts is not None:
+            return self.cut(self.setup.counts)
+        samples = self.get("CPUUtilization", "SampleCount")
+        seen = [v for v in samples if v == v and v > 0]
+        now = float(self.setup.count)
+        if not seen or now <= 0:
+            return [now] * self.size
+        per_minute = 60 / self.period
+        rate = seen[-1] * per_minute / now
+        factor = min(SAMPLE_RATES, key=lambda r: abs(math.log(rate / r)))
+        if factor != 1.0 and abs(rate / factor - 1) > 0.05:
+            factor = 1.0
+        return [max(round(v * per_minute / factor), 1) if v == v else now for v in samples]
+
+    def _slots(self, values: Values) -> tuple[float | None, ...]:
+        width = SLOT_S // self.period
+        if width == 1:
+            return tuple(round(v, 3) if v == v else None for v in values)
+        out: list[float | None] = []
+        for i in range(0, self.size, width):
+            part = [v for v in values[i : i + width] if v == v]
+            out.append(round(sum(part) / len(part) * width, 3) if 2 * len(part) > width else None)
+        return tuple(out) if len(out) == SLOTS else ()
+
+    def _hours(self, values: Values) -> tuple[float | None, ...]:
+        width = 3600 // self.period
+        out: list[float | None] = []
+        for i in range(0, self.size, width):
+            part = [v for v in values[i : i + width] if v == v]
+            out.append(sum(part) / len(part) if part else None)
+        return tuple(out)
+
+    def _latency(self, calls: Values) -> tuple[tuple[tuple[int, float], ...], float]:
+        """Sparse histogram of the latencies in milliseconds and their sum in seconds."""
+        mean = self.get("ModelLatency", "Average")
+        known = [(share, self.get("ModelLatency", name)) for share, name in PERCENTILES]
+        bins: dict[int, float] = {}
+        total = 0.0
+        for i, n in enumerate(calls):
+            if not n > 0 or not mean[i] > 0:
+                continue
+            total += n * mean[i] / 1e6
+            done = 0.0
+            for share, series in known:
+                value = series[i]
+                if n > 1 and value > 0:
+                    bins[_bin(value)] = bins.get(_bin(value), 0.0) + n * (share - done)
+                    done = share
+            top = next((series[i] for _, series in reversed(known) if series[i] > 0 and n > 1), mean[i])
+            bins[_bin(top)] = bins.get(_bin(top), 0.0) + n * (1 - done)
+        return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
+
+
+def _bin(microseconds: float) -> int:
+    return round(math.log(max(microseconds, 1.0) / 1000) / _LOG_BIN)
+
+
+def _spread(values: Values, peaks: Values, divisor: float) -> Spread | None:
+    """Distribution of percentages as shares per chip; None without a datapoint."""
+    ordered = sorted(v for v in values if v == v)
+    if not ordered:
+        return None
+    top = max(max((v for v in peaks if v == v), default=ordered[-1]), ordered[-1])
+    scale = 100.0 * divisor
+    p5, p50, p95, p99 = (round(quantile(ordered, q) / scale, 5) for q in (0.05, 0.5, 0.95, 0.99))
+    return Spread(p5, p50, p95, p99, round(top / scale, 5))
+
+
+def _dispersion(calls: Values, width: int) -> float | None:
+    """Variance over mean of the counts within the hours; None with too few datapoints."""
+    variance = mean = 0.0
+    for i in range(0, len(calls), width):
+        part = [v for v in calls[i : i + width] if v == v]
+        if len(part) < max(width // 2, 3):
+            continue
+        middle = sum(part) / len(part)
+        mean += middle
+        variance += sum((v - middle) ** 2 for v in part) / (len(part) - 1)
+    return round(variance / mean, 3) if mean > 0 else None

@@ -1,0 +1,101 @@
+"""Rule out the types that cannot serve, each with its reason, before anything costly is computed."""
+
+from dataclasses import dataclass
+
+from rightsizer.model.demand import Demand, MemoryClass
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.price import Price
+from rightsizer.model.reason import Code, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the account and the Region allow for one candidate."""
+
+    price: Price | None
+    quota: int | None
+    """Applied quota; None when unknown."""
+
+
+def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: Limits) -> Reason | None:
+    """Why the candidate is no option, or None. Cheap checks first; memory before speed."""
+    if limits.price is None:
+        return Reason(Code.NO_PRICE, f"{candidate.name} has no price in this Region, so it is no candidate")
+    return (
+        _hardware(now, candidate)
+        or _memory(candidate, demand)
+        or _host(now, candidate, demand)
+        or _quota(candidate, limits)
+    )
+
+
+def _hardware(now: InstanceType, candidate: InstanceType) -> Reason | None:
+    chip, old = candidate.accelerator, now.accelerator
+    if chip is None or old is None:
+        return Reason(Code.NO_ACCELERATOR, f"{candidate.name} has no accelerator")
+    if chip.vendor != old.vendor:
+        return Reason(Code.ANOTHER_VENDOR, f"{candidate.name} carries {chip.vendor}, the model runs on {old.vendor}")
+    if candidate.cpu_arch != now.cpu_arch:
+        sentence = f"{candidate.name} is {candidate.cpu_arch}, the image runs on {now.cpu_arch}"
+        return Reason(Code.ANOTHER_ARCHITECTURE, sentence)
+    if candidate.accelerator_count != now.accelerator_count:
+        sentence = f"{candidate.name} has {candidate.accelerator_count} GPUs, {now.name} has {now.accelerator_count}"
+        return Reason(Code.OTHER_GPU_COUNT, sentence)
+    if _older(chip.compute_capability, old.compute_capability):
+        return Reason(
+            Code.COMPUTE_CAPABILITY_TOO_OLD,
+            f"{candidate.name} has compute capability {_dotted(chip.compute_capability)}, below 7.0",
+        )
+    return None
+
+
+def _older(candidate: tuple[int, int] | None, now: tuple[int, int] | None) -> bool:
+    """Images built for today's frameworks begin at 7.0 (Volta, Turing)."""
+    return candidate is not None and now is not None and candidate < (7, 0) <= now
+
+
+def _dotted(capability: tuple[int, int] | None) -> str:
+    return ".".join(map(str, capability)) if capability else "none"
+
+
+def _memory(candidate: InstanceType, demand: Demand) -> Reason | None:
+    usable = candidate.accelerator.usable_gib if candidate.accelerator else 0.0
+    need = demand.memory.need_gib
+    if need is not None and need > usable:
+        return Reason(
+            Code.MEMORY_TOO_SMALL,
+            f"the model needs {need:.1f} GiB per GPU ({demand.memory.peak_gib:.1f} GiB seen, margin"
+            f" {100 * (demand.memory.margin - 1):.0f} %), {candidate.name} offers {usable:.1f} GiB",
+        )
+    if demand.memory.kind is MemoryClass.PREALLOCATED and demand.memory.lower_gib > usable:
+        return Reason(
+            Code.MEMORY_TOO_SMALL,
+            f"the weights alone need {demand.memory.lower_gib:.1f} GiB, {candidate.name} offers {usable:.1f} GiB",
+        )
+    return None
+
+
+def _host(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason | None:
+    need, cores = demand.host_memory_gib, demand.vcpu
+    if need is None and candidate.memory_gib < now.memory_gib:
+        return Reason(
+            Code.HOST_MEMORY_TOO_SMALL,
+            f"host memory use is unknown and {candidate.name} has {candidate.memory_gib:.0f} GiB,"
+            f" {now.name} has {now.memory_gib:.0f} GiB",
+        )
+    if need is not None and need > candidate.memory_gib and candidate.memory_gib < now.memory_gib:
+        return Reason(
+            Code.HOST_MEMORY_TOO_SMALL,
+            f"the host needs {need:.0f} GiB with margin, {candidate.name} has {candidate.memory_gib:.0f} GiB",
+        )
+    if cores is not None and cores > candidate.vcpu and candidate.vcpu < now.vcpu:
+        return Reason(
+            Code.VCPU_TOO_FEW, f"the host needs {cores:.1f} vCPU with margin, {candidate.name} has {candidate.vcpu}"
+        )
+    return None
+
+
+def _quota(candidate: InstanceType, limits: Limits) -> Reason | None:
+    if limits.quota is not None and limits.quota < 1:
+        return Reason(Code.NO_QUOTA, f"the account's quota for {candidate.name} endpoints is {limits.quota}")
+    return None

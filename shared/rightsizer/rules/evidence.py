@@ -1,0 +1,49 @@
+"""What a human would check: the window, the figures, the picture."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
+
+from rightsizer.model.demand import Demand
+from rightsizer.model.digest import DayDigest
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.recommendation import Evidence
+
+
+def evidence_of(days: Sequence[DayDigest], demand: Demand, runs: InstanceType) -> Evidence:
+    """The evidence behind a judgement, figures with their units; `days` must not be empty."""
+    start = datetime.combine(min(d.day for d in days), time(), UTC)
+    end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
+    figures = {
+        "requests": f"{demand.requests:.0f}",
+        "peak rate planned": f"{demand.load.peak_rate:.3f} requests/s",
+        "GPU memory": f"{demand.memory.kind.value}, peak {demand.memory.peak_gib:.1f} GiB per GPU",
+        "confidence": f"{demand.confidence:.1f}",
+    }
+    if demand.memory.need_gib is not None:
+        figures["GPU memory needed"] = f"{demand.memory.need_gib:.1f} GiB per GPU with margin"
+    if demand.gpu_mean is not None and demand.gpu_peak is not None:
+        figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
+    if demand.latency is not None:
+        figures["model latency"] = (
+            f"p50 {demand.latency.p50_s:.3f} s, p95 {demand.latency.p95_s:.3f} s, p99 {demand.latency.p99_s:.3f} s"
+        )
+    if demand.gpu_s_per_request is not None:
+        figures["GPU seconds per request"] = f"{demand.gpu_s_per_request:.4f} s"
+        figures["GPU share of latency"] = f"{100 * demand.gpu_share:.0f} %"
+    if demand.host_memory_gib is not None:
+        figures["host memory needed"] = f"{demand.host_memory_gib:.1f} of {runs.memory_gib:.0f} GiB with margin"
+    if demand.vcpu is not None:
+        figures["vCPU needed"] = f"{demand.vcpu:.1f} of {runs.vcpu} with margin"
+    rung = "L1" if demand.gpu_mean is not None or demand.latency is not None else "L0"
+    share = min(demand.valid_share, 1.0)
+    return Evidence(start, end, round(demand.days, 2), round(share, 4), round(demand.requests), rung, figures)
+
+
+def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:
+    """Requests of each hour, oldest first, for the small picture; an unknown hour counts as 0 there."""
+    width = 12
+    return tuple(
+        round(sum(v for v in digest.requests[i : i + width] if v is not None), 1)
+        for digest in days
+        for i in range(0, len(digest.requests), width)
+    )

@@ -1,0 +1,178 @@
+"""Silent, propose, test or apply: what may happen with the chosen option, and the one reason that decides."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.model.demand import Demand
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.observation import Endpoint, Mode
+from rightsizer.model.option import Option
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Gate
+
+type Verdict = tuple[Gate, Reason]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything the gate looks at."""
+
+    endpoint: Endpoint
+    option: Option
+    demand: Demand
+    instance_type: str
+    share: float
+    """Saving as a share of what the endpoint costs now."""
+    declared: bool
+    """Whether the owner declared a latency objective."""
+    lengthening: float
+    """Promised p95 over today's, minus 1; 0 when the type stays."""
+
+
+def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict:
+    """The strictest answer that applies; each names the number that decided."""
+    return (
+        _silent(case, history, policy, now)
+        or _propose_only(case)
+        or _not_yet(case, policy)
+        or (
+            Gate.APPLY,
+            Reason(
+                Code.SAFE_TO_APPLY,
+                f"opted in, risk {int(case.option.risk)}, {case.demand.confidence:.1f} days of evidence,"
+                f" payback {case.option.payback_days:.1f} days",
+            ),
+        )
+    )
+
+
+def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verdict | None:
+    option, endpoint = case.option, case.endpoint
+    if endpoint.mode is Mode.OFF:
+        return Gate.SILENT, Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
+    if option.saving_usd_per_month < policy.minimum_saving_usd or case.share < policy.minimum_saving_share:
+        return Gate.SILENT, Reason(
+            Code.SAVING_TOO_SMALL,
+            f"the saving of USD {option.saving_usd_per_month} per month ({100 * case.share:.0f} %) is below"
+            f" USD {policy.minimum_saving_usd} or {100 * policy.minimum_saving_share:.0f} %",
+        )
+    if case.demand.confidence < policy.confidence_propose:
+        return Gate.SILENT, Reason(
+            Code.TOO_LITTLE_CONFIDENCE,
+            f"confidence {case.demand.confidence:.2f} is below {policy.confidence_propose:g}"
+            f" ({case.demand.days:.1f} days of data, {case.demand.requests:.0f} requests)",
+        )
+    if (waits := cooling(history, policy, now)) is not None:
+        return Gate.SILENT, waits
+    if (banned := blacklisted(case, history, policy, now)) is not None:
+        return Gate.SILENT, banned
+    if endpoint.mode is Mode.REPORT:
+        return Gate.SILENT, Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report, so nobody is asked")
+    return None
+
+
+def cooling(history: History, policy: Policy, now: datetime) -> Reason | None:
+    """The reason to wait after the endpoint's last change, or None."""
+    for past in reversed(history.endpoint):
+        if past.ended == "tested":
+            continue
+        hours = policy.cooldown_hours if past.from_type == past.to_type else policy.cooldown_type_hours
+        left = past.at + timedelta(hours=hours) - now
+        if left > timedelta(0):
+            return Reason(
+                Code.COOLDOWN,
+                f"the last change ({past.from_type} to {past.to_type}) was on {past.at:%Y-%m-%d %H:%M} UTC;"
+                f" {left.total_seconds() / 3600:.0f} h of the {hours:g} h of rest remain",
+            )
+        return None
+    return None
+
+
+def failed(past: PastChange) -> bool:
+    """Whether an outcome speaks against the type itself; a lack of capacity or quota does not."""
+    return past.ended in ("rolled-back", "update-failed") and past.failure not in ("capacity", "quota")
+
+
+def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> Reason | None:
+    """The reason why this target must rest after failures, or None. Each failure doubles the rest."""
+    target = case.option.target
+    failures = [p for p in history.endpoint if failed(p) and _same(p, target.instance_type, target.instance_count)]
+    if not failures:
+        return None
+    until = failures[-1].at + timedelta(days=policy.blacklist_days * 2 ** (len(failures) - 1))
+    then, today = failures[-1].demand, case.demand.load.peak_busy_gpus
+    if then and today and abs(today / then - 1) > policy.blacklist_demand:
+        return None
+    if now >= until:
+        return None
+    return Reason(
+        Code.BLACKLISTED,
+        f"{target.instance_type} x {target.instance_count} failed {len(failures)} time(s), last on"
+        f" {failures[-1].at:%Y-%m-%d} ({failures[-1].failure or 'unknown'}); it rests until {until:%Y-%m-%d}",
+    )
+
+
+def _same(past: PastChange, instance_type: str, count: int) -> bool:
+    if past.to_type != instance_type:
+        return False
+    return past.from_type != past.to_type or count <= past.to_count
+
+
+def _propose_only(case: Case) -> Verdict | None:
+    endpoint, option = case.endpoint, case.option
+    if not endpoint.plain:
+        return Gate.PROPOSE, Reason(
+            Code.OTHER_KIND, f"the endpoint is not plain ({endpoint.kind.value}): proposed, never applied by itself"
+        )
+    if endpoint.unknown_fields:
+        return Gate.PROPOSE, Reason(
+            Code.UNKNOWN_FIELD, f"the configuration has fields we do not know: {', '.join(endpoint.unknown_fields[:3])}"
+        )
+    if endpoint.configuration_replaced:
+        return Gate.PROPOSE, Reason(
+            Code.CONFIGURATION_REPLACED, f"the configuration {endpoint.config_name} was replaced after its deployment"
+        )
+    if endpoint.owned_by:
+        return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
+    if endpoint.scaling:
+        return Gate.PROPOSE, Reason(
+            Code.AUTOSCALED, "Application Auto Scaling manages its count: proposed until bounds are carried along"
+        )
+    if not option.in_place:
+        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
+    return None
+
+
+def _not_yet(case: Case, policy: Policy) -> Verdict | None:
+    endpoint, option = case.endpoint, case.option
+    if endpoint.mode is not Mode.AUTO:
+        return Gate.PROPOSE, Reason(
+            Code.NOT_OPTED_IN, f"the mode is {endpoint.mode.value}, so a person decides; rightsizer:mode=auto opts in"
+        )
+    smaller = option.target.instance_type != case.instance_type
+    needed = policy.confidence_smaller if smaller else policy.confidence_apply
+    if smaller and not case.declared and case.lengthening > policy.lengthening:
+        return Gate.PROPOSE, Reason(
+            Code.NO_OBJECTIVE,
+            f"p95 may lengthen by {100 * case.lengthening:.0f} % and no objective is declared (rightsizer:p95-ms)",
+        )
+    if not case.declared:
+        return Gate.PROPOSE, Reason(
+            Code.NO_OBJECTIVE, "no latency objective is declared (tag rightsizer:p95-ms), so a person decides"
+        )
+    if case.demand.confidence < needed:
+        return Gate.PROPOSE, Reason(
+            Code.TOO_LITTLE_CONFIDENCE,
+            f"confidence {case.demand.confidence:.1f} is below the {needed:g} that applying asks",
+        )
+    if option.risk > policy.risk_apply:
+        return Gate.PROPOSE, Reason(
+            Code.RISK_TOO_HIGH, f"performance risk {int(option.risk)} is above {policy.risk_apply}, so a person decides"
+        )
+    if option.payback_days > policy.payback_days:
+        return Gate.PROPOSE, Reason(
+            Code.PAYBACK_TOO_LONG,
+            f"the change pays back in {option.payback_days:.1f} days, above {policy.payback_days:g}",
+        )
+    return None

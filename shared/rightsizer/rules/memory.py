@@ -1,0 +1,64 @@
+"""GPU memory: what the model needs, as far as it can be seen from outside."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from rightsizer.model.demand import MemoryClass, MemoryNeed
+from rightsizer.model.digest import DayDigest
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.policy import Policy
+
+PREALLOCATING = frozenset({"vllm", "lmi", "tgi", "sglang", "tensorflow"})
+"""Servers that take a fixed share of whatever card they get, whatever the model needs."""
+WEIGHTS_FACTOR = 1.2
+_GIB = 1024**3
+
+
+def memory_need(
+    days: Sequence[DayDigest],
+    catalogue: Catalogue,
+    policy: Policy,
+    framework: str,
+    model_bytes: int | None,
+    kills: int = 0,
+) -> MemoryNeed:
+    """The GPU memory one GPU must offer, GiB. Pre-allocated means unknown: only a start on the candidate tells."""
+    weights = (model_bytes or 0) / _GIB * WEIGHTS_FACTOR
+    seen = [(d, _gib(d, catalogue)) for d in days if d.gpu_memory is not None]
+    if not seen:
+        return MemoryNeed(MemoryClass.UNKNOWN, None, weights, 0.0, 1.0)
+    margin = 1 + policy.memory_margin + policy.memory_margin_small_sample / math.sqrt(len({d.day for d, _ in seen}))
+    if kills:
+        margin += policy.memory_bump_after_kill
+    peak = max(top for _, top in seen)
+    if framework in PREALLOCATING or _preallocated([d for d, _ in seen], policy):
+        return MemoryNeed(MemoryClass.PREALLOCATED, None, weights, peak, margin)
+    ratio = max(d.gpu_memory.p99 / max(d.gpu_memory.p5, 1e-9) for d, _ in seen if d.gpu_memory)
+    kind = MemoryClass.STATIC if ratio < policy.static_ratio else MemoryClass.ELASTIC
+    slope = _slope([top for _, top in seen])
+    growth = slope * policy.growth_days if slope > 0 else 0.0
+    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing=slope > 0)
+
+
+def _gib(digest: DayDigest, catalogue: Catalogue) -> float:
+    found = catalogue.find(digest.instance_type)
+    listed = found.accelerator.memory_gib if found and found.accelerator else 0.0
+    return digest.gpu_memory.peak * listed if digest.gpu_memory else 0.0
+
+
+def _preallocated(days: Sequence[DayDigest], policy: Policy) -> bool:
+    spreads = [d.gpu_memory for d in days if d.gpu_memory is not None]
+    flat = all(s.p99 < policy.prealloc_ratio * max(s.p5, 1e-9) for s in spreads)
+    return flat and all(s.p50 > policy.prealloc_share for s in spreads)
+
+
+def _slope(tops: Sequence[float]) -> float:
+    """GiB per day by Theil-Sen over the daily maxima; 0 unless nearly every day was higher than the one before."""
+    if len(tops) < 4:
+        return 0.0
+    rises = sum(1 for a, b in pairwise(tops) if b > a * 1.005)
+    if rises < 0.8 * (len(tops) - 1):
+        return 0.0
+    slopes = sorted((b - a) / (j - i) for i, a in enumerate(tops) for j, b in enumerate(tops) if j > i)
+    return slopes[len(slopes) // 2]

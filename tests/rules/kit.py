@@ -1,0 +1,121 @@
+"""Endpoints, metrics and prices for the tests of the decision, as small as they can be."""
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from rightsizer.model.hardware import Accelerator, Catalogue, InstanceType
+from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
+from rightsizer.model.price import Commitment, Price, PriceTable
+from rightsizer.model.usage import MetricWindow, Series, Signal
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+CHIPS = {
+    "g4dn": Accelerator("T4", "NVIDIA", 65, 320, 16, 14.6, (7, 5)),
+    "g5": Accelerator("A10G", "NVIDIA", 70, 600, 22.352, 22.0, (8, 6)),
+    "g6": Accelerator("L4", "NVIDIA", 121, 300, 22.352, 22.0, (8, 9)),
+    "g6e": Accelerator("L40S", "NVIDIA", 362, 864, 44.7, 44.5, (8, 9)),
+    "p5": Accelerator("H100", "NVIDIA", 989, 3350, 80, 79.0, (9, 0)),
+}
+TYPES = {
+    "ml.g4dn.xlarge": (4, 16, 1, "0.7364"),
+    "ml.g4dn.2xlarge": (8, 32, 1, "0.94"),
+    "ml.g5.xlarge": (4, 16, 1, "1.408"),
+    "ml.g5.2xlarge": (8, 32, 1, "1.515"),
+    "ml.g5.12xlarge": (48, 192, 4, "7.09"),
+    "ml.g6.xlarge": (4, 16, 1, "1.1267"),
+    "ml.g6.2xlarge": (8, 32, 1, "1.222"),
+    "ml.g6e.xlarge": (4, 32, 1, "2.327"),
+    "ml.g6e.2xlarge": (8, 64, 1, "2.803"),
+    "ml.p5.4xlarge": (16, 256, 1, "7.0"),
+}
+
+
+def catalogue() -> Catalogue:
+    """Ten GPU types."""
+    return Catalogue(
+        {
+            name: InstanceType(name, vcpu, memory, "x86_64", CHIPS[name.split(".")[1]], gpus)
+            for name, (vcpu, memory, gpus, _) in TYPES.items()
+        }
+    )
+
+
+def prices(without: Sequence[str] = (), commitment: Commitment | None = None) -> PriceTable:
+    """Prices of the ten types."""
+    known = {
+        name: Price(name, "us-east-1", Decimal(row[3]), "snapshot", "direct-hosting", "2026-09")
+        for name, row in TYPES.items()
+        if name not in without
+    }
+    return PriceTable("us-east-1", known, commitment or Commitment(Decimal(0), 0.0, known=True))
+
+
+def endpoint(
+    instance_type: str = "ml.g6e.xlarge",
+    count: int = 1,
+    mode: Mode = Mode.AUTO,
+    p95_s: float | None = 60.0,
+    kind: EndpointKind = EndpointKind.REAL_TIME,
+    framework: str = "pytorch",
+    routing: str = "LEAST_OUTSTANDING_REQUESTS",
+) -> Endpoint:
+    """A plain endpoint that has run for 60 days."""
+    then = NOW - timedelta(days=60)
+    return Endpoint(
+        ref=EndpointRef("111122223333", "us-east-1", "chat"),
+        status="InService",
+        config_name="chat-1",
+        created_at=then,
+        modified_at=then,
+        kind=kind,
+        kinds=(kind,),
+        variants=(Variant("AllTraffic", "chat", instance_type, count, count, 1.0, (), routing),),
+        tags={},
+        mode=mode,
+        mode_declared=True,
+        objective=Objective(p95_s),
+        owner="ml-team",
+        owned_by="",
+        framework=framework,
+    )
+
+
+def window(
+    values: Mapping[tuple[str, str], Callable[[int], float] | float], days: int = 14, period_s: int = 300
+) -> MetricWindow:
+    """A window of `days` up to NOW; each signal is a number or a function of the period's index."""
+    start = NOW - timedelta(days=days)
+    size = days * 86400 // period_s
+    series = {
+        Signal(*key): Series(
+            start, period_s, array("d", [value(i) if callable(value) else float(value) for i in range(size)])
+        )
+        for key, value in values.items()
+    }
+    return MetricWindow("chat", "AllTraffic", start, NOW, period_s, series)
+
+
+def steady(
+    per_slot: float = 6.0,
+    latency_s: float = 0.5,
+    gpu: float = 1.0,
+    memory: float = 20.0,
+    host: float = 20.0,
+    cpu: float = 40.0,
+    swing: float = 0.2,
+) -> dict[tuple[str, str], Callable[[int], float] | float]:
+    """Signals of a steady service; `memory` swings by `swing` of itself."""
+    return {
+        ("Invocations", "Sum"): per_slot,
+        ("ModelLatency", "Average"): latency_s * 1e6,
+        ("ModelLatency", "p50"): latency_s * 1e6,
+        ("ModelLatency", "p95"): 1.3 * latency_s * 1e6,
+        ("ModelLatency", "p99"): 1.4 * latency_s * 1e6,
+        ("GPUUtilization", "Average"): gpu,
+        ("GPUMemoryUtilization", "Average"): lambda i: memory * (1 - swing * (i % 2)),
+        ("GPUMemoryUtilization", "Maximum"): memory,
+        ("MemoryUtilization", "Average"): host,
+        ("CPUUtilization", "Average"): cpu,
+    }
