@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+import pytest
+
 from rightsizer.errors import ReadError
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
 from rightsizer.model.observation import EndpointRef, Unobserved
@@ -106,3 +108,8 @@ def test_a_training_job_event_is_noted() -> None:
     notes = Notes()
     run(Evaluations(), Received("1", JobMoved("training-job", "j", "Stopped", "", NOW, "k")), notes=notes)
     assert [note.subject for note in notes.noted] == ["j"]
+
+
+def test_a_direct_invocation_that_fails_raises_so_that_lambda_tries_again() -> None:
+    with pytest.raises(ReadError, match="tries again"):
+        run(Evaluations(throttled="bert"), Received("", look("bert")))

@@ -33,6 +33,9 @@ from rightsizer.model.trigger import (
 from rightsizer.ports import AlarmReader, SavingsLedger
 from rightsizer.telemetry import logger
 
+DIRECT = ""
+"""Message id of an event that invoked the function without a queue: nobody would read a list of failures."""
+
 type Evaluate = Callable[[Sequence[str], str, datetime], Iterable[Recommendation | Unobserved]]
 """Evaluates endpoints by name; the second argument says why (``full-sweep``, ``light-sweep``, ``alarm``, ``event``)."""
 
@@ -72,6 +75,8 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
             failed.add(message.message_id)
     for because, asked in wanted.asked.items():
         failed.update(_evaluate(ports, because, asked, now))
+    if DIRECT in failed:
+        raise ReadError("evaluating what an alarm's own action asks for: it failed, see the log; Lambda tries again")
     return [message.message_id for message in batch if message.message_id in failed]
 
 

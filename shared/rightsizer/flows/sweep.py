@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rightsizer.model.trigger import SweepKind
+from rightsizer.errors import InputError
+from rightsizer.model.trigger import SweepDue, SweepKind, Trigger
 from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue
 
 PAGE = 25
@@ -35,8 +36,14 @@ class SweepPorts:
     """Name of the grouped alarm; empty when the stack has none."""
 
 
-def sweep(ports: SweepPorts, kind: SweepKind, scheduled_at: datetime) -> Swept:
-    """Send the endpoints that are due; a light sweep takes only new, changed or alarmed ones."""
+def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
+    """Send the endpoints that are due; a light sweep takes only new, changed or alarmed ones.
+
+    InputError for anything but the schedule's own event.
+    """
+    if not isinstance(trigger, SweepDue):
+        raise InputError(f"the sweep is started by its schedule, not by {trigger.kind}")
+    kind, scheduled_at = trigger.sweep, trigger.scheduled_at
     summaries = list(ports.fleet.list_endpoints())
     due = summaries if kind is SweepKind.FULL else _due(ports, summaries)
     names = [summary.ref.name for summary in due]

@@ -30,13 +30,13 @@ def records(event: Any) -> tuple[Message, ...]:
 def batch(event: Any) -> list[Received]:
     """The messages of an SQS batch, each with its trigger or the reason why it is malformed: one never stops another.
 
-    A document of the alarm action, which invokes the function directly, is a batch of one.
+    A document of the alarm action, which invokes the function directly, is a batch of one, without a message id.
     """
     from rightsizer.errors import InputError
     from rightsizer.model.trigger import Received
 
     if not (isinstance(event, dict) and "Records" in event):
-        return [Received("direct", parse(event))]
+        return [Received("", parse(event))]
     received = []
     for message in records(event):
         try:

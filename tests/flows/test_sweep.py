@@ -1,0 +1,79 @@
+"""The sweep: everything daily, hourly only what is new, changed or alarmed."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rightsizer.errors import InputError
+from rightsizer.flows.sweep import PAGE, SweepPorts, Swept, sweep
+from rightsizer.model.observation import EndpointRef, Observation
+from rightsizer.model.trigger import SweepDue, SweepKind, TickDue
+from rightsizer.ports import EndpointSummary
+
+NOW = datetime(2026, 11, 21, 4, 20, tzinfo=UTC)
+YESTERDAY = NOW - timedelta(days=1)
+
+
+class Account:
+    """The four ports of a sweep over `names`; those in `evaluated` were looked at an hour ago."""
+
+    def __init__(self, names: Sequence[str], evaluated: Iterable[str] = (), alarmed: Sequence[str] = ()) -> None:
+        self.names, self.alarmed = names, alarmed
+        self.seen = {name: NOW - timedelta(hours=1) for name in evaluated}
+        self.changed: dict[str, datetime] = {}
+        self.pages: list[tuple[tuple[str, ...], str, str]] = []
+
+    def list_endpoints(self) -> Iterator[EndpointSummary]:
+        for name in self.names:
+            ref = EndpointRef("111122223333", "eu-west-1", name)
+            yield EndpointSummary(ref, "InService", YESTERDAY, self.changed.get(name, YESTERDAY))
+
+    def find(self, names: Iterable[str]) -> list[EndpointSummary]:
+        raise AssertionError("a sweep lists")
+
+    def observe(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
+        raise AssertionError("a sweep observes nothing")
+
+    def endpoints_in_alarm(self, alarm: str) -> tuple[str, ...]:
+        return tuple(self.alarmed)
+
+    def evaluated(self) -> Mapping[str, datetime]:
+        return self.seen
+
+    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str) -> None:
+        self.pages.append((tuple(endpoints), because, key))
+
+    def run(self, kind: SweepKind) -> Swept:
+        return sweep(SweepPorts(self, self, self, self, "rightsizer-gpu-idle"), SweepDue(kind, NOW))
+
+
+def test_a_full_sweep_sends_every_endpoint_in_pages() -> None:
+    account = Account([f"e{i}" for i in range(PAGE + 1)], evaluated=["e0"])
+    assert account.run(SweepKind.FULL) == Swept(PAGE + 1, PAGE + 1, 2)
+    assert [name for page, _, _ in account.pages for name in page] == list(account.names)
+
+
+def test_a_light_sweep_sends_only_the_new_the_changed_and_the_alarmed() -> None:
+    account = Account(["new", "changed", "alarmed", "quiet"], ["changed", "alarmed", "quiet"], ["alarmed"])
+    account.changed["changed"] = NOW - timedelta(minutes=5)
+    account.run(SweepKind.LIGHT)
+    assert account.pages[0][0] == ("new", "changed", "alarmed")
+    assert account.pages[0][1] == "light-sweep"
+
+
+def test_an_empty_account_sends_nothing() -> None:
+    assert Account([]).run(SweepKind.FULL) == Swept(0, 0, 0)
+
+
+def test_the_same_schedule_delivered_twice_sends_the_same_keys() -> None:
+    account = Account(["a", "b"])
+    account.run(SweepKind.FULL)
+    account.run(SweepKind.FULL)
+    assert len({key for _, _, key in account.pages}) == 1
+
+
+def test_another_event_does_not_start_a_sweep() -> None:
+    account = Account([])
+    with pytest.raises(InputError, match="tick-due"):
+        sweep(SweepPorts(account, account, account, account, ""), TickDue(NOW))
