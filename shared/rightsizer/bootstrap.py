@@ -17,5 +17,5 @@ def now() -> datetime:
 
 def set_clock(clock: Callable[[], datetime]) -> None:
     """Let the time come from a simulated account."""
-    global _clock  # noqa: PLW0603 - one process has one clock
+    global _clock
     _clock = clock
