@@ -1,0 +1,91 @@
+"""Proposals on the table: found, listed, decided on, following their change, expiring."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from rightsizer import wire
+from rightsizer.aws import decisions
+from rightsizer.aws.decisions import PREFIX, SORT, moved
+from rightsizer.aws.table import Item, Table, Value, epoch, stamp
+from rightsizer.errors import ConflictError, VanishedError
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+
+OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
+"""An endpoint has at most one proposal in these states."""
+ENDED = frozenset({ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
+TRIES = 4
+"""How often a write is tried again when somebody else wrote in between."""
+
+
+def item(proposal: Proposal) -> Item:
+    """The proposal as it is first written."""
+    return {
+        "pk": f"{PREFIX}{proposal.id}",
+        "sk": SORT,
+        "gsi1pk": f"{PREFIX}{proposal.state}",
+        "gsi1sk": f"{stamp(proposal.created_at)}#{proposal.id}",
+        "state": str(proposal.state),
+        "endpoint": proposal.ref.name,
+        "expires_at": epoch(proposal.expires_at),
+        "version": 1,
+        "doc": wire.dumps(proposal),
+    }
+
+
+def revive(found: dict[str, Value]) -> Proposal:
+    """The proposal of an item."""
+    return wire.loads(Proposal, str(found["doc"]))
+
+
+class Proposals:
+    """The proposal half of the RecommendationStore port."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def proposal(self, proposal_id: str) -> Proposal | None:
+        """The proposal as it stands, or None."""
+        found = decisions.find(self._table, proposal_id)
+        return revive(found) if found else None
+
+    def proposals(self, states: Iterable[ProposalState] = ()) -> Iterator[Proposal]:
+        """Proposals in these states, newest first; all when none is named."""
+        wanted = tuple(states) or tuple(ProposalState)
+        found = [row for state in wanted for row in self._table.index(f"{PREFIX}{state}")]
+        yield from map(revive, sorted(found, key=lambda row: str(row["gsi1sk"]), reverse=True))
+
+    def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
+        """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""
+        return wire.revive(Proposal, decisions.decide(self._table, proposal_id, decision, now))
+
+    def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime) -> None:
+        """Let the proposal follow its change. One that ended is not set back to applying by a late message."""
+        for attempt in range(TRIES):
+            found = decisions.find(self._table, proposal_id)
+            if found is None:
+                raise VanishedError(f"following the change {change_id}: the proposal {proposal_id} is gone")
+            before = revive(found)
+            same = (before.state, before.change_id, before.outcome) == (state, change_id, outcome)
+            if same or (before.state in ENDED and state not in ENDED):
+                break
+            try:
+                self._table.swap(moved(found, state, now, change_id=change_id, outcome=outcome), int(found["version"]))
+            except ConflictError:
+                if attempt == TRIES - 1:
+                    raise
+            else:
+                break
+
+    def expire(self, now: datetime) -> tuple[Proposal, ...]:
+        """Close the pending proposals whose time is over; returns those that this call closed."""
+        closed = []
+        for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}"):
+            if int(row["expires_at"]) > epoch(now):
+                continue
+            after = moved(row, ProposalState.EXPIRED, now, outcome="Nobody answered in time.")
+            try:
+                self._table.swap(after, int(row["version"]))
+            except ConflictError:
+                continue  # somebody decided at the last moment, and that counts
+            closed.append(revive(after))
+        return tuple(closed)

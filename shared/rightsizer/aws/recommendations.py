@@ -1,0 +1,137 @@
+"""The RecommendationStore on the table: the latest recommendation of each endpoint, with at most one open proposal."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from rightsizer import wire
+from rightsizer.aws import decisions, proposals
+from rightsizer.aws.history import HistoryBook
+from rightsizer.aws.proposals import OPEN, TRIES, Proposals
+from rightsizer.aws.table import Item, Table, Value, epoch, stamp
+from rightsizer.errors import ConflictError
+from rightsizer.model.history import History
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.recommendation import Finding, Recommendation
+
+KEPT_DAYS = 90
+"""A recommendation that is not renewed goes: its endpoint does not exist any more."""
+ASKED_AGAIN = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
+"""A proposal of the same id in these states is opened again when it is recommended again."""
+
+
+class Recommendations(Proposals):
+    """Keeps the promises of `ports.RecommendationStore` and `ports.EvaluationLog`."""
+
+    def __init__(self, table: Table, clock: Callable[[], datetime]) -> None:
+        super().__init__(table)
+        self._clock = clock
+        self._history = HistoryBook(table)
+
+    def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
+        """When the endpoint was last evaluated and its fingerprint then."""
+        found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
+        return (datetime.fromisoformat(str(found["evaluated_at"])), str(found["fingerprint"])) if found else None
+
+    def evaluated(self) -> Mapping[str, datetime]:
+        """Time of the last evaluation by endpoint name."""
+        rows = self._table.index("RECOMMENDATION", only=("gsi1sk", "evaluated_at"))
+        return {str(row["gsi1sk"]): datetime.fromisoformat(str(row["evaluated_at"])) for row in rows}
+
+    def recommendations(self) -> Iterator[Recommendation]:
+        """The latest recommendation of every endpoint."""
+        for row in self._table.index("RECOMMENDATION"):
+            yield wire.loads(Recommendation, str(row["doc"]))
+
+    def history(self, endpoint: str) -> History:
+        """Past changes, tests and failures of the endpoint and of its account."""
+        return self._history.history(endpoint, self._clock())
+
+    def follow(
+        self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime | None = None
+    ) -> None:
+        """Let the proposal follow its change."""
+        super().follow(proposal_id, state, change_id, outcome, now or self._clock())
+
+    def save(self, recommendation: Recommendation, proposal: Proposal | None) -> bool:
+        """Store the recommendation and, in the same write, the proposal; False when that proposal already existed.
+
+        An older pending proposal of the endpoint is withdrawn; an approved one or one that is being applied stays,
+        and then the new one is not opened.
+        """
+        for attempt in range(TRIES):
+            writes, asked = self._writes(recommendation, proposal)
+            try:
+                self._table.transact(writes, f"saving the recommendation for {recommendation.ref.name}")
+            except ConflictError:
+                if attempt == TRIES - 1:
+                    raise
+                continue
+            return asked
+        return False
+
+    def _writes(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
+        now = recommendation.evaluated_at
+        writes = [self._table.put_if(_item(recommendation))]
+        current = self._open(recommendation.ref.name)
+        if current and current["state"] != ProposalState.PENDING:
+            return writes, False
+        if proposal is None:
+            if current and _outdated(current, recommendation):
+                writes.append(
+                    self._withdraw(current, now, "The endpoint or its need has changed since this was asked.")
+                )
+            return writes, False
+        known = decisions.find(self._table, proposal.id)
+        if known and known["state"] not in ASKED_AGAIN:
+            return writes, False
+        if current:
+            writes.append(self._withdraw(current, now, f"A newer proposal, {proposal.id}, takes its place."))
+        return [*writes, *self._opening(proposal, known)], True
+
+    def _open(self, endpoint: str) -> dict[str, Value] | None:
+        """The endpoint's open proposal as an item, or None."""
+        lock = self._table.get(f"ENDPOINT#{endpoint}", "OPEN")
+        found = decisions.find(self._table, str(lock["proposal"])) if lock else None
+        return found if found and found["state"] in {str(state) for state in OPEN} else None
+
+    def _withdraw(self, current: dict[str, Value], now: datetime, outcome: str) -> Any:
+        after = decisions.moved(current, ProposalState.WITHDRAWN, now, outcome=outcome)
+        return self._table.put_if(after, "version = :version", version=int(current["version"]))
+
+    def _opening(self, proposal: Proposal, known: dict[str, Value] | None) -> Any:
+        """The proposal and the lock that makes it the endpoint's only open one, both on condition."""
+        fresh = dict(proposals.item(proposal))
+        if known:
+            fresh["version"] = int(known["version"]) + 1
+            opened = self._table.put_if(fresh, "version = :version", version=int(known["version"]))
+        else:
+            opened = self._table.put_if(fresh, "attribute_not_exists(pk)")
+        pk = f"ENDPOINT#{proposal.ref.name}"
+        lock: Item = {"pk": pk, "sk": "OPEN", "proposal": proposal.id, "at": stamp(proposal.created_at)}
+        held = self._table.get(pk, "OPEN")
+        if held is None:
+            return [opened, self._table.put_if(lock, "attribute_not_exists(pk)")]
+        condition, names = "#held = :held AND #at = :at", {"#held": "proposal", "#at": "at"}
+        return [opened, self._table.put_if(lock, condition, names, held=held["proposal"], at=held["at"])]
+
+
+def _item(recommendation: Recommendation) -> Item:
+    name = recommendation.ref.name
+    return {
+        "pk": f"ENDPOINT#{name}",
+        "sk": "RECOMMENDATION",
+        "gsi1pk": "RECOMMENDATION",
+        "gsi1sk": name,
+        "evaluated_at": stamp(recommendation.evaluated_at),
+        "fingerprint": recommendation.fingerprint,
+        "finding": str(recommendation.finding),
+        "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
+        "doc": wire.dumps(recommendation),
+    }
+
+
+def _outdated(current: dict[str, Value], recommendation: Recommendation) -> bool:
+    """Missing data does not withdraw a proposal; another configuration or another judgement does."""
+    asked = proposals.revive(current).recommendation
+    return asked.fingerprint != recommendation.fingerprint or recommendation.finding is not Finding.NOT_ENOUGH_DATA

@@ -1,0 +1,177 @@
+"""The one DynamoDB table: keys pk and sk, index GSI1, TTL attribute ``expires``. docs/ledger.md lists every item.
+
+Plain botocore calls on the client that it is given, so that `respond` can use it without boto3.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Never
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rightsizer.errors import ConflictError, PermissionMissingError, ReadError, ThrottledError, WriteRefusedError
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+type Value = str | int | bool
+type Item = Mapping[str, Value]
+type Writes = Sequence[Mapping[str, Any]]
+
+INDEX = "GSI1"
+THROTTLED = frozenset(
+    {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "InternalServerError"}
+)
+LOST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+
+
+def typed(item: Item) -> dict[str, Any]:
+    """Python values as DynamoDB's typed attributes."""
+    return {name: _attribute(value) for name, value in item.items()}
+
+
+def plain(item: Mapping[str, Any]) -> dict[str, Value]:
+    """DynamoDB's typed attributes as Python values; attributes of other types are left out."""
+    kinds = {"S": str, "N": int, "BOOL": bool}
+    return {
+        name: kinds[kind](value)
+        for name, attribute in item.items()
+        for kind, value in attribute.items()
+        if kind in kinds
+    }
+
+
+def stamp(at: datetime) -> str:
+    """A time as a sort key: UTC and of fixed width, so that text order is time order."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def epoch(at: datetime, days: float = 0) -> int:
+    """Seconds since 1970 of `at` plus some days, for TTL and conditions."""
+    return int((at + timedelta(days=days)).timestamp())
+
+
+class Table:
+    """One table. Errors are those of `rightsizer.errors`; a lost condition is a ConflictError."""
+
+    def __init__(self, client: "DynamoDBClient", name: str) -> None:
+        self._client = client
+        self.name = name
+
+    def get(self, pk: str, sk: str) -> dict[str, Value] | None:
+        """The item, read consistently, or None."""
+        try:
+            found = self._client.get_item(
+                TableName=self.name, Key={"pk": {"S": pk}, "sk": {"S": sk}}, ConsistentRead=True
+            )
+        except (ClientError, BotoCoreError) as error:
+            _read_failed(error, "dynamodb:GetItem", f"reading {pk} from the table {self.name}")
+        return plain(found["Item"]) if "Item" in found else None
+
+    def put(self, item: Item, unless: str = "") -> None:
+        """Write the item. `unless` names an attribute that must not be there yet."""
+        condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({unless})"} if unless else {}
+        try:
+            self._client.put_item(TableName=self.name, Item=typed(item), **condition)
+        except (ClientError, BotoCoreError) as error:
+            _write_failed(error, "dynamodb:PutItem", f"writing {item['pk']} to the table {self.name}")
+
+    def swap(self, item: Item, version: int) -> None:
+        """Replace the item if its ``version`` still is `version`; the new item carries its own."""
+        try:
+            self._client.put_item(
+                TableName=self.name,
+                Item=typed(item),
+                ConditionExpression="version = :version",
+                ExpressionAttributeValues={":version": {"N": str(version)}},
+            )
+        except (ClientError, BotoCoreError) as error:
+            _write_failed(error, "dynamodb:PutItem", f"replacing {item['pk']} in the table {self.name}")
+
+    def transact(self, writes: Writes, doing: str) -> None:
+        """All of these writes (as `put_if` makes them) or none; ConflictError when a condition failed."""
+        try:
+            self._client.transact_write_items(TransactItems=list(writes))  # type: ignore[arg-type]
+        except (ClientError, BotoCoreError) as error:
+            _write_failed(error, "dynamodb:TransactWriteItems", doing)
+
+    def put_if(self, item: Item, condition: str = "", names: Mapping[str, str] | None = None, **values: Value) -> Any:
+        """A put for `transact`; `values` fill the ``:name`` places of the condition."""
+        put: dict[str, Any] = {"TableName": self.name, "Item": typed(item)}
+        if condition:
+            put["ConditionExpression"] = condition
+        if names:
+            put["ExpressionAttributeNames"] = dict(names)
+        if values:
+            put["ExpressionAttributeValues"] = {f":{name}": _attribute(value) for name, value in values.items()}
+        return {"Put": put}
+
+    def partition(self, pk: str, beginning: str = "") -> Iterator[dict[str, Value]]:
+        """The items of one partition whose sort key begins so, in key order, read consistently."""
+        condition, values = "pk = :pk", {":pk": {"S": pk}}
+        if beginning:
+            condition, values = f"{condition} AND begins_with(sk, :sk)", {**values, ":sk": {"S": beginning}}
+        yield from self._query(KeyConditionExpression=condition, ExpressionAttributeValues=values, ConsistentRead=True)
+
+    def index(
+        self, gsi1pk: str, start: str = "", end: str = "", *, newest_first: bool = False, only: Sequence[str] = ()
+    ) -> Iterator[dict[str, Value]]:
+        """Items of the index between two sort keys, `start` included and `end` not; `only` names the attributes."""
+        condition, values = "gsi1pk = :pk", {":pk": {"S": gsi1pk}}
+        if start or end:
+            condition += " AND gsi1sk BETWEEN :start AND :end"
+            values |= {":start": {"S": start or " "}, ":end": {"S": end or "\U0010ffff"}}
+        places = {f"#{n}": name for n, name in enumerate(only)}
+        some: dict[str, Any] = (
+            {"ProjectionExpression": ", ".join(places), "ExpressionAttributeNames": places} if only else {}
+        )
+        for item in self._query(
+            IndexName=INDEX,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=values,
+            ScanIndexForward=not newest_first,
+            **some,
+        ):
+            if not end or str(item.get("gsi1sk", "")) < end:
+                yield item
+
+    def _query(self, **request: Any) -> Iterator[dict[str, Value]]:
+        try:
+            for page in self._client.get_paginator("query").paginate(TableName=self.name, **request):
+                yield from map(plain, page["Items"])
+        except (ClientError, BotoCoreError) as error:
+            _read_failed(error, "dynamodb:Query", f"querying the table {self.name}")
+
+
+def _attribute(value: Value) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    return {"N": str(value)} if isinstance(value, int) else {"S": value}
+
+
+def _read_failed(error: ClientError | BotoCoreError, action: str, doing: str) -> Never:
+    code = _code(error)
+    if code == "AccessDeniedException":
+        raise PermissionMissingError(action, doing) from error
+    if code in THROTTLED:
+        raise ThrottledError(f"{doing}: DynamoDB asks to slow down ({code}); it is tried again") from error
+    raise ReadError(f"{doing}: {error}") from error
+
+
+def _write_failed(error: ClientError | BotoCoreError, action: str, doing: str) -> Never:
+    code = _code(error)
+    if code == "ConditionalCheckFailedException" or (code == "TransactionCanceledException" and _lost(error)):
+        raise ConflictError(f"{doing}: somebody else was first; read it again") from error
+    if code in {"AccessDeniedException", *THROTTLED}:
+        _read_failed(error, action, doing)
+    raise WriteRefusedError(doing, code or type(error).__name__, str(error)) from error
+
+
+def _code(error: ClientError | BotoCoreError) -> str:
+    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def _lost(error: ClientError | BotoCoreError) -> bool:
+    """Whether a transaction failed by its conditions, and not by a malformed item."""
+    reasons: Any = error.response.get("CancellationReasons", []) if isinstance(error, ClientError) else []
+    return any(reason.get("Code") in LOST for reason in reasons)
