@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Never
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.errors import ConflictError, PermissionMissingError, ReadError, ThrottledError, WriteRefusedError
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, translate
+from rightsizer.errors import ConflictError, WriteRefusedError
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -19,9 +20,6 @@ type Item = Mapping[str, Value]
 type Writes = Sequence[Mapping[str, Any]]
 
 INDEX = "GSI1"
-THROTTLED = frozenset(
-    {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "InternalServerError"}
-)
 LOST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
 
 
@@ -60,12 +58,9 @@ class Table:
 
     def get(self, pk: str, sk: str) -> dict[str, Value] | None:
         """The item, read consistently, or None."""
-        try:
-            found = self._client.get_item(
-                TableName=self.name, Key={"pk": {"S": pk}, "sk": {"S": sk}}, ConsistentRead=True
-            )
-        except (ClientError, BotoCoreError) as error:
-            _read_failed(error, "dynamodb:GetItem", f"reading {pk} from the table {self.name}")
+        key: Any = typed({"pk": pk, "sk": sk})
+        with reading("dynamodb:GetItem", f"reading {pk} from the table {self.name}"):
+            found = self._client.get_item(TableName=self.name, Key=key, ConsistentRead=True)
         return plain(found["Item"]) if "Item" in found else None
 
     def put(self, item: Item, unless: str = "") -> None:
@@ -136,11 +131,10 @@ class Table:
                 yield item
 
     def _query(self, **request: Any) -> Iterator[dict[str, Value]]:
-        try:
-            for page in self._client.get_paginator("query").paginate(TableName=self.name, **request):
+        pages = self._client.get_paginator("query").paginate(TableName=self.name, **request)
+        with reading("dynamodb:Query", f"querying the table {self.name}"):
+            for page in pages:
                 yield from map(plain, page["Items"])
-        except (ClientError, BotoCoreError) as error:
-            _read_failed(error, "dynamodb:Query", f"querying the table {self.name}")
 
 
 def _attribute(value: Value) -> dict[str, Any]:
@@ -149,26 +143,13 @@ def _attribute(value: Value) -> dict[str, Any]:
     return {"N": str(value)} if isinstance(value, int) else {"S": value}
 
 
-def _read_failed(error: ClientError | BotoCoreError, action: str, doing: str) -> Never:
-    code = _code(error)
-    if code == "AccessDeniedException":
-        raise PermissionMissingError(action, doing) from error
-    if code in THROTTLED:
-        raise ThrottledError(f"{doing}: DynamoDB asks to slow down ({code}); it is tried again") from error
-    raise ReadError(f"{doing}: {error}") from error
-
-
 def _write_failed(error: ClientError | BotoCoreError, action: str, doing: str) -> Never:
-    code = _code(error)
+    code = code_of(error) if isinstance(error, ClientError) else type(error).__name__
     if code == "ConditionalCheckFailedException" or (code == "TransactionCanceledException" and _lost(error)):
         raise ConflictError(f"{doing}: somebody else was first; read it again") from error
-    if code in {"AccessDeniedException", *THROTTLED}:
-        _read_failed(error, action, doing)
-    raise WriteRefusedError(doing, code or type(error).__name__, str(error)) from error
-
-
-def _code(error: ClientError | BotoCoreError) -> str:
-    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+    if isinstance(error, ClientError) and code in DENIED | THROTTLED:
+        raise translate(error, action, doing) from error
+    raise WriteRefusedError(doing, code, str(error)) from error
 
 
 def _lost(error: ClientError | BotoCoreError) -> bool:

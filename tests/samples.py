@@ -1,0 +1,93 @@
+"""A believable recommendation and proposal, for tests that need one and are not about judging."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
+from rightsizer.model.option import Effort, Excluded, Option, OptionKind, Risk, Target
+from rightsizer.model.price import Price
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Evidence, Finding, Gate, Recommendation, Replay
+
+NOW = datetime(2026, 1, 12, 9, 30, tzinfo=UTC)
+
+
+def price(name: str, usd: str) -> Price:
+    return Price(name, "eu-west-1", Decimal(usd), "price-list-api", "Hosting", "2026-01-05")
+
+
+def option(**changes: Any) -> Option:
+    made = Option(
+        kind=OptionKind.INSTANCE_TYPE,
+        target=Target("ml.g5.xlarge", 1),
+        price=price("ml.g5.xlarge", "1.40"),
+        usd_per_month=Decimal("1022"),
+        saving_usd_per_month=Decimal("4140.50"),
+        switch_usd=Decimal("3.20"),
+        payback_days=0.1,
+        risks={"gpu-memory": Risk.VERY_LOW, "latency": Risk.LOW},
+        risk=Risk.LOW,
+        confidence=0.83,
+        effort=Effort.VERY_LOW,
+        restart_needed=True,
+        rollback_possible=True,
+        in_place=True,
+        client_change="",
+        p95_s=0.41,
+        notes=("One GPU instead of four: the model uses only the first.",),
+        facts={"GPU memory need": "13.1 GiB of 22.0 GiB"},
+        not_checked=("host memory bandwidth",),
+    )
+    return replace(made, **changes)
+
+
+def recommendation(name: str = "chat-7b", **changes: Any) -> Recommendation:
+    shape = tuple(40 + 35 * math.sin(math.tau * (hour - 8) / 24) for hour in range(14 * 24))
+    made = Recommendation(
+        ref=EndpointRef("111122223333", "eu-west-1", name),
+        variant="AllTraffic",
+        kind=EndpointKind.REAL_TIME,
+        mode=Mode.PROPOSE,
+        owner="search",
+        fingerprint=f"{name}-cfg|1",
+        evaluated_at=NOW,
+        instance_type="ml.g5.12xlarge",
+        instance_count=1,
+        price=price("ml.g5.12xlarge", "7.09"),
+        usd_per_month=Decimal("5175.70"),
+        finding=Finding.OVER_PROVISIONED,
+        reason=Reason(Code.CHEAPER_OPTION, "p95 of GPU use is 11 % of four A10G; one A10G carries it at 44 %."),
+        gate=Gate.PROPOSE,
+        gate_reason=Reason(Code.NEEDS_APPROVAL, "The endpoint is tagged rightsizer:mode=propose."),
+        options=(option(),),
+        evidence=Evidence(
+            start=NOW - timedelta(days=14),
+            end=NOW,
+            days=14.0,
+            valid_share=0.998,
+            requests=1_240_551,
+            rung="L1",
+            figures={"GPU use, p95": "11 %", "Model latency, p95": "0.28 s"},
+        ),
+        replay=Replay(14, 0.5, 0.0, 0.44, 8.9, 0, tuple(value / 170 for value in shape)),
+        excluded=(Excluded("ml.g4dn.xlarge", Reason(Code.TOO_SLOW, "p95 would be 0.9 s, above the 0.5 s declared.")),),
+        not_checked=("downstream time-outs",),
+        hourly_requests=tuple(value * 90 for value in shape),
+    )
+    return replace(made, **changes)
+
+
+def proposal(identity: str = "p-5f2c9a7d1e3b4c60", name: str = "chat-7b", **changes: Any) -> Proposal:
+    made = Proposal(
+        id=identity,
+        recommendation=recommendation(name),
+        created_at=NOW,
+        expires_at=NOW + timedelta(days=14),
+        state=ProposalState.PENDING,
+        approvable=True,
+    )
+    return replace(made, **changes)
