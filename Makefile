@@ -102,8 +102,8 @@ replay: install ## The decision engine in the referee; FAST=1 for a short run
 faults: install ## Kill a change after every AWS call, in every scenario
 	$(RUN) -m bench.faults
 
-spot: install ## Replay Spot traces through the policies
-	$(RUN) -m bench.spot
+spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces
+	$(RUN) -m bench.spot --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot.md)
 
 sandbox: install ## The simulated account as a server on loopback
 	$(RUN) -m sandbox

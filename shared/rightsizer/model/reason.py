@@ -99,6 +99,22 @@ class Code(StrEnum):
     # spot
     NO_GROUP = "no-group"
     SOMEONE_ELSE_HANDLES = "someone-else-handles"
+    INTERRUPTED = "interrupted"
+    RECORDED_ONLY = "recorded-only"
+    INSTANCE_GONE = "instance-gone"
+    FOREIGN_INSTANCE = "foreign-instance"
+    REPLACES_ITSELF = "replaces-itself"
+    LAUNCH_SUSPENDED = "launch-suspended"
+    NOT_SERVING = "not-serving"
+    SPOT_POOL_OPEN = "spot-pool-open"
+    NO_OPEN_POOL = "no-open-pool"
+    SPOT_TOO_UNSTEADY = "spot-too-unsteady"
+    MORE_POOLS = "more-pools"
+    WAIT_RUNS_OUT = "wait-runs-out"
+    SPOT_NEXT_TIME = "spot-next-time"
+    NO_CHECKPOINT = "no-checkpoint"
+    WARM_POOL_IDLE = "warm-pool-idle"
+    CLUSTER_SHORT = "cluster-short"
 
 
 @dataclass(frozen=True, slots=True)
