@@ -1,0 +1,182 @@
+"""What each role may do, read from the translated template at its widest."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.template.stack import DOORS, EVERYTHING, Stack, listed, stack
+
+READS = re.compile(r":(Describe|Get|List|BatchGet|Query|Simulate|ConditionCheck|Receive)")
+SERVES = ("sagemaker", "application-autoscaling", "autoscaling", "ec2", "cloudwatch", "iam", "lambda", "ecr", "kms")
+"""Services in which a write can touch what serves, or who may."""
+MODE, CHANGE = "rightsizer:mode", "rightsizer:change"
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Stack:
+    return stack(**EVERYTHING)
+
+
+def writes(found: Stack, door: str) -> set[str]:
+    return {a for a in found.actions(door) if not READS.search(a) and a.split(":")[0] in SERVES}
+
+
+def granting(found: Stack, door: str, action: str) -> list[dict[str, Any]]:
+    return [s for s in found.statements(door) if action in listed(s["Action"])]
+
+
+def only(found: Stack, door: str, action: str, resource: str) -> dict[str, Any]:
+    """The one statement that gives the action on resources of this kind."""
+    given = [s for s in granting(found, door, action) if any(resource in r for r in listed(s["Resource"]))]
+    assert len(given) == 1, f"{action} on {resource}: {len(given)} statements"
+    return given[0]
+
+
+@pytest.mark.parametrize("door", sorted(set(DOORS) - {"apply", "interruption"}))
+def test_no_other_door_can_write_to_what_serves(door: str, deployed: Stack) -> None:
+    assert writes(deployed, door) == set()
+
+
+def test_interruption_writes_to_auto_scaling_groups_only(deployed: Stack) -> None:
+    assert writes(deployed, "interruption") == {
+        "autoscaling:DetachInstances",
+        "autoscaling:TerminateInstanceInAutoScalingGroup",
+    }
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_role_can_delete_an_endpoint_or_a_configuration(door: str, deployed: Stack) -> None:
+    for action in deployed.actions(door):
+        assert not action.startswith("sagemaker:Delete"), action
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_action_is_a_wildcard(door: str, deployed: Stack) -> None:
+    assert [action for action in deployed.actions(door) if "*" in action] == []
+    assert not [s for s in deployed.statements(door) if "NotAction" in s or "NotResource" in s]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_write_reaches_every_resource(door: str, deployed: Stack) -> None:
+    for statement in deployed.statements(door):
+        for action in listed(statement["Action"]):
+            assert READS.search(action) or "*" not in listed(statement["Resource"]), action
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_only_logging_comes_from_a_managed_policy(door: str, deployed: Stack) -> None:
+    role = deployed.of("AWS::IAM::Role")[f"{door.capitalize()}Role"]
+    assert role["ManagedPolicyArns"] == ["arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"]
+
+
+@pytest.mark.parametrize("action", ["sagemaker:UpdateEndpoint", "sagemaker:UpdateEndpointWeightsAndCapacities"])
+@pytest.mark.parametrize(
+    ("may_change", "operator"), [("tagged", "StringEquals"), ("tagged-and-untagged", "StringEqualsIfExists")]
+)
+def test_an_endpoint_is_written_only_when_its_tag_allows(action: str, may_change: str, operator: str) -> None:
+    statement = only(stack(MayChange=may_change), "apply", action, ":endpoint/")
+    assert statement["Condition"] == {operator: {f"aws:ResourceTag/{MODE}": ["propose", "auto"]}}
+
+
+def allowed(condition: Mapping[str, Any], tags: Mapping[str, str]) -> bool:
+    """IAM's own rule for the two operators that the endpoint statement uses."""
+    ((operator, test),) = condition.items()
+    ((key, values),) = test.items()
+    value = tags.get(key.removeprefix("aws:ResourceTag/"))
+    return operator.endswith("IfExists") if value is None else value in values
+
+
+@pytest.mark.parametrize("may_change", ["tagged", "tagged-and-untagged"])
+@pytest.mark.parametrize("mode", ["off", "report", "propose", "auto", "AUTO", "", None])
+def test_off_and_report_stay_out_of_reach_whatever_the_parameter(may_change: str, mode: str | None) -> None:
+    statement = only(stack(MayChange=may_change), "apply", "sagemaker:UpdateEndpoint", ":endpoint/")
+    tags = {} if mode is None else {MODE: mode}
+    untagged = mode is None and may_change == "tagged-and-untagged"
+    assert allowed(statement["Condition"], tags) == (mode in ("propose", "auto") or untagged)
+
+
+def test_an_endpoint_is_moved_only_to_a_configuration_of_a_change(deployed: Stack) -> None:
+    used = only(deployed, "apply", "sagemaker:UpdateEndpoint", ":endpoint-config/")
+    made = only(deployed, "apply", "sagemaker:CreateEndpointConfig", ":endpoint-config/")
+    assert used["Condition"] == {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}}
+    assert made["Condition"] == {"Null": {f"aws:RequestTag/{CHANGE}": "false"}}
+
+
+def test_tags_are_put_on_configurations_only_and_only_with_the_change(deployed: Stack) -> None:
+    (statement,) = granting(deployed, "apply", "sagemaker:AddTags")
+    assert statement["Condition"] == {"Null": {f"aws:RequestTag/{CHANGE}": "false"}}
+    assert [r.split(":")[-1] for r in listed(statement["Resource"])] == ["endpoint-config/*"]
+
+
+def test_autoscaling_is_limited_to_sagemaker_of_this_account_and_region(deployed: Stack) -> None:
+    for action in writes(deployed, "apply"):
+        if action.startswith("application-autoscaling:"):
+            (statement,) = granting(deployed, "apply", action)
+            assert ":eu-west-1:111122223333:scalable-target/" in statement["Resource"]
+            assert statement["Condition"] == {
+                "StringEquals": {"application-autoscaling:service-namespace": "sagemaker"}
+            }
+
+
+def test_alarms_are_deleted_only_by_our_prefix_and_tag_or_as_those_of_target_tracking(deployed: Stack) -> None:
+    given = {
+        s["Resource"].split(":alarm:")[1]: s.get("Condition")
+        for s in granting(deployed, "apply", "cloudwatch:DeleteAlarms")
+    }
+    assert given == {
+        "rightsizer-*": {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}},
+        "TargetTracking-endpoint/*": None,
+    }
+
+
+@pytest.mark.parametrize(("edit", "reaches"), [("true", True), ("false", False)])
+def test_alarms_of_the_user_are_edited_only_where_the_parameter_says_so(edit: str, reaches: bool) -> None:
+    found = granting(stack(EditUserAlarms=edit), "apply", "cloudwatch:PutMetricAlarm")
+    assert any(s["Resource"].endswith(":alarm:*") for s in found) is reaches
+
+
+def test_the_alarms_of_this_stack_cannot_be_deleted_for_want_of_the_tag() -> None:
+    for name, alarm in stack(**EVERYTHING).of("AWS::CloudWatch::Alarm").items():
+        assert CHANGE not in {tag["Key"] for tag in alarm.get("Tags", [])}, name
+
+
+@pytest.mark.parametrize("door", ["apply", "interruption"])
+def test_with_nothing_to_change_the_write_permissions_do_not_exist(door: str) -> None:
+    found = stack(**EVERYTHING | {"MayChange": "nothing"})
+    assert writes(found, door) == set()
+    assert found.function(door)["Environment"]["Variables"]["RIGHTSIZER_DRY_RUN"] == "true"
+
+
+def test_groups_are_replaced_in_automatic_mode_only_and_changed_when_opted_in(deployed: Stack) -> None:
+    (replace,) = granting(deployed, "interruption", "autoscaling:DetachInstances")
+    (update,) = granting(deployed, "apply", "autoscaling:UpdateAutoScalingGroup")
+    assert replace["Condition"] == {"StringEquals": {f"aws:ResourceTag/{MODE}": ["auto"]}}
+    assert update["Condition"] == {"StringEquals": {f"aws:ResourceTag/{MODE}": ["propose", "auto"]}}
+
+
+def test_respond_can_record_a_decision_on_a_proposal_and_read_its_secret_and_nothing_else(deployed: Stack) -> None:
+    assert deployed.actions("respond") - {"sqs:SendMessage"} == {
+        "dynamodb:GetItem",
+        "dynamodb:UpdateItem",
+        "secretsmanager:GetSecretValue",
+    }
+    (record,) = granting(deployed, "respond", "dynamodb:UpdateItem")
+    assert record["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PROPOSAL#*"]}}
+
+
+def test_without_slack_there_is_no_public_door_and_no_secret_is_readable() -> None:
+    found = stack()
+    assert found.of("AWS::Lambda::Url") == {}
+    assert "Respond" not in found.of("AWS::Lambda::Function")
+    for door in set(DOORS) - {"respond"}:
+        assert "secretsmanager:GetSecretValue" not in found.actions(door)
+
+
+def test_only_alarms_of_this_account_may_invoke_evaluate(deployed: Stack) -> None:
+    permissions = [p for p in deployed.of("AWS::Lambda::Permission").values() if p["FunctionName"] == "Evaluate"]
+    assert [(p["Principal"], p["SourceAccount"]) for p in permissions] == [
+        ("lambda.alarms.cloudwatch.amazonaws.com", "111122223333")
+    ]
+    assert permissions[0]["SourceArn"] == "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:*"

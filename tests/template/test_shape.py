@@ -1,0 +1,133 @@
+"""Parameters, environment, storage: what a person who deploys relies on."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightsizer.settings import Settings, from_environment
+from tests.template.stack import DOORS, EVERYTHING, ROOT, Stack, source, stack
+
+SAM = ROOT / ".venv-sam" / "bin" / "sam"
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Stack:
+    return stack(**EVERYTHING)
+
+
+def test_at_most_ten_parameters_each_described_and_with_a_default() -> None:
+    parameters = source()["Parameters"]
+    assert len(parameters) <= 10
+    for name, parameter in parameters.items():
+        assert {"Description", "Default", "Type"} <= set(parameter), name
+
+
+def test_the_defaults_are_the_safe_ones() -> None:
+    defaults = {name: parameter["Default"] for name, parameter in source()["Parameters"].items()}
+    assert defaults["MayChange"] == "tagged"
+    assert defaults["EditUserAlarms"] == "false"
+    assert defaults["Approvers"] == ""
+    assert defaults["Arch"] == "arm64"
+
+
+def test_the_seven_doors_are_the_functions(deployed: Stack) -> None:
+    assert set(deployed.of("AWS::Lambda::Function")) == {door.capitalize() for door in DOORS}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_function_is_its_doors_folder(door: str) -> None:
+    function = source()["Resources"][door.capitalize()]["Properties"]
+    assert function["CodeUri"] == f"functions/{door}/"
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_environment_sets_every_setting_and_no_unknown_one(door: str, deployed: Stack) -> None:
+    given = deployed.function(door)["Environment"]["Variables"]
+    ours = {name for name in given if name.startswith("RIGHTSIZER_")}
+    assert ours == {f"RIGHTSIZER_{name.upper()}" for name in Settings.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("may_change", ["nothing", "tagged", "tagged-and-untagged"])
+def test_the_settings_understand_what_the_template_writes(may_change: str) -> None:
+    variables = stack(**EVERYTHING | {"MayChange": may_change}).function("apply")["Environment"]["Variables"]
+    settings = from_environment(variables)
+    assert settings.change_untagged is (may_change == "tagged-and-untagged")
+    assert settings.dry_run is (may_change == "nothing")
+    assert settings.approvers == {"U1", "U2"}
+    assert settings.alarm_prefix == "rightsizer-"
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_functions_run_on_arm_with_the_layer_and_structured_logs(door: str, deployed: Stack) -> None:
+    function = deployed.function(door)
+    assert function["Architectures"] == ["arm64"]
+    assert function["Runtime"] == "python3.13"
+    assert len(function["Layers"]) == 1
+    assert function["LoggingConfig"] == {"LogFormat": "JSON", "LogGroup": "Logs"}
+
+
+def test_the_table_keeps_what_is_money_and_forgets_what_may_go(deployed: Stack) -> None:
+    table = deployed.of("AWS::DynamoDB::Table")["Table"]
+    keys = [[key["AttributeName"] for key in table["KeySchema"]]]
+    keys += [[key["AttributeName"] for key in index["KeySchema"]] for index in table["GlobalSecondaryIndexes"]]
+    assert keys == [["pk", "sk"], ["gsi1pk", "gsi1sk"]]
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "expires", "Enabled": True}
+    assert table["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+
+
+@pytest.mark.parametrize("resource", ["Table", "Bucket"])
+def test_deleting_the_stack_keeps_the_ledger_and_the_reports(resource: str) -> None:
+    found = source()["Resources"][resource]
+    assert (found["DeletionPolicy"], found["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+def test_the_bucket_is_closed_and_encrypted(deployed: Stack) -> None:
+    bucket = deployed.of("AWS::S3::Bucket")["Bucket"]
+    assert all(bucket["PublicAccessBlockConfiguration"].values())
+    assert len(bucket["PublicAccessBlockConfiguration"]) == 4
+    assert bucket["BucketEncryption"]
+    assert {rule["Prefix"] for rule in bucket["LifecycleConfiguration"]["Rules"] if "Prefix" in rule} == {
+        "digests/",
+        "pages/",
+        "reports/",
+    }
+
+
+def test_every_queue_is_encrypted(deployed: Stack) -> None:
+    for name, queue in deployed.of("AWS::SQS::Queue").items():
+        assert queue["SqsManagedSseEnabled"] is True, name
+
+
+def test_one_grouped_alarm_watches_all_endpoints_unless_switched_off() -> None:
+    def query(found: Stack) -> Any:
+        alarm = found.of("AWS::CloudWatch::Alarm").get("GpuIdleAlarm")
+        return alarm and alarm["Metrics"][0]["Expression"]
+
+    assert query(stack()) == (
+        'SELECT AVG(GPUUtilization) FROM SCHEMA("/aws/sagemaker/Endpoints", EndpointName, VariantName) '
+        "GROUP BY EndpointName, VariantName ORDER BY AVG() ASC"
+    )
+    assert query(stack(GroupedAlarm="off")) is None
+
+
+def test_an_alarm_topic_is_subscribed_only_when_named() -> None:
+    assert stack().of("AWS::SNS::Subscription") == {}
+    (subscription,) = stack(**EVERYTHING).of("AWS::SNS::Subscription").values()
+    assert subscription["Endpoint"] == "EvaluationQueue.Arn"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SAM.exists(), reason="SAM CLI is not installed; make validate installs it")
+def test_sam_validates_and_lints_the_template(tmp_path: Path) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "SAM_CLI_TELEMETRY": "0",
+    }
+    done = subprocess.run([SAM, "validate", "--lint"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
