@@ -146,6 +146,8 @@ class Endpoint:
     """A PendingDeploymentSummary is present."""
     model_data_bytes: int | None = None
     """Size of the model artefact where it could be read."""
+    notes: tuple[Reason, ...] = ()
+    """What could not be read about it (tags, autoscaling, a model), and why."""
     kind_tag: Literal["endpoint"] = "endpoint"
 
     def __post_init__(self) -> None:

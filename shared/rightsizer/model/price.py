@@ -67,6 +67,8 @@ class PriceTable:
     region: str
     prices: Mapping[str, Price | NoPrice]
     commitment: Commitment
+    notes: tuple[Reason, ...] = ()
+    """What could not be asked (the Price List API, the Savings Plans), and why."""
 
     def find(self, instance_type: str) -> Price | None:
         """The price, or None when the type has none and so is no candidate."""

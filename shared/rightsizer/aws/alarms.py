@@ -1,0 +1,72 @@
+"""Which endpoints an alarm means (port `AlarmReader`)."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws.errors import reading
+from rightsizer.aws.session import Session
+from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError, VanishedError
+
+if TYPE_CHECKING:
+    from types_boto3_cloudwatch import CloudWatchClient
+
+DEPTH = 3
+"""How deep children of composite alarms are followed."""
+
+
+class CloudWatchAlarms:
+    """Asks CloudWatch which endpoints are behind an alarm."""
+
+    def __init__(self, session: Session) -> None:
+        self._client: CloudWatchClient = session.client("cloudwatch")
+
+    def endpoints_in_alarm(self, alarm: str) -> tuple[str, ...]:
+        """Endpoint names of the contributors in ALARM, or in the dimensions of the alarm and its children.
+
+        An alarm that no longer exists means no endpoint.
+        """
+        try:
+            names = list(self._contributors(alarm))
+        except (PermissionMissingError, ThrottledError):
+            raise
+        except VanishedError:
+            return ()
+        except ReadError:
+            names = []  # not an alarm with contributors: its dimensions tell
+        return tuple(dict.fromkeys(names or self._dimensions({"AlarmNames": [alarm]}, DEPTH)))
+
+    def _contributors(self, alarm: str) -> Iterator[str]:
+        token: dict[str, Any] = {}
+        while True:
+            with reading("cloudwatch:DescribeAlarmContributors", f"asking which endpoints the alarm {alarm} means"):
+                page = self._client.describe_alarm_contributors(AlarmName=alarm, **token)
+            for contributor in page["AlarmContributors"]:
+                name = contributor["ContributorAttributes"].get("EndpointName")
+                if name:
+                    yield name
+            if not page.get("NextToken"):
+                return
+            token = {"NextToken": page["NextToken"]}
+
+    def _dimensions(self, which: Mapping[str, Any], depth: int) -> Iterator[str]:
+        with reading("cloudwatch:DescribeAlarms", "reading the dimensions of an alarm"):
+            pages = self._client.get_paginator("describe_alarms").paginate(
+                AlarmTypes=["MetricAlarm", "CompositeAlarm"], **which
+            )
+            found: list[Any] = list(pages)
+        for page in found:
+            for alarm in page.get("MetricAlarms", ()):
+                yield from endpoints_of(alarm)
+            if depth:
+                for composite in page.get("CompositeAlarms", ()):
+                    children = {"ChildrenOfAlarmName": composite["AlarmName"], "StateValue": "ALARM"}
+                    yield from self._dimensions(children, depth - 1)
+
+
+def endpoints_of(alarm: Mapping[str, Any]) -> Iterator[str]:
+    """Endpoint names in the dimensions of a metric alarm, its metric math included."""
+    stats = [query.get("MetricStat", {}).get("Metric", {}) for query in alarm.get("Metrics", ())]
+    for metric in (alarm, *stats):
+        for dimension in metric.get("Dimensions", ()):
+            if dimension["Name"] == "EndpointName":
+                yield dimension["Value"]

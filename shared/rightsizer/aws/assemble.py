@@ -1,0 +1,105 @@
+"""The parts that AWS keeps apart, put together to one `Endpoint`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rightsizer.aws import kinds
+from rightsizer.aws.configuration import Configuration, ConfiguredVariant
+from rightsizer.aws.models import ModelFacts, framework_of
+from rightsizer.aws.tags import wishes
+from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Image, Mode, ScalableTarget, Variant
+from rightsizer.model.reason import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What was read of one endpoint."""
+
+    ref: EndpointRef
+    described: Mapping[str, Any]
+    configuration: Configuration
+    models: tuple[ModelFacts, ...]
+    tags: Mapping[str, str] | None
+    """None when the tags could not be read: then nobody allowed anything."""
+    scaling: Mapping[str, tuple[ScalableTarget, ...]]
+
+
+def resource_id(endpoint: str, variant: str) -> str:
+    """Application Auto Scaling's name of a variant."""
+    return f"endpoint/{endpoint}/variant/{variant}"
+
+
+def endpoint(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
+    """The endpoint as a whole. `notes` tell what could not be read."""
+    described, configuration = parts.described, parts.configuration
+    said = wishes(parts.tags or {})
+    variants = _variants(described, configuration)
+    images = tuple(image.specified for variant in variants for image in variant.images)
+    images += tuple(image for model in parts.models for image in model.images)
+    applicable = kinds.ordered(_kinds(parts, variants))
+    return Endpoint(
+        ref=parts.ref,
+        status=described["EndpointStatus"],
+        config_name=configuration.name,
+        created_at=described["CreationTime"],
+        modified_at=described["LastModifiedTime"],
+        kind=applicable[0],
+        kinds=applicable,
+        variants=variants,
+        tags=dict(parts.tags or {}),
+        mode=Mode.REPORT if parts.tags is None else said.mode,
+        mode_declared=said.mode_declared,
+        objective=said.objective,
+        owner=said.owner,
+        owned_by=said.owned_by,
+        scaling=tuple(
+            target
+            for variant in variants
+            for target in parts.scaling.get(resource_id(described["EndpointName"], variant.name), ())
+        ),
+        unknown_fields=configuration.unknown_fields,
+        configuration_replaced=configuration.created_at > described["LastModifiedTime"],
+        framework=framework_of(images),
+        failure_reason=described.get("FailureReason", ""),
+        bad_tags=said.bad,
+        kms_key=configuration.kms_key,
+        deploying=bool(described.get("PendingDeploymentSummary")),
+        notes=notes,
+    )
+
+
+def _kinds(parts: Parts, variants: tuple[Variant, ...]) -> frozenset[EndpointKind]:
+    found = set(parts.configuration.kinds)
+    for model in parts.models:
+        found |= kinds.of_model(model)
+    if parts.described.get("ShadowProductionVariants"):
+        found.add(EndpointKind.SHADOW)
+    if parts.described.get("AsyncInferenceConfig"):
+        found.add(EndpointKind.ASYNC)
+    named = {variant.model_name for variant in variants if variant.model_name}
+    if len(parts.models) < len(named):
+        found.add(EndpointKind.UNKNOWN)
+    return frozenset(found)
+
+
+def _variants(described: Mapping[str, Any], configuration: Configuration) -> tuple[Variant, ...]:
+    live = {variant["VariantName"]: variant for variant in described.get("ProductionVariants") or ()}
+    return tuple(_variant(live.get(asked.name, {}), asked) for asked in configuration.variants)
+
+
+def _variant(live: Mapping[str, Any], asked: ConfiguredVariant) -> Variant:
+    current = int(live.get("CurrentInstanceCount", 0))
+    return Variant(
+        name=asked.name,
+        model_name=asked.model_name,
+        instance_type=asked.instance_type,
+        current_count=current,
+        desired_count=int(live.get("DesiredInstanceCount", current)),
+        weight=float(live.get("DesiredWeight", live.get("CurrentWeight", asked.weight))),
+        images=tuple(
+            Image(image.get("SpecifiedImage", ""), image.get("ResolvedImage", ""))
+            for image in live.get("DeployedImages") or ()
+        ),
+        routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", asked.routing),
+    )

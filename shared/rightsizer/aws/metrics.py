@@ -1,0 +1,227 @@
+"""CloudWatch metrics in batches: GetMetricData within its limits, pages folded, one bad query alone.
+
+Limits (CloudWatch API reference, GetMetricData): 500 queries and 100,800 datapoints a request.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.session import Session
+from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
+from rightsizer.ports import MetricRequest
+
+if TYPE_CHECKING:
+    from types_boto3_cloudwatch import CloudWatchClient
+    from types_boto3_cloudwatch.type_defs import DimensionTypeDef, MetricDataQueryTypeDef, MetricStatTypeDef
+
+MAX_QUERIES = 500
+MAX_POINTS = 100_800
+UTILISATION = "/aws/sagemaker/Endpoints"
+INVOCATION = "AWS/SageMaker"
+UTILISATION_METRICS = frozenset(
+    {
+        "CPUUtilization",
+        "MemoryUtilization",
+        "DiskUtilization",
+        "GPUUtilization",
+        "GPUMemoryUtilization",
+        "GPUUtilizationNormalized",
+        "GPUMemoryUtilizationNormalized",
+        "CPUUtilizationNormalized",
+    }
+)
+ENDPOINT_METRICS = frozenset(
+    {
+        "ApproximateBacklogSize",
+        "ApproximateBacklogSizePerInstance",
+        "ApproximateAgeOfOldestRequest",
+        "HasBacklogWithoutCapacity",
+    }
+)
+"""Published with the dimension EndpointName alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The aligned window that is read."""
+
+    start: datetime
+    end: datetime
+    period_s: int
+
+    @property
+    def size(self) -> int:
+        """Number of periods."""
+        return int((self.end - self.start).total_seconds()) // self.period_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """One statistic of one request."""
+
+    request: int
+    endpoint: str
+    variant: str
+    signal: Signal
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What came back for one query."""
+
+    values: array[float] | None = None
+    reason: Reason | None = None
+    status: str = ""
+    seen: bool = field(default=False)
+
+
+class CloudWatchMetrics:
+    """Reads metrics of variants (port `MetricReader`)."""
+
+    def __init__(self, session: Session, workers: int = 4) -> None:
+        self._client: CloudWatchClient = session.client("cloudwatch")
+        self._workers = workers
+
+    def read(
+        self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
+    ) -> Iterator[MetricWindow | NoMetrics]:
+        """One answer for each request, in their order; the window is aligned to the period outwards."""
+        grid = align(start, end, period_s)
+        queries = [
+            _Query(number, request.endpoint, request.variant, signal)
+            for number, request in enumerate(requests)
+            for signal in request.signals
+        ]
+        size = max(1, min(MAX_QUERIES, MAX_POINTS // max(grid.size, 1)))
+        batches = [queries[i : i + size] for i in range(0, len(queries), size)]
+        pending: dict[int, dict[Signal, _Answer]] = {number: {} for number in range(len(requests))}
+        done = 0
+        with ThreadPoolExecutor(self._workers) as pool:
+            for i in range(0, len(batches), self._workers):
+                group = batches[i : i + self._workers]
+                for batch, answers in zip(group, pool.map(partial(self._fetch, grid), group), strict=True):
+                    for query, answer in zip(batch, answers, strict=True):
+                        pending[query.request][query.signal] = answer
+                while done < len(requests) and len(pending[done]) == len(set(requests[done].signals)):
+                    yield _window(requests[done], pending.pop(done), grid)
+                    done += 1
+        for number in range(done, len(requests)):
+            yield _window(requests[number], pending[number], grid)
+
+    def _fetch(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
+        """Answers of a batch; statistics that came back incomplete are asked once more, by themselves."""
+        answers = self._ask(grid, batch)
+        again = [i for i, answer in enumerate(answers) if answer.status in ("PartialData", "InternalError")]
+        if again:
+            for i, answer in zip(again, self._ask(grid, [batch[i] for i in again]), strict=True):
+                answers[i] = answer if answer.reason is None else answers[i]
+        for query, answer in zip(batch, answers, strict=True):
+            if answer.reason is None:
+                answer.reason = _incomplete(query, answer.status)
+        return answers
+
+    def _ask(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
+        """One request with its pages. A batch that CloudWatch refuses is halved until the bad query stands alone."""
+        try:
+            return self._pages(grid, batch)
+        except (PermissionMissingError, ThrottledError) as error:
+            return [_Answer(reason=reason_of(error)) for _ in batch]
+        except ReadError as error:
+            if len(batch) == 1:
+                return [_Answer(reason=reason_of(error))]
+            half = len(batch) // 2
+            return self._ask(grid, batch[:half]) + self._ask(grid, batch[half:])
+
+    def _pages(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
+        answers = [_Answer() for _ in batch]
+        token: dict[str, Any] = {}
+        while True:
+            with reading("cloudwatch:GetMetricData", f"reading {len(batch)} metric statistics"):
+                page = self._client.get_metric_data(
+                    MetricDataQueries=[_query(i, query, grid.period_s) for i, query in enumerate(batch)],
+                    StartTime=grid.start,
+                    EndTime=grid.end,
+                    ScanBy="TimestampAscending",
+                    MaxDatapoints=MAX_POINTS,
+                    **token,
+                )
+            for result in page["MetricDataResults"]:
+                _fold(answers[int(result["Id"][1:])], result, grid)
+            if not page.get("NextToken"):
+                return answers
+            token = {"NextToken": page["NextToken"]}
+
+
+def align(start: datetime, end: datetime, period_s: int) -> Grid:
+    """The window outwards to multiples of the period, in UTC."""
+    first = int(start.timestamp()) // period_s * period_s
+    last = -(-int(end.timestamp()) // period_s) * period_s
+    return Grid(datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC), period_s)
+
+
+def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef":
+    metric = query.signal.metric
+    dimensions: list[DimensionTypeDef] = [{"Name": "EndpointName", "Value": query.endpoint}]
+    if metric not in ENDPOINT_METRICS:
+        dimensions.append({"Name": "VariantName", "Value": query.variant})
+    stat: MetricStatTypeDef = {
+        "Metric": {
+            "Namespace": UTILISATION if metric in UTILISATION_METRICS else INVOCATION,
+            "MetricName": metric,
+            "Dimensions": dimensions,
+        },
+        "Period": period_s,
+        "Stat": query.signal.statistic,
+    }
+    return {"Id": f"q{number}", "MetricStat": stat, "ReturnData": True}
+
+
+def _fold(answer: _Answer, result: Mapping[str, Any], grid: Grid) -> None:
+    answer.seen = True
+    answer.status = result.get("StatusCode", "Complete")
+    if answer.values is None and result["Timestamps"]:
+        answer.values = array("d", [float("nan")]) * grid.size
+    for at, value in zip(result["Timestamps"], result["Values"], strict=True):
+        place = (at - grid.start) // timedelta(seconds=grid.period_s)
+        if answer.values is not None and 0 <= place < grid.size:
+            answer.values[place] = value
+
+
+def _incomplete(query: _Query, status: str) -> Reason | None:
+    name = f"{query.signal.metric} {query.signal.statistic} of {query.endpoint}/{query.variant}"
+    match status:
+        case "Complete":
+            return None
+        case "Forbidden":
+            return Reason(
+                Code.PERMISSION_MISSING, f"{name}: CloudWatch forbids it; cloudwatch:GetMetricData is missing"
+            )
+        case "":
+            return Reason(Code.READ_FAILED, f"{name}: CloudWatch did not answer this query")
+        case _:
+            return Reason(Code.READ_FAILED, f"{name}: CloudWatch answered {status} twice; datapoints may be missing")
+
+
+def _window(request: MetricRequest, answers: Mapping[Signal, _Answer], grid: Grid) -> MetricWindow | NoMetrics:
+    series = {
+        signal: Series(grid.start, grid.period_s, answer.values)
+        for signal, answer in answers.items()
+        if answer.values is not None
+    }
+    notes = tuple(dict.fromkeys(answer.reason for answer in answers.values() if answer.reason is not None))
+    if series:
+        return MetricWindow(request.endpoint, request.variant, grid.start, grid.end, grid.period_s, series, notes)
+    days = (grid.end - grid.start).total_seconds() / 86400
+    silent = Reason(
+        Code.NO_DATAPOINTS,
+        f"CloudWatch has no datapoint of {request.endpoint}/{request.variant} in {days:.0f} days",
+    )
+    return NoMetrics(request.endpoint, request.variant, notes[0] if notes else silent)

@@ -1,0 +1,103 @@
+"""What a model is made of: DescribeModel, once for each model."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws.errors import reading
+from rightsizer.errors import RightsizerError
+
+if TYPE_CHECKING:
+    from types_boto3_sagemaker import SageMakerClient
+
+FRAMEWORKS = (
+    ("vllm", "vllm"),
+    ("sglang", "sglang"),
+    ("tgi", "tgi"),
+    ("text-generation-inference", "tgi"),
+    ("djl", "lmi"),
+    ("lmi", "lmi"),
+    ("triton", "triton"),
+    ("tensorflow", "tensorflow"),
+    ("pytorch", "pytorch"),
+)
+"""Part of an image's name and the framework it means; the first that matches counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What decisions need to know of one model."""
+
+    images: tuple[str, ...]
+    containers: int
+    multi_model: bool
+    """A container hosts many models behind one name (Mode MultiModel)."""
+    direct: bool
+    """The containers of the pipeline are invoked one by one (InferenceExecutionConfig)."""
+    marketplace: bool
+    """A model package of another account: AWS Marketplace products are published from AWS's own."""
+
+
+class ModelReader:
+    """Reads models once each; the answers, refusals too, are kept for the life of the reader.
+
+    A model cannot be changed, but it can be deleted and made again under its name: a reader lives for one evaluation.
+    """
+
+    def __init__(self, client: "SageMakerClient") -> None:
+        self._client = client
+        self._known: dict[str, ModelFacts | RightsizerError] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def read(self, name: str, account: str) -> ModelFacts:
+        """The facts of a model; raises ReadError, as often as asked, when it cannot be read."""
+        with self._guard:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            if name not in self._known:
+                try:
+                    self._known[name] = self._describe(name, account)
+                except RightsizerError as error:
+                    self._known[name] = error
+            known = self._known[name]
+        if isinstance(known, RightsizerError):
+            raise known
+        return known
+
+    def forget(self) -> None:
+        """Drop what is known; called at the beginning of each observation."""
+        with self._guard:
+            self._known.clear()
+
+    def _describe(self, name: str, account: str) -> ModelFacts:
+        with reading("sagemaker:DescribeModel", f"describing the model {name}"):
+            answer: Mapping[str, Any] = self._client.describe_model(ModelName=name)
+        return facts_of(answer, account)
+
+
+def facts_of(answer: Mapping[str, Any], account: str) -> ModelFacts:
+    """A DescribeModel answer reduced to facts."""
+    containers = (
+        [answer["PrimaryContainer"]] if answer.get("PrimaryContainer") else list(answer.get("Containers") or ())
+    )
+    packages = [container.get("ModelPackageName", "") for container in containers]
+    return ModelFacts(
+        images=tuple(container["Image"] for container in containers if container.get("Image")),
+        containers=len(containers),
+        multi_model=any(container.get("Mode") == "MultiModel" for container in containers),
+        direct=(answer.get("InferenceExecutionConfig") or {}).get("Mode") == "Direct",
+        marketplace=any(_foreign(package, account) for package in packages),
+    )
+
+
+def framework_of(images: tuple[str, ...]) -> str:
+    """The serving framework that the images' names tell; empty when they tell none."""
+    names = [image.lower().split("/", 1)[-1] for image in images]
+    return next((framework for part, framework in FRAMEWORKS if any(part in name for name in names)), "")
+
+
+def _foreign(package: str, account: str) -> bool:
+    parts = package.split(":")
+    return len(parts) > 5 and parts[4] != account

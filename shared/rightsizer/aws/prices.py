@@ -1,0 +1,188 @@
+"""What an instance hour costs (port `PriceBook`): the Price List API, else the dated snapshot.
+
+One walk over the Hosting products of a Region serves every type. A product is believed only when its component, its
+`platoinstancetype`, its usage type, its unit and its single tier all agree; anything but exactly one non-zero product
+for a type is no price.
+"""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.session import Session
+from rightsizer.catalog import tables
+from rightsizer.errors import InputError, RightsizerError
+from rightsizer.model.price import Commitment, NoPrice, Price, PriceTable
+from rightsizer.model.reason import Code, Reason
+
+if TYPE_CHECKING:
+    from types_boto3_pricing import PricingClient
+
+UNKNOWN_COMMITMENT = Commitment(Decimal(0), 0.0, known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The Hosting prices of one Region as the API gave them."""
+
+    prices: Mapping[str, Price]
+    ambiguous: Mapping[str, str]
+    """Types with several or unreadable products, and what is wrong."""
+
+
+class OfferCache(Protocol):
+    """Keeps the offers of a Region between runs; prices change a few times a year, so a day is fresh."""
+
+    def load(self, region: str) -> Offers | None:
+        """The offers, or None when there are none that are fresh."""
+        ...
+
+    def keep(self, region: str, offers: Offers) -> None:
+        """Remember the offers."""
+        ...
+
+
+class PriceListBook:
+    """Prices from the Price List API, kept for the life of the process; the snapshot where the API fails."""
+
+    def __init__(
+        self,
+        session: Session | None,
+        cache: OfferCache | None = None,
+        commitment: Callable[[], Commitment] = lambda: UNKNOWN_COMMITMENT,
+    ) -> None:
+        self._client: PricingClient | None = session.pricing() if session else None
+        self._cache = cache
+        self._commitment = commitment
+        self._committed: Commitment | None = None
+        self._offers: dict[str, Offers | Reason] = {}
+        self._lock = threading.Lock()
+
+    def table(self, region: str, instance_types: Iterable[str]) -> PriceTable:
+        """Prices of these types, from the Price List API or the dated snapshot; NoPrice where neither knows one."""
+        notes: list[Reason] = []
+        with self._lock:
+            offers = self._known(region)
+            commitment = self._commit(notes)
+        if isinstance(offers, Reason):
+            notes.append(offers)
+        snapshot = {row.instance_type: row for row in tables.prices(region)}
+        prices = {name: _price(name, region, offers, snapshot.get(name)) for name in instance_types}
+        return PriceTable(region, prices, commitment, tuple(notes))
+
+    def _commit(self, notes: list[Reason]) -> Commitment:
+        if self._committed is None:
+            try:
+                self._committed = self._commitment()
+            except RightsizerError as error:
+                notes.append(reason_of(error))
+                return UNKNOWN_COMMITMENT
+        return self._committed
+
+    def _known(self, region: str) -> Offers | Reason:
+        """The offers of the Region, or why there are none. A failure is kept too: one message, not one an endpoint."""
+        if region not in self._offers:
+            kept = self._cache.load(region) if self._cache else None
+            self._offers[region] = kept or self._ask(region)
+        return self._offers[region]
+
+    def _ask(self, region: str) -> Offers | Reason:
+        if self._client is None:
+            return Reason(Code.READ_FAILED, f"the Price List API was not asked; {region} is priced by the snapshot")
+        try:
+            offers = parse(region, _products(self._client, region))
+        except RightsizerError as error:
+            reason = reason_of(error)
+            return Reason(reason.code, f"{reason.sentence}; prices come from the dated snapshot")
+        if self._cache and offers.prices:
+            self._cache.keep(region, offers)
+        return offers
+
+
+def _products(client: "PricingClient", region: str) -> Iterator[str]:
+    with reading("pricing:GetProducts", f"reading the hosting prices of {region}"):
+        pages = client.get_paginator("get_products").paginate(
+            ServiceCode="AmazonSageMaker",
+            FormatVersion="aws_v1",
+            Filters=[
+                {"Type": "TERM_MATCH", "Field": "regionCode", "Value": region},
+                {"Type": "TERM_MATCH", "Field": "component", "Value": "Hosting"},
+            ],
+            PaginationConfig={"PageSize": 100},
+        )
+        for page in pages:
+            yield from page["PriceList"]
+
+
+def parse(region: str, products: Iterable[str | Mapping[str, Any]]) -> Offers:
+    """Price List items to offers; an item that cannot be read makes its type ambiguous, never the others."""
+    found: dict[str, list[Price]] = defaultdict(list)
+    ambiguous: dict[str, str] = {}
+    for raw in products:
+        try:
+            item = json.loads(raw) if isinstance(raw, str) else raw
+        except ValueError:
+            continue  # not even a name to hang a reason on
+        attributes = _attributes(item)
+        name = attributes.get("instanceName", "")
+        if not _hosts(attributes, name, region):
+            continue
+        try:
+            price = _offer(item, name, region)
+        except (KeyError, TypeError, ValueError, AttributeError, InvalidOperation, InputError) as error:
+            ambiguous[name] = f"its price list entry cannot be read ({error!r})"
+            continue
+        if price is not None:
+            found[name].append(price)
+    for name, prices in found.items():
+        if len(prices) > 1:
+            ambiguous[name] = f"the price list has {len(prices)} hosting products for it"
+    return Offers({name: each[0] for name, each in found.items() if name not in ambiguous}, ambiguous)
+
+
+def _attributes(item: Any) -> Mapping[str, str]:
+    product = item.get("product") if isinstance(item, dict) else None
+    attributes = product.get("attributes") if isinstance(product, dict) else None
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def _hosts(attributes: Mapping[str, str], name: str, region: str) -> bool:
+    """Whether every attribute says: an endpoint instance hour of this type in this Region."""
+    return (
+        name.startswith("ml.")
+        and attributes.get("component") == "Hosting"
+        and attributes.get("platoinstancetype") == "Hosting"
+        and attributes.get("regionCode") == region
+        and f"-{attributes.get('usagetype', '')}".endswith(f"-Host:{name}")
+    )
+
+
+def _offer(item: Mapping[str, Any], name: str, region: str) -> Price | None:
+    """The one hourly tier of a product; None for a free row. ValueError when there are several tiers."""
+    dimensions = [tier for term in item["terms"]["OnDemand"].values() for tier in term["priceDimensions"].values()]
+    hourly = [tier for tier in dimensions if tier["unit"] in ("Hrs", "Hours")]
+    if len(hourly) != 1 or hourly[0].get("beginRange", "0") != "0":
+        raise ValueError(f"{len(dimensions)} price dimensions, {len(hourly)} of them by the hour from zero")
+    usd = Decimal(hourly[0]["pricePerUnit"]["USD"])
+    if usd == 0:
+        return None
+    return Price(name, region, usd, "price-list-api", "Hosting", str(item.get("publicationDate", ""))[:10])
+
+
+def _price(name: str, region: str, offers: Offers | Reason, row: tables.PriceRow | None) -> Price | NoPrice:
+    if isinstance(offers, Offers):
+        if name in offers.prices:
+            return offers.prices[name]
+        if name in offers.ambiguous:
+            return NoPrice(name, region, Reason(Code.NO_PRICE, f"{name} in {region}: {offers.ambiguous[name]}"))
+    if row is not None:
+        listed = row.listed and not isinstance(offers, Offers)
+        return Price(name, region, row.usd_per_hour, "snapshot", row.basis, row.as_of, listed)
+    where = "neither the price list nor" if isinstance(offers, Offers) else "the price list was not read, and"
+    tail = "the snapshot has a hosting price" if isinstance(offers, Offers) else "the snapshot has no hosting price"
+    return NoPrice(name, region, Reason(Code.NO_PRICE, f"{name} in {region}: {where} {tail}"))

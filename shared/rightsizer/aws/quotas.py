@@ -1,0 +1,40 @@
+"""How many instances of a type the account may run for endpoints (port `QuotaReader`)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws.errors import reading
+from rightsizer.aws.session import Session
+
+if TYPE_CHECKING:
+    from types_boto3_service_quotas import ServiceQuotasClient
+
+ENDPOINT_USAGE = re.compile(r"^(ml\.\S+) for endpoint usage$")
+"""Quotas are found by name: codes are not documented (Service Quotas console)."""
+
+
+class EndpointQuotas:
+    """Reads the applied quotas once, then the defaults of what has no applied value."""
+
+    def __init__(self, session: Session) -> None:
+        self._client: ServiceQuotasClient = session.client("service-quotas")
+        self._known: dict[str, int] | None = None
+
+    def endpoint_quotas(self) -> Mapping[str, int]:
+        """Applied quota by instance type; a type that is absent is unknown, not zero."""
+        if self._known is None:
+            defaults = dict(self._read("list_aws_default_service_quotas", "ListAWSDefaultServiceQuotas"))
+            self._known = defaults | dict(self._read("list_service_quotas", "ListServiceQuotas"))
+        return self._known
+
+    def _read(self, operation: Any, action: str) -> Iterator[tuple[str, int]]:
+        with reading(f"servicequotas:{action}", "reading how many instances endpoints may use"):
+            pages: Any = self._client.get_paginator(operation).paginate(
+                ServiceCode="sagemaker", PaginationConfig={"PageSize": 100}
+            )
+            for page in pages:
+                for quota in page["Quotas"]:
+                    name = ENDPOINT_USAGE.match(quota.get("QuotaName", ""))
+                    if name and quota.get("Value") is not None:
+                        yield name[1], int(quota["Value"])

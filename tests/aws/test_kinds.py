@@ -1,0 +1,94 @@
+"""Every kind of endpoint is recognised; the plain kind for certain."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rightsizer.aws import configuration, kinds
+from rightsizer.aws.models import ModelFacts, facts_of, framework_of
+from rightsizer.model.observation import EndpointKind
+
+PLAIN: dict[str, Any] = {"VariantName": "v", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
+ACCOUNT = "111122223333"
+
+
+def config(*variants: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "EndpointConfigName": "c",
+        "CreationTime": datetime(2026, 1, 1, tzinfo=UTC),
+        "ProductionVariants": variants,
+        **more,
+    }
+
+
+CASES = {
+    EndpointKind.REAL_TIME: config(PLAIN),
+    EndpointKind.ASYNC: config(PLAIN, AsyncInferenceConfig={"OutputConfig": {}}),
+    EndpointKind.SERVERLESS: config(
+        {"VariantName": "v", "ModelName": "m", "ServerlessConfig": {"MemorySizeInMB": 2048}}
+    ),
+    EndpointKind.INFERENCE_COMPONENTS: config({"VariantName": "v", "InstanceType": "ml.g5.xlarge"}),
+    EndpointKind.MULTI_VARIANT: config(PLAIN, {**PLAIN, "VariantName": "w"}),
+    EndpointKind.SHADOW: config(PLAIN, ShadowProductionVariants=[PLAIN]),
+    EndpointKind.INSTANCE_POOLS: config(
+        {"VariantName": "v", "ModelName": "m", "InstancePools": [{"InstanceType": "ml.g5.xlarge", "Priority": 1}]}
+    ),
+    EndpointKind.MIG: config({**PLAIN, "AcceleratorPartitionLayouts": [{"AcceleratorPartitionTypes": ["mig-1g.5gb"]}]}),
+    EndpointKind.RESERVED: config({**PLAIN, "CapacityReservationConfig": {"MlReservationArn": "arn:x"}}),
+    EndpointKind.UNKNOWN: config(),
+}
+
+
+@pytest.mark.parametrize(("kind", "answer"), CASES.items())
+def test_the_configuration_tells_the_kind(kind: EndpointKind, answer: dict[str, Any]) -> None:
+    assert kinds.ordered(configuration.parse(answer).kinds)[0] is kind
+
+
+def test_what_keeps_us_furthest_from_acting_comes_first_and_nothing_is_lost() -> None:
+    answer = config(
+        {"VariantName": "v", "ServerlessConfig": {}, "InstanceType": "ml.g5.xlarge"}, AsyncInferenceConfig={"a": 1}
+    )
+    assert kinds.ordered(configuration.parse(answer).kinds) == (EndpointKind.INFERENCE_COMPONENTS, EndpointKind.ASYNC)
+
+
+def test_every_kind_has_its_place_in_the_order() -> None:
+    assert set(kinds.PRECEDENCE) == set(EndpointKind)
+
+
+def model(*containers: dict[str, Any], **more: Any) -> ModelFacts:
+    return facts_of({"Containers": containers, **more}, ACCOUNT)
+
+
+def test_a_multi_model_container_makes_a_multi_model_endpoint() -> None:
+    assert kinds.of_model(model({"Image": "i", "Mode": "MultiModel"})) == {EndpointKind.MULTI_MODEL}
+
+
+def test_two_containers_make_a_pipeline() -> None:
+    assert kinds.of_model(model({"Image": "a"}, {"Image": "b"})) == {EndpointKind.PIPELINE}
+
+
+def test_a_package_of_another_account_is_a_marketplace_product_and_our_own_is_not() -> None:
+    foreign = model({"ModelPackageName": "arn:aws:sagemaker:us-east-1:865070037744:model-package/llm"})
+    own = model({"ModelPackageName": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:model-package/group/3"})
+    assert kinds.of_model(foreign) == {EndpointKind.MARKETPLACE}
+    assert kinds.of_model(own) == frozenset()
+
+
+def test_a_plain_model_adds_no_kind() -> None:
+    assert kinds.of_model(facts_of({"PrimaryContainer": {"Image": "x", "Mode": "SingleModel"}}, ACCOUNT)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("image", "framework"),
+    [
+        ("763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.33.0-lmi15.0.0-cu128", "lmi"),
+        ("763104351884.dkr.ecr.eu-west-1.amazonaws.com/huggingface-pytorch-tgi-inference:2.7-tgi3.3-gpu", "tgi"),
+        ("111122223333.dkr.ecr.eu-west-1.amazonaws.com/team/vllm-openai:v0.9", "vllm"),
+        ("763104351884.dkr.ecr.eu-west-1.amazonaws.com/sagemaker-tritonserver:24.09-py3", "triton"),
+        ("763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-inference:2.5-gpu-py311", "pytorch"),
+        ("111122223333.dkr.ecr.eu-west-1.amazonaws.com/my-model@sha256:abc", ""),
+    ],
+)
+def test_the_image_tells_the_framework(image: str, framework: str) -> None:
+    assert framework_of((image,)) == framework

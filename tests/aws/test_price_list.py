@@ -1,0 +1,103 @@
+"""A price is believed only when everything about the product agrees."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rightsizer.aws.prices import PriceListBook, parse
+from rightsizer.model.price import NoPrice, Price
+from rightsizer.model.reason import Code
+
+REGION = "eu-west-1"
+
+
+def product(
+    name: str = "ml.g5.2xlarge", usd: str = "1.6920000000", unit: str = "Hrs", **attributes: str
+) -> dict[str, Any]:
+    """The envelope of the Price List Query API (botocore example of GetProducts)."""
+    tier = {"unit": unit, "beginRange": "0", "endRange": "Inf", "pricePerUnit": {"USD": usd}}
+    known = {
+        "regionCode": REGION,
+        "instanceName": name,
+        "instanceType": f"{name}-Hosting",
+        "component": "Hosting",
+        "platoinstancetype": "Hosting",
+        "usagetype": f"EU-Host:{name}",
+    }
+    return {
+        "product": {"productFamily": "ML Instance", "sku": "S", "attributes": known | attributes},
+        "terms": {"OnDemand": {"S.T": {"priceDimensions": {"S.T.D": tier}}}},
+        "publicationDate": "2026-09-01T00:00:00Z",
+    }
+
+
+def test_a_hosting_product_is_a_price_with_its_date() -> None:
+    offers = parse(REGION, [json.dumps(product())])
+    assert offers.prices["ml.g5.2xlarge"] == Price(
+        "ml.g5.2xlarge", REGION, Decimal("1.6920000000"), "price-list-api", "Hosting", "2026-09-01"
+    )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"component": "Training"},
+        {"platoinstancetype": "Cluster"},
+        {"usagetype": "EU-Train:ml.g5.2xlarge"},
+        {"usagetype": "EU-AsyncHost:ml.g5.2xlarge"},
+        {"regionCode": "us-east-1"},
+    ],
+)
+def test_another_component_region_or_usage_is_not_the_price(odd: dict[str, str]) -> None:
+    assert parse(REGION, [product(**odd)]).prices == {}
+
+
+def test_a_bare_usage_type_and_a_hyphen_in_the_family_are_understood() -> None:
+    name = "ml.p6-b200.48xlarge"
+    assert parse(REGION, [product(name, usagetype=f"Host:{name}")]).prices.keys() == {name}
+
+
+def test_free_rows_do_not_count_and_two_prices_are_no_price() -> None:
+    offers = parse(
+        REGION, [product(), product(usd="0.0000000000"), product("ml.g6.xlarge"), product("ml.g6.xlarge", "9")]
+    )
+    assert offers.prices.keys() == {"ml.g5.2xlarge"}
+    assert "2 hosting products" in offers.ambiguous["ml.g6.xlarge"]
+
+
+@pytest.mark.parametrize("usd", ["free", "", "-1", "NaN"])
+def test_a_garbled_price_spoils_only_its_own_type(usd: str) -> None:
+    offers = parse(REGION, [product(usd=usd), product("ml.g6.xlarge")])
+    assert offers.prices.keys() == {"ml.g6.xlarge"}
+    assert "ml.g5.2xlarge" in offers.ambiguous
+
+
+@pytest.mark.parametrize("raw", ["{", "[]", "null", '{"product": 3}', '{"product": {"attributes": null}}'])
+def test_items_that_are_no_products_are_passed_over(raw: str) -> None:
+    assert parse(REGION, [raw, product()]).prices.keys() == {"ml.g5.2xlarge"}
+
+
+def test_an_upfront_fee_is_not_an_hourly_price() -> None:
+    assert parse(REGION, [product(unit="Quantity")]).prices == {}
+
+
+def test_without_the_api_the_snapshot_answers_with_its_basis_date_and_doubt() -> None:
+    table = PriceListBook(None).table("us-east-1", ["ml.g6.xlarge", "ml.p3.2xlarge", "ml.p5e.48xlarge"])
+    found, old = table.prices["ml.g6.xlarge"], table.prices["ml.p3.2xlarge"]
+    assert isinstance(found, Price)
+    assert (found.source, found.basis, found.listed) == ("snapshot", "direct-hosting", True)
+    assert found.as_of
+    assert isinstance(old, Price)
+    assert not old.listed
+    missing = table.prices["ml.p5e.48xlarge"]
+    assert isinstance(missing, NoPrice)
+    assert missing.reason.code is Code.NO_PRICE
+    assert table.notes
+
+
+def test_an_unknown_region_has_no_prices_rather_than_another_ones() -> None:
+    table = PriceListBook(None).table("mars-north-1", ["ml.g5.xlarge"])
+    assert table.find("ml.g5.xlarge") is None
+    assert not table.commitment.known
