@@ -1,0 +1,192 @@
+"""Puts the sandbox's services behind moto's front, through moto's registries only.
+
+moto resolves each request by ``moto.<service>.urls.url_paths``; a service that moto lacks is found by
+``moto.backend_index.backend_url_patterns`` and ``moto.__path__``. Nothing of moto is replaced while `install` has not
+been called, and `install` changes only these registries and botocore's list of built-in handlers (as moto itself does).
+"""
+
+import importlib
+import re
+import threading
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import moto
+from botocore import handlers
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from moto import backend_index
+from moto.core.botocore_stubber import MockRawResponse
+from moto.core.responses import ActionResult
+
+from sandbox import shapes
+from sandbox.answers import error_answer
+from sandbox.gate import Call, Gate
+from sandbox.refusals import NotSimulated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class World(Protocol):
+    """What the bridge needs of the account behind it."""
+
+    gate: Gate
+
+    def api(self, service: str) -> object:
+        """The simulated service, with one method per operation, or None-like when it has none."""
+        ...
+
+
+_current: list[World] = []
+_request = threading.local()
+
+_EVENT_NAMES = {
+    "application-auto-scaling": "application-autoscaling",
+    "auto-scaling": "autoscaling",
+    "resource-groups-tagging-api": "resourcegroupstaggingapi",
+    "cost-explorer": "ce",
+    "secrets-manager": "secretsmanager",
+    "eventbridge": "events",
+}
+_NEW_SERVICES: tuple[str, ...] = ()
+# moto module -> (botocore service, operations of moto that are true enough to keep)
+_OURS: dict[str, tuple[str, frozenset[str]]] = {
+    "sagemaker": (
+        "sagemaker",
+        frozenset({"CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "CreateCluster", "DescribeCluster",
+                   "ListClusters", "DescribeClusterNode", "ListClusterNodes", "DeleteCluster"}),
+    ),
+    "cloudwatch": ("cloudwatch", frozenset()),
+    "applicationautoscaling": ("application-autoscaling", frozenset()),
+    "resourcegroupstaggingapi": ("resourcegroupstaggingapi", frozenset()),
+    "servicequotas": ("service-quotas", frozenset()),
+    "ce": ("ce", frozenset()),
+}  # fmt: skip
+
+
+def enter(world: World) -> None:
+    """Make `world` the account that answers. One at a time: AWS has one address too."""
+    if _current:
+        raise RuntimeError("a sandbox is already running in this process; leave it first")
+    _current.append(world)
+
+
+def leave(world: World) -> None:
+    """Take `world` off the line."""
+    _current.remove(world)
+
+
+def current() -> World | None:
+    """The account that answers, if any."""
+    return _current[-1] if _current else None
+
+
+@cache
+def install() -> None:
+    """Register the sandbox's services with moto. Call it before the first client, mock or server."""
+    for module, (service, kept) in _OURS.items():
+        urls = importlib.import_module(f"moto.{module}.urls")
+        base = _dispatcher_class(urls.url_paths)
+        urls.url_paths["{0}/$"] = response_class(base, service, kept).dispatch
+        if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
+            urls.url_paths["{0}/service/[^/]+/operation/[^/]+$"] = urls.url_paths["{0}/$"]
+    moto.__path__.append(str(Path(__file__).with_name("newservices")))
+    for service in _NEW_SERVICES:
+        pattern = re.compile(rf"https?://(api\.)?{service}(\.(.+))?\.amazonaws\.com")
+        backend_index.backend_url_patterns.append((service, pattern))
+    handlers.BUILTIN_HANDLERS.insert(0, ("before-send", _before_send))
+    handlers.BUILTIN_HANDLERS.append(("before-parameter-build", _remember_params))
+    handlers.BUILTIN_HANDLERS.append(("response-received", _after_response))
+
+
+def _dispatcher_class(url_paths: dict[str, Any]) -> Any:
+    dispatch: Callable[..., Any] = next(iter(url_paths.values()))
+    return dispatch.__self__  # type: ignore[attr-defined]
+
+
+def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
+    """A Response of moto whose operations are the methods of the sandbox's service of the same name."""
+
+    class Response(base):  # type: ignore[misc]
+        def call_action(self) -> Any:
+            name = _operation_name(self)
+            world = current()
+            if world is None:
+                raise NotSimulated(f"{service}:{name}: no sandbox is running")
+            handler = getattr(world.api(service), name, None)
+            if handler is None:
+                if name in kept:
+                    return super().call_action()
+                raise NotSimulated(f"{service}:{name} is not simulated (docs/sandbox.md lists what is)")
+            return self._answer(name, handler)
+
+        def _answer(self, name: str, handler: Any) -> Any:
+            self.automated_parameter_parsing = True
+            self.parse_parameters(self.normalized_request)
+            params = _plain(self.params)
+            try:
+                shapes.check(service, name, params)
+                result = ActionResult(handler(params) or {})
+            except moto.core.exceptions.ServiceException as refusal:
+                result = ActionResult(refusal)
+            return self._finish(result)
+
+        def _finish(self, result: Any) -> Any:
+            status, headers, body = self.serialized(result)
+            headers["status"] = str(status)
+            return status, headers, body
+
+    Response.boto3_service_name = service
+    return Response
+
+
+def _plain(value: Any) -> Any:
+    """The parsed request as plain containers, without absent members, with aware times."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return value
+
+
+def _operation_name(response: Any) -> str:
+    match = re.search(r"/operation/([^/?]+)", response.path)
+    return match.group(1) if match else str(response._get_action())
+
+
+def service_of_event(event_name: str) -> tuple[str, str]:
+    """(boto3 service name, operation) of a botocore event such as ``before-send.sagemaker.CreateEndpoint``."""
+    _, service, operation = event_name.split(".", 2)
+    return _EVENT_NAMES.get(service, service), operation
+
+
+def _remember_params(params: dict[str, Any], **_: Any) -> None:
+    _request.params = dict(params)
+
+
+def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
+    world = current()
+    _request.call = None
+    if world is None:
+        return None
+    service, operation = service_of_event(event_name)
+    call, fault = world.gate.arrive(service, operation, getattr(_request, "params", {}))
+    _request.call = call
+    if fault is None:
+        return None
+    status, headers, body = error_answer(fault, service, dict(request.headers.items()))
+    return AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
+
+
+def _after_response(parsed_response: Any = None, exception: BaseException | None = None, **_: Any) -> None:
+    call: Call | None = getattr(_request, "call", None)
+    world = current()
+    if call is None or world is None:
+        return
+    _request.call = None
+    error = (parsed_response or {}).get("Error", {}).get("Code") or (type(exception).__name__ if exception else None)
+    world.gate.leave(call, error)

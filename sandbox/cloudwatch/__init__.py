@@ -1,0 +1,1 @@
+"""CloudWatch metrics and alarms: exact dimensions, aligned periods, percentiles, limits."""

@@ -1,0 +1,1 @@
+"""SageMaker's control plane for endpoints, with its refusals and its slowness."""

@@ -1,0 +1,289 @@
+"""The operations of SageMaker's control plane that concern endpoints.
+
+Sources: API reference of each operation; rules of UpdateEndpoint in `checks`. Instance types are botocore's enum.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sandbox.paging import page
+from sandbox.refusals import invalid
+from sandbox.sagemaker import checks
+from sandbox.sagemaker.describe import described
+from sandbox.sagemaker.fleet import Fleet, green_fleet
+from sandbox.sagemaker.nouns import Endpoint, Params, Record, Variant
+
+if TYPE_CHECKING:
+    from sandbox.world import World
+
+
+class SageMaker:
+    """One method for each simulated operation."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    @property
+    def _fleet(self) -> Fleet:
+        return self._world.fleet
+
+    # models
+
+    def CreateModel(self, p: Params) -> Params:
+        """Create a model."""
+        checks.name("modelName", p["ModelName"])
+        if bool(p.get("PrimaryContainer")) == bool(p.get("Containers")):
+            raise invalid("Specify exactly one of PrimaryContainer and Containers.")  # [assumed] text
+        return {"ModelArn": self._create("model", p["ModelName"], p, self._fleet.models)}
+
+    def DescribeModel(self, p: Params) -> Params:
+        """Describe a model."""
+        record = self._fleet.models.get(p["ModelName"])
+        if record is None:
+            raise invalid(f'Could not find model "{self._fleet.arn("model", p["ModelName"])}".')
+        return {**record.request, "ModelArn": record.arn, "CreationTime": record.created}
+
+    def DeleteModel(self, p: Params) -> Params:
+        """Delete a model."""
+        self.DescribeModel(p)
+        self._world.tags.forget(self._fleet.models.pop(p["ModelName"]).arn)
+        return {}
+
+    def ListModels(self, p: Params) -> Params:
+        """List models."""
+        rows, token = _listed(self._fleet.models.values(), p, "Model")
+        return {"Models": rows, "NextToken": token}
+
+    # configurations
+
+    def CreateEndpointConfig(self, p: Params) -> Params:
+        """Create a configuration; it can never be changed, and its name not be used again."""
+        checks.name("endpointConfigName", p["EndpointConfigName"])
+        checks.config(p, self._fleet.models)
+        # MetricsConfig: "default for new endpoint configurations is True"
+        kept = p | {"MetricsConfig": {"EnableDetailedObservability": True} | (p.get("MetricsConfig") or {})}
+        return {
+            "EndpointConfigArn": self._create("endpoint-config", p["EndpointConfigName"], kept, self._fleet.configs)
+        }
+
+    def DescribeEndpointConfig(self, p: Params) -> Params:
+        """Describe a configuration."""
+        record = self._fleet.config(p["EndpointConfigName"])
+        shown = {**record.request, "EndpointConfigArn": record.arn, "CreationTime": record.created}
+        # the service returns a volume for serverless variants though none can be set (ACK, endpoint_config hooks)
+        shown["ProductionVariants"] = [
+            spec | ({"VolumeSizeInGB": 5} if "ServerlessConfig" in spec else {}) for spec in shown["ProductionVariants"]
+        ]
+        return shown
+
+    def DeleteEndpointConfig(self, p: Params) -> Params:
+        """Delete a configuration; AWS does not look whether it is in use."""
+        record = self._fleet.config(p["EndpointConfigName"])
+        del self._fleet.configs[record.name]
+        self._world.tags.forget(record.arn)
+        return {}
+
+    def ListEndpointConfigs(self, p: Params) -> Params:
+        """List configurations."""
+        rows, token = _listed(self._fleet.configs.values(), p, "EndpointConfig")
+        return {"EndpointConfigs": rows, "NextToken": token}
+
+    # endpoints
+
+    def CreateEndpoint(self, p: Params) -> Params:
+        """Create an endpoint."""
+        fleet, now = self._fleet, self._world.clock.now
+        checks.name("endpointName", p["EndpointName"])
+        arn = fleet.arn("endpoint", p["EndpointName"])
+        if p["EndpointName"] in fleet.endpoints:
+            raise invalid(f'Cannot create already existing endpoint "{arn}".')
+        config = fleet.config(p["EndpointConfigName"])
+        variants, shadows = fleet.fleets_of(config.request)
+        endpoint = Endpoint(p["EndpointName"], arn, config.name, now, now, variants, shadows)
+        fleet.check_quota(_instances([*variants.values(), *shadows.values()]))
+        self._world.tags.add(arn, p.get("Tags") or [])
+        endpoint.until = now + fleet.timing.create
+        fleet.endpoints[endpoint.name] = endpoint
+        return {"EndpointArn": arn}
+
+    def DescribeEndpoint(self, p: Params) -> Params:
+        """Describe an endpoint."""
+        return described(self._fleet, self._fleet.endpoint(p["EndpointName"]))
+
+    def ListEndpoints(self, p: Params) -> Params:
+        """List endpoints; pages of 10 unless asked for more."""
+        rows, token = _listed(self._fleet.endpoints.values(), p, "Endpoint")
+        return {"Endpoints": rows, "NextToken": token}
+
+    def DeleteEndpoint(self, p: Params) -> Params:
+        """Delete an endpoint."""
+        endpoint = self._fleet.endpoint(p["EndpointName"])
+        _not_busy(endpoint)
+        self._fleet.begin_delete(endpoint)
+        return {}
+
+    def UpdateEndpoint(self, p: Params) -> Params:
+        """Deploy another configuration; HTTP 200 only means that it was accepted."""
+        endpoint = self._fleet.endpoint(p["EndpointName"])
+        _not_busy(endpoint)
+        if endpoint.status == "Failed":  # EndpointStatus: DeleteEndpoint is the only operation left; [assumed] text
+            raise invalid(f'Cannot update failed endpoint "{endpoint.arn}".')
+        new = self._fleet.config(p["EndpointConfigName"])
+        old = self._fleet.configs.get(endpoint.config_name, new)
+        if endpoint.status == "UpdateRollbackFailed" and new is old:
+            pass  # the documented repair is another UpdateEndpoint, which may be to the old configuration
+        else:
+            checks.update(endpoint, old.request, new.request, new.name)
+        checks.scalable_targets(endpoint.variants, new.request, self._world.scaling.registered(endpoint.name))
+        request = _deployment_config(p, endpoint)
+        if request:
+            checks.deployment(request, endpoint.variants, new.request)
+        variants = _retained(p, endpoint, self._fleet.fleets_of(new.request)[0])
+        deployment = self._fleet.prepare(endpoint, new.name, variants, request)
+        self._fleet.check_quota(green_fleet(deployment))
+        self._fleet.deploy(endpoint, deployment)
+        return {"EndpointArn": endpoint.arn}
+
+    def UpdateEndpointWeightsAndCapacities(self, p: Params) -> Params:
+        """Change the weight of variants, or the capacity of one."""
+        endpoint = self._fleet.endpoint(p["EndpointName"])
+        _not_busy(endpoint)
+        if endpoint.status == "Failed":
+            raise invalid(f'Cannot update failed endpoint "{endpoint.arn}".')
+        wanted = p["DesiredWeightsAndCapacities"]
+        if sum("DesiredInstanceCount" in row for row in wanted) > 1:  # API text: "or capacity of one variant"
+            raise invalid("The capacity of only one variant can be updated in a request.")  # [assumed] text
+        for row in wanted:
+            self._check_row(endpoint, row)
+        for row in wanted:
+            variant = endpoint.variants[row["VariantName"]]
+            variant.desired_count = row.get("DesiredInstanceCount", variant.desired_count)
+            variant.desired_weight = row.get("DesiredWeight", variant.desired_weight)
+            variant.serverless = (variant.serverless or {}) | row.get("ServerlessUpdateConfig", {}) or None
+        counts = any(v.desired_count != v.count for v in endpoint.variants.values())
+        self._fleet.scale(endpoint, self._fleet.timing.scale if counts else timedelta(minutes=1))
+        return {"EndpointArn": endpoint.arn}
+
+    def _check_row(self, endpoint: Endpoint, row: Params) -> None:
+        variant = endpoint.variants.get(row["VariantName"])
+        if variant is None:
+            raise invalid(f'Could not find variant "{row["VariantName"]}" in endpoint "{endpoint.arn}".')  # [assumed]
+        count = row.get("DesiredInstanceCount")
+        if count is None:
+            return
+        if variant.instance_type is None:
+            raise invalid("DesiredInstanceCount cannot be set for a serverless variant.")  # [assumed] text
+        config = self._fleet.configs.get(endpoint.config_name)
+        asynchronous = bool(config and config.request.get("AsyncInferenceConfig"))
+        if count == 0 and not asynchronous and variant.spec.get("ModelName"):
+            # guide, endpoint-auto-scaling-zero-instances: only async and inference components go to zero; [assumed]
+            raise invalid("DesiredInstanceCount must be at least 1 for a real-time variant.")
+        if count > variant.count:
+            self._fleet.check_quota({variant.instance_type: count - variant.count})
+
+    # tags
+
+    def AddTags(self, p: Params) -> Params:
+        """Tag a resource."""
+        self._world.tags.add(self._known(p["ResourceArn"]), p["Tags"])
+        return {"Tags": self._world.tags.listed(p["ResourceArn"])}
+
+    def ListTags(self, p: Params) -> Params:
+        """Tags of a resource."""
+        tags = self._world.tags.listed(self._known(p["ResourceArn"]))
+        rows, token = page(tags, p.get("NextToken"), p.get("MaxResults") or 50)
+        return {"Tags": rows, "NextToken": token}
+
+    def DeleteTags(self, p: Params) -> Params:
+        """Take tags off a resource."""
+        self._world.tags.remove(self._known(p["ResourceArn"]), p["TagKeys"])
+        return {}
+
+    def _known(self, arn: str) -> str:
+        kind = arn.rpartition(":")[2].partition("/")[0]
+        if kind not in {"model", "endpoint-config", "endpoint", "inference-component"} or (
+            kind != "inference-component" and arn not in self._fleet.arns(kind)
+        ):
+            raise invalid(f"Could not find resource {arn}.")  # [assumed] text
+        return arn
+
+    def _create(self, kind: str, name: str, p: Params, records: dict[str, Record]) -> str:
+        arn = self._fleet.arn(kind, name)
+        if name in records:
+            raise invalid(f'Cannot create already existing {kind.replace("-config", " configuration")} "{arn}".')
+        self._world.tags.add(arn, p.get("Tags") or [])
+        request = {key: value for key, value in p.items() if key != "Tags"}
+        records[name] = Record(name, arn, self._world.clock.now, request)
+        return arn
+
+
+def _not_busy(endpoint: Endpoint) -> None:
+    if endpoint.busy:
+        raise invalid(f'Cannot update in-progress endpoint "{endpoint.arn}".')
+
+
+def _deployment_config(p: Params, endpoint: Endpoint) -> Mapping[str, Any]:
+    if not p.get("RetainDeploymentConfig"):
+        return p.get("DeploymentConfig") or {}
+    if p.get("DeploymentConfig"):
+        raise invalid("DeploymentConfig cannot be given with RetainDeploymentConfig.")  # [assumed] text
+    return endpoint.last_deployment_config or {}
+
+
+def _retained(p: Params, endpoint: Endpoint, fresh: dict[str, Variant]) -> dict[str, Variant]:
+    """RetainAllVariantProperties: same-named variants keep live counts and weights, but for the excluded ones."""
+    excluded = {row["VariantPropertyType"] for row in p.get("ExcludeRetainedVariantProperties") or []}
+    if "DataCaptureConfig" in excluded:
+        raise invalid("Excluding DataCaptureConfig is not currently supported.")  # API text
+    if not p.get("RetainAllVariantProperties"):
+        if excluded:
+            raise invalid("ExcludeRetainedVariantProperties needs RetainAllVariantProperties.")  # [assumed] text
+        return fresh
+    for name, variant in fresh.items():
+        live = endpoint.variants.get(name)
+        if live is None:
+            continue
+        if "DesiredInstanceCount" not in excluded:
+            variant.count = variant.desired_count = live.desired_count
+        if "DesiredWeight" not in excluded:
+            variant.weight = variant.desired_weight = live.desired_weight
+    return fresh
+
+
+def _instances(variants: list[Variant]) -> dict[str, int]:
+    wanted: dict[str, int] = {}
+    for variant in variants:
+        if variant.instance_type:
+            wanted[variant.instance_type] = wanted.get(variant.instance_type, 0) + variant.desired_count
+    return wanted
+
+
+def _listed(records: Any, p: Params, kind: str) -> tuple[list[Params], str | None]:
+    """Filtered, sorted and paged rows of a List operation (pages of 10 by default, 100 at most)."""
+    rows = [record for record in records if _wanted(record, p)]
+    order = {"Name": lambda r: r.name, "Status": lambda r: (r.status, r.name)}.get(
+        p.get("SortBy", "CreationTime"), lambda r: (r.created, r.name)
+    )
+    rows.sort(key=order, reverse=p.get("SortOrder", "Descending") == "Descending")
+    shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 10)
+    made = []
+    for record in shown:
+        row = {f"{kind}Name": record.name, f"{kind}Arn": record.arn, "CreationTime": record.created}
+        if isinstance(record, Endpoint):
+            row |= {"LastModifiedTime": record.modified, "EndpointStatus": record.status}
+        made.append(row)
+    return made, token
+
+
+def _wanted(record: Any, p: Params) -> bool:
+    return all(
+        (
+            p.get("NameContains", "").lower() in record.name.lower(),
+            p.get("StatusEquals", getattr(record, "status", "")) == getattr(record, "status", ""),
+            record.created > p["CreationTimeAfter"] if "CreationTimeAfter" in p else True,
+            record.created < p["CreationTimeBefore"] if "CreationTimeBefore" in p else True,
+            record.modified > p["LastModifiedTimeAfter"] if "LastModifiedTimeAfter" in p else True,
+            record.modified < p["LastModifiedTimeBefore"] if "LastModifiedTimeBefore" in p else True,
+        )
+    )

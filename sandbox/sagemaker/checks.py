@@ -1,0 +1,226 @@
+"""Why SageMaker refuses a configuration or an update. Texts as observed in public; see each source.
+
+Sources: API reference of CreateEndpointConfig, UpdateEndpoint and DeploymentConfig; developer guide pages
+endpoint-scaling-update, deployment-guardrails-*, serverless-endpoints; texts from the Kubeflow and ACK SageMaker
+operators and from public issues. A text that nobody published is marked [assumed]: match on nothing in it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sandbox.refusals import AwsRefusal, invalid
+from sandbox.sagemaker.nouns import Endpoint, Params, Variant
+
+NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
+_NVME = re.compile(r"ml\.([a-z]+\d+[a-z]*d[a-z]*|g5|g6|g6e|g7|g7e|p5|p5e|p5en|trn1|trn1n)\.")
+
+
+def name(kind: str, value: str) -> None:
+    """Refuse a name that the API's pattern forbids (no trailing hyphen, no underscore, at most 63 characters)."""
+    if not NAME.fullmatch(value) or len(value) > 63:
+        raise invalid(
+            f"1 validation error detected: Value '{value}' at '{kind}' failed to satisfy constraint: "
+            "Member must satisfy regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
+        )
+
+
+def config(request: Mapping[str, Any], models: Iterable[str]) -> None:
+    """Refuse a CreateEndpointConfig request."""
+    production, shadow = request["ProductionVariants"], request.get("ShadowProductionVariants") or []
+    if len(production) + len(shadow) > 10:
+        raise invalid("At most 10 production and shadow variants are allowed.")  # [assumed] limit: API reference
+    if shadow and (len(production) > 1 or len(shadow) > 1):
+        raise invalid(  # rule: CreateEndpointConfig.ShadowProductionVariants; [assumed] text
+            "If you use ShadowProductionVariants, specify one ProductionVariant and one ShadowProductionVariant."
+        )
+    names = [spec["VariantName"] for spec in [*production, *shadow]]
+    if len(set(names)) < len(names):
+        raise invalid(f"Variant names must be unique, got {names}")  # [assumed] text
+    for spec in [*production, *shadow]:
+        _variant(spec, frozenset(models), request)
+
+
+def _variant(spec: Params, models: frozenset[str], request: Mapping[str, Any]) -> None:
+    model = spec.get("ModelName")
+    if model is None and not request.get("ExecutionRoleArn"):
+        raise invalid(  # API reference: ExecutionRoleArn is required for inference components; [assumed] text
+            "A production variant without a ModelName needs an ExecutionRoleArn in the endpoint configuration."
+        )
+    if model is not None and model not in models:
+        raise invalid(f'Could not find model "{model}".')
+    _capacity(spec)
+    if model is not None and (spec.get("ManagedInstanceScaling") or {}).get("Status") == "ENABLED":
+        # hashicorp/terraform-provider-aws#45926
+        raise invalid("ManagedInstanceScaling is only supported for inference component endpoints.")
+    _volume(spec)
+    ami = spec.get("InferenceAmiVersion", "")
+    kind = spec.get("InstanceType", "")
+    if ("-gpu-" in ami and not re.match(r"ml\.(g|p)\d", kind)) or (
+        "neuron" in ami and not re.match(r"ml\.(inf|trn)", kind)
+    ):
+        raise invalid(f"InferenceAmiVersion {ami} is not supported on {kind}.")  # [assumed] text
+    if len(spec.get("AcceleratorPartitionLayouts") or []) > 1:
+        raise invalid("Only one AcceleratorPartitionLayout is supported.")  # API text: exactly 1 entry
+
+
+def _capacity(spec: Params) -> None:
+    given = [key for key in ("InstanceType", "InstancePools", "ServerlessConfig") if spec.get(key)]
+    if len(given) != 1:
+        raise invalid(
+            f"Variant {spec['VariantName']}: specify exactly one of InstanceType, InstancePools and ServerlessConfig, "
+            f"got {given}"
+        )  # [assumed] text
+    if given == ["ServerlessConfig"]:
+        if spec.get("InitialInstanceCount"):
+            raise invalid("InitialInstanceCount cannot be specified with ServerlessConfig.")  # [assumed] text
+        memory = spec["ServerlessConfig"]["MemorySizeInMB"]
+        if memory % 1024:
+            raise invalid(f"MemorySizeInMB must be a multiple of 1024, got {memory}")  # [assumed] text
+        return
+    if not spec.get("InitialInstanceCount") and not spec.get("ManagedInstanceScaling"):
+        raise invalid(f"InitialInstanceCount is required for variant {spec['VariantName']}.")  # [assumed] text
+    priorities = [pool["Priority"] for pool in spec.get("InstancePools") or []]
+    if len(set(priorities)) < len(priorities):
+        raise invalid("InstancePools priorities must be unique.")  # [assumed] text
+
+
+def _volume(spec: Params) -> None:
+    types = [spec.get("InstanceType"), *(pool["InstanceType"] for pool in spec.get("InstancePools") or [])]
+    nvme = [kind for kind in types if kind and _NVME.match(kind)]
+    if spec.get("VolumeSizeInGB") and nvme:
+        # sagemaker-python-sdk volume_size_supported: the service refuses it on types with local storage
+        raise invalid(f"VolumeSizeInGB parameter is not allowed for {nvme[0]}")
+
+
+def update(endpoint: Endpoint, old: Mapping[str, Any], new: Mapping[str, Any], new_name: str) -> None:
+    """Refuse an UpdateEndpoint from the configuration `old` to `new`."""
+    if endpoint.config_name == new_name:
+        raise invalid(f'Cannot update endpoint with the currently in use endpoint configuration "{new_name}"')
+    if old.get("AsyncInferenceConfig") and not new.get("AsyncInferenceConfig"):
+        raise invalid(  # aws/sagemaker-python-sdk#3124
+            f"The AsyncInferenceConfig parameter cannot be removed from this endpoint {endpoint.name}. "
+            "To change the endpoint type, create a new endpoint."
+        )
+    if new.get("AsyncInferenceConfig") and not old.get("AsyncInferenceConfig"):
+        raise invalid(
+            f"The AsyncInferenceConfig parameter cannot be added to this endpoint {endpoint.name}."
+        )  # [assumed]
+    before = {spec["VariantName"]: spec for spec in old["ProductionVariants"]}
+    after = {spec["VariantName"]: spec for spec in new["ProductionVariants"]}
+    if any("ServerlessConfig" in spec for spec in after.values()) and not any(
+        "ServerlessConfig" in spec for spec in before.values()
+    ):
+        # developer guide, serverless-endpoints-update: "you receive a ValidationError message"; [assumed] text
+        raise invalid("An instance-based endpoint cannot be converted to a serverless endpoint.")
+    for variant, spec in after.items():
+        layouts = before.get(variant, spec).get("AcceleratorPartitionLayouts")
+        if layouts != spec.get("AcceleratorPartitionLayouts"):
+            raise invalid("The AcceleratorPartitionLayouts of an endpoint cannot be changed.")  # [assumed] text
+
+
+def scalable_targets(variants: Mapping[str, Variant], new: Mapping[str, Any], registered: frozenset[str]) -> None:
+    """Refuse a type change, or the removal, of a variant that is a registered scalable target.
+
+    Developer guide, endpoint-scaling-update: "the update fails". The text is [assumed].
+    """
+    after = {spec["VariantName"]: spec for spec in new["ProductionVariants"]}
+    touched = [
+        name
+        for name, variant in variants.items()
+        if name in registered
+        and (
+            name not in after
+            or (after[name].get("InstanceType"), after[name].get("InstancePools"))
+            != (variant.spec.get("InstanceType"), variant.spec.get("InstancePools"))
+        )
+    ]
+    if touched:
+        listed = ", ".join(f'"{name}"' for name in touched)
+        raise invalid(
+            f"The variant(s) [{listed}] must be deregistered as scalable targets with AWS Auto Scaling before they "
+            "can be removed or have their instance type updated."
+        )
+
+
+def deployment(request: Mapping[str, Any], variants: Mapping[str, Variant], new: Mapping[str, Any]) -> None:
+    """Refuse a DeploymentConfig (API reference of DeploymentConfig; guide pages deployment-guardrails-*)."""
+    blue_green, rolling = request.get("BlueGreenUpdatePolicy"), request.get("RollingUpdatePolicy")
+    if bool(blue_green) == bool(rolling):
+        raise invalid("Specify exactly one of BlueGreenUpdatePolicy and RollingUpdatePolicy.")  # [assumed] text
+    names = {spec["VariantName"] for spec in new["ProductionVariants"]}
+    if names != set(variants):
+        raise invalid(  # guide: "the same variant names"; [assumed] text
+            f"DeploymentConfig requires the same variants in both configurations: {sorted(variants)}, {sorted(names)}"
+        )
+    if blue_green:
+        _blue_green(blue_green, variants)
+    if rolling:
+        _rolling(rolling, variants, new)
+
+
+def _blue_green(policy: Mapping[str, Any], variants: Mapping[str, Variant]) -> None:
+    routing = policy["TrafficRoutingConfiguration"]
+    kind, wait = routing["Type"], routing["WaitIntervalInSeconds"]
+    canary, linear = routing.get("CanarySize"), routing.get("LinearStepSize")
+    if (kind == "CANARY") != bool(canary) or (kind == "LINEAR") != bool(linear):
+        raise invalid(f"{kind} traffic routing does not go with CanarySize {canary} and LinearStepSize {linear}.")
+    steps = 1
+    for variant in variants.values():
+        if canary:
+            _share("CanarySize", canary, variant, 50)
+        if linear:
+            step = _share("LinearStepSize", linear, variant, 50, at_least=10)
+            steps = max(steps, -(-variant.count // step))
+    waits = wait * (steps if linear else 1) + policy.get("TerminationWaitInSeconds", 0)
+    timeout = policy.get("MaximumExecutionTimeoutInSeconds")
+    if timeout is not None and timeout <= waits:
+        raise invalid(f"MaximumExecutionTimeoutInSeconds {timeout} must exceed all waits together ({waits} s).")
+
+
+def _rolling(policy: Mapping[str, Any], variants: Mapping[str, Variant], new: Mapping[str, Any]) -> None:
+    if len(variants) > 1 or any("ServerlessConfig" in spec for spec in new["ProductionVariants"]):
+        # deployment-guardrails-exclusions; [assumed] text
+        raise invalid("Rolling deployments do not support serverless or multi-variant endpoints.")
+    for variant in variants.values():
+        batch = _share("MaximumBatchSize", policy["MaximumBatchSize"], variant, 50, at_least=5)
+        back = policy.get("RollbackMaximumBatchSize")
+        if back and size(back, variant.count) != variant.count:
+            raise invalid("RollbackMaximumBatchSize must be 100 percent of the capacity.")  # API text
+        waits = policy["WaitIntervalInSeconds"] * -(-variant.count // batch)
+        timeout = policy.get("MaximumExecutionTimeoutInSeconds")
+        if timeout is not None and timeout <= waits:
+            raise invalid(f"MaximumExecutionTimeoutInSeconds {timeout} must exceed all waits together ({waits} s).")
+
+
+def size(capacity: Mapping[str, Any], count: int) -> int:
+    """Instances of a CapacitySize; a percentage is rounded up to one instance at least."""
+    value = int(capacity["Value"])
+    return value if capacity["Type"] == "INSTANCE_COUNT" else max(1, -(-count * value // 100))
+
+
+def _share(field: str, capacity: Mapping[str, Any], variant: Variant, most: int, at_least: int = 0) -> int:
+    """The instances of `capacity`, refused when outside `at_least` to `most` percent of the variant's instances.
+
+    Limits from the API reference. That one instance can have no canary follows from them; its text is [assumed].
+    """
+    instances = size(capacity, variant.count)
+    percent = capacity["Value"] if capacity["Type"] == "CAPACITY_PERCENT" else 100 * instances / max(1, variant.count)
+    if percent > most or percent < at_least or instances * 100 > most * variant.count:
+        raise invalid(
+            f"{field} of {instances} instance(s) must be between {at_least} and {most} percent of the variant's total "
+            f"instance count ({variant.count})."
+        )
+    return instances
+
+
+def quota(kind: str, limit: int, used: int, delta: int) -> None:
+    """Refuse instances above the quota; the text is public in many issues."""
+    if used + delta > limit:
+        raise AwsRefusal(
+            "ResourceLimitExceeded",
+            f"The account-level service limit '{kind} for endpoint usage' is {limit} Instances, with current "
+            f"utilization of {used} Instances and a request delta of {delta} Instances. Please use AWS Service Quotas "
+            "to request an increase for this quota. If AWS Service Quotas is not available, contact AWS support to "
+            "request an increase for this quota.",
+        )

@@ -1,0 +1,123 @@
+"""Traffic: what an endpoint answers from now on, minute by minute, and the metrics that follow from it.
+
+Names, units and dimensions: developer guide, monitoring-cloudwatch. During and after a deployment with guardrails the
+invocation metrics carry EndpointConfigName as well, in a series of their own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sandbox.clock import next_minute
+from sandbox.cloudwatch.store import Sample
+
+if TYPE_CHECKING:
+    from sandbox.sagemaker.fleet import Fleet
+    from sandbox.sagemaker.nouns import Endpoint, Variant
+
+INVOCATIONS = "AWS/SageMaker"
+INSTANCES = "/aws/sagemaker/Endpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What one fleet did in one minute, if all traffic had gone to it."""
+
+    requests: int
+    latency_ms: float = 50.0
+    """Median model latency; the 95th percentile is twice, the maximum four times as much."""
+    errors_5xx: int = 0
+    model_errors: int = 0
+    gpu: float | None = None
+    """GPUUtilization summed over the GPUs of an instance (0 to 100 x GPUs); None publishes none."""
+    gpu_memory: float | None = None
+    cpu: float = 20.0
+    memory: float = 30.0
+
+
+type LoadModel = Callable[[datetime, str, int], Served]
+
+
+class LoadDriver:
+    """Writes the metrics of every endpoint that has a load model, as the minutes pass."""
+
+    def __init__(self, fleet: "Fleet") -> None:
+        self._fleet = fleet
+        self._models: dict[str, LoadModel] = {}
+
+    def set(self, endpoint: str, model: LoadModel | None) -> None:
+        """Drive the endpoint by `model`, or no longer."""
+        if model is None:
+            self._models.pop(endpoint, None)
+        else:
+            self._models[endpoint] = model
+
+    def next_due(self, now: datetime) -> datetime | None:
+        """Every full minute, while any endpoint is driven."""
+        return next_minute(now) if self._models else None
+
+    def happen(self, now: datetime) -> None:
+        """Publish the minute that has just ended."""
+        if now.second or now.microsecond:
+            return
+        minute = now - timedelta(minutes=1)
+        for name, model in self._models.items():
+            endpoint = self._fleet.endpoints.get(name)
+            if endpoint is not None and endpoint.status not in {"Creating", "Failed", "Deleting"}:
+                self._minute(endpoint, model, minute)
+
+    def _minute(self, endpoint: "Endpoint", model: LoadModel, minute: datetime) -> None:
+        deployment = endpoint.deployment
+        share = deployment.phase.share if deployment else 0.0
+        weights = sum(variant.weight for variant in endpoint.variants.values()) or 1.0
+        for variant in endpoint.variants.values():
+            part = variant.weight / weights
+            self._fleet_minute(endpoint, variant, model, minute, part * (1 - share), endpoint.config_name)
+        if deployment and share > 0:
+            for variant in deployment.variants.values():
+                self._fleet_minute(
+                    endpoint, variant, model, minute, share / len(deployment.variants), deployment.config_name
+                )
+
+    def _fleet_minute(
+        self, endpoint: "Endpoint", variant: "Variant", model: LoadModel, minute: datetime, part: float, config: str
+    ) -> None:
+        kind, count = variant.instance_type, max(1, variant.count)
+        if kind is None or part <= 0:
+            return
+        served = model(minute, kind, count)
+        plain = {"EndpointName": endpoint.name, "VariantName": variant.name}
+        own = plain | {"EndpointConfigName": config}
+        for dimensions in (plain, own) if endpoint.last_deployment_config or endpoint.deployment else (plain,):
+            for metric, sample in _invocations(served, part, count):
+                self._fleet.world.metrics.add(INVOCATIONS, metric, dimensions, minute, sample)
+        for metric, value in (
+            ("GPUUtilization", served.gpu),
+            ("GPUMemoryUtilization", served.gpu_memory),
+            ("CPUUtilization", served.cpu),
+            ("MemoryUtilization", served.memory),
+            ("DiskUtilization", 20.0),
+        ):
+            if value is not None:
+                self._fleet.world.metrics.add(INSTANCES, metric, plain, minute, Sample.even(value, count))
+
+
+def _invocations(served: Served, part: float, count: int) -> list[tuple[str, Sample]]:
+    requests = round(served.requests * part)
+    if not requests:
+        return [("Invocations", Sample.counted(0, 1)), ("InvocationsPerInstance", Sample.counted(0, 1))]
+    micros = served.latency_ms * 1000
+    latency = Sample(
+        total=micros * 1.1 * requests, low=micros * 0.5, high=micros * 4, count=requests,
+        quantiles={50.0: micros, 90.0: micros * 1.6, 95.0: micros * 2, 99.0: micros * 3},
+    )  # fmt: skip
+    return [
+        ("Invocations", Sample.counted(requests, requests)),
+        ("InvocationsPerInstance", Sample.counted(requests / count, requests)),
+        ("Invocation5XXErrors", Sample.counted(round(served.errors_5xx * part), requests)),
+        ("Invocation4XXErrors", Sample.counted(0, requests)),
+        ("InvocationModelErrors", Sample.counted(round(served.model_errors * part), requests)),
+        ("ModelLatency", latency),
+        ("OverheadLatency", Sample(3000.0 * requests, 1500.0, 12000.0, requests)),
+    ]
