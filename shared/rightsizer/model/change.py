@@ -1,6 +1,17 @@
 """A change of an endpoint as a journal of small steps, each written before it is done."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
+from typing import Any, Literal
+
+from rightsizer.model.checks import aware, named
+from rightsizer.model.observation import EndpointRef, ScalableTarget
+from rightsizer.model.option import Option
+from rightsizer.model.reason import Reason
+from rightsizer.model.step import Step
 
 
 class ChangeState(StrEnum):
@@ -17,3 +28,180 @@ class ChangeState(StrEnum):
     HANDED_OVER = "handed-over"
     REFUSED = "refused"
     """Preflight said no; nothing was written to AWS."""
+
+
+CLOSED = frozenset({ChangeState.PROVEN, ChangeState.ROLLED_BACK, ChangeState.HANDED_OVER, ChangeState.REFUSED})
+"""States in which nothing is left to do by itself."""
+
+
+class Course(StrEnum):
+    """Which way the journal is being walked."""
+
+    FORWARD = "forward"
+    """Towards the new configuration, and then watching it."""
+    BACK = "back"
+    """Towards the old configuration, because the new one proved bad or somebody asked."""
+    CLOSE = "close"
+    """Nothing that serves is changed any more: autoscaling goes back, temporary things go away."""
+
+
+class FailureClass(StrEnum):
+    """Why a change did not stand (SageMaker FailureReason texts and refusals)."""
+
+    NONE = ""
+    CAPACITY = "capacity"
+    HEALTH_CHECK = "health-check"
+    ALARM = "alarm"
+    MEMORY = "memory"
+    TIMEOUT = "timeout"
+    QUOTA = "quota"
+    PERMISSION = "permission"
+    PERFORMANCE = "performance"
+    OUTSIDE = "outside"
+    """Somebody else changed or deleted the endpoint."""
+    ASKED = "asked"
+    """A person asked for the way back."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal."""
+
+    at: datetime
+    step: str
+    """`Step.key`, or the name of a decision such as ``steer``."""
+    status: Literal["intended", "done", "failed", "noted"]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantCount:
+    """What one variant ran, or shall run."""
+
+    name: str
+    instance_type: str
+    count: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Everything that is needed to go back; stored before the first write."""
+
+    config_name: str
+    modified_at: datetime
+    failure_reason: str
+    variants: tuple[VariantCount, ...]
+    scaling: tuple[ScalableTarget, ...] = ()
+    alarms: tuple[Mapping[str, Any], ...] = ()
+    """The customer's alarms whose actions point at a step policy, in the API's own form."""
+    copies: Mapping[str, int] = field(default_factory=dict)
+    """Copies of each inference component."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of both directions, made once from what was seen at the start.
+
+    Each list is a goal, not a script: a step that the account already shows is skipped, so any part may be run again.
+    """
+
+    prepare: tuple[Step, ...] = ()
+    """Things that serve nobody: the new configuration, the roll-back alarms."""
+    clear: tuple[Step, ...] = ()
+    """Deregistering of scalable targets, which would refuse the update."""
+    turn: Step | None = None
+    """The one write that changes what serves; None when only autoscaling changes."""
+    settle: tuple[Step, ...] = ()
+    """Autoscaling on the new capacity."""
+    back: Step | None = None
+    """The write that brings the old configuration back."""
+    restore: tuple[Step, ...] = ()
+    """Autoscaling as it was."""
+    tidy: tuple[Step, ...] = ()
+    """Removal of what we made for the time of the change."""
+    new_config: str = ""
+    """Empty when no configuration is created."""
+    back_config: str = ""
+    """What the way back deploys: the old configuration, or a clone of it with the live counts where those differ."""
+    after: tuple[VariantCount, ...] = ()
+    """What each variant shall run."""
+    alarms: tuple[str, ...] = ()
+    """Names of the roll-back alarms."""
+    deployment_limit_s: int = 28_800
+    """The longest that the deployment may take by its own configuration, seconds."""
+    kind: Literal["change", "shadow-test"] = "change"
+    guardrail: str = ""
+    """The deployment guardrail in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change from its first intent to its end."""
+
+    id: str
+    proposal_id: str
+    ref: EndpointRef
+    owner: str
+    variant: str
+    option: Option
+    saving_usd_per_month: Decimal
+    created_at: datetime
+    before: Before | None = None
+    """None until preflight has passed."""
+    plan: Plan = field(default_factory=Plan)
+    state: ChangeState = ChangeState.PLANNED
+    course: Course = Course.FORWARD
+    ending: ChangeState | None = None
+    """The end that course CLOSE leads to."""
+    journal: tuple[Entry, ...] = ()
+    next_due: datetime | None = None
+    """When the tick looks again; None once closed."""
+    version: int = 0
+    lease_until: datetime | None = None
+    """Until then one invocation acts on it alone."""
+    turn_mark: datetime | None = None
+    """LastModifiedTime of the endpoint right before the last turn or return was asked for."""
+    turned_at: datetime | None = None
+    """When the turn was first seen to have arrived (law 2)."""
+    returned_at: datetime | None = None
+    failure: FailureClass = FailureClass.NONE
+    reason: Reason | None = None
+    """Why it ended, or is ending, as it does."""
+    outcome: str = ""
+    """How it stands, in one sentence."""
+    remaining: tuple[str, ...] = ()
+    """Command lines that a person has to run; only when handed over."""
+    looks: int = 0
+    """Looks since the last step; drives the back-off."""
+    booked_until: datetime | None = None
+    """Realised saving is in the ledger up to here."""
+    models: tuple[str, ...] = ()
+    asked_back_by: str = ""
+    """Who asked for the way back."""
+    objective_p95_s: float | None = None
+    baseline: Mapping[str, float] = field(default_factory=dict)
+    """Before the change: ``requests_per_day``, ``peak_hour_requests``, ``p95_s``, ``error_share``."""
+
+    def __post_init__(self) -> None:
+        named("Change.id", self.id)
+        aware("Change.created_at", self.created_at)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left to do by itself."""
+        return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
+
+    def attempts(self, step: Step) -> int:
+        """How often the step was begun since it was last done."""
+        count = 0
+        for entry in self.journal:
+            if entry.step == step.key:
+                count = 0 if entry.status == "done" else count + (entry.status == "intended")
+        return count
+
+    def last(self, step: Step, *statuses: str) -> Entry | None:
+        """The newest journal line of this step with one of these statuses."""
+        return next((e for e in reversed(self.journal) if e.step == step.key and e.status in statuses), None)

@@ -1,0 +1,238 @@
+"""The writes of a change and the looks that it is decided by: SageMaker, Application Auto Scaling, CloudWatch, EC2."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
+from rightsizer.aws.raw import UNKNOWN, watch
+from rightsizer.errors import (
+    PermissionMissingError,
+    ReadError,
+    RightsizerError,
+    ThrottledError,
+    VanishedError,
+    WriteRefusedError,
+)
+from rightsizer.model.observation import EndpointRef, ScalableTarget
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, VariantSight
+from rightsizer.model.step import Step, StepKind
+
+if TYPE_CHECKING:
+    from types_boto3_application_autoscaling import ApplicationAutoScalingClient
+    from types_boto3_cloudwatch import CloudWatchClient
+    from types_boto3_ec2 import EC2Client
+    from types_boto3_sagemaker import SageMakerClient
+
+NAMESPACE: Literal["sagemaker"] = "sagemaker"
+OUTPUT_ONLY_OF_ALARM = frozenset(
+    {
+        "AlarmArn",
+        "AlarmConfigurationUpdatedTimestamp",
+        "StateValue",
+        "StateReason",
+        "StateReasonData",
+        "StateUpdatedTimestamp",
+        "StateTransitionedTimestamp",
+        "EvaluationState",
+    }
+)
+"""Fields of DescribeAlarms that PutMetricAlarm does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsChanger:
+    """Keeps the promises of `ports.Changer`. No cache, no waiting."""
+
+    sagemaker: "SageMakerClient"
+    autoscaling: "ApplicationAutoScalingClient"
+    cloudwatch: "CloudWatchClient"
+    ec2: "EC2Client"
+
+    def __post_init__(self) -> None:
+        watch(self.sagemaker, "DescribeEndpointConfig")
+
+    def endpoint(self, name: str) -> EndpointSight | Gone:
+        """DescribeEndpoint; Gone when SageMaker cannot find it."""
+        try:
+            with reading("sagemaker:DescribeEndpoint", f"looking at endpoint {name}"):
+                answer: Any = self.sagemaker.describe_endpoint(EndpointName=name)
+                return _endpoint(answer)
+        except VanishedError:
+            return Gone(name)
+
+    def config(self, name: str) -> ConfigSight | None:
+        """DescribeEndpointConfig and its tags; None when SageMaker cannot find it."""
+        try:
+            with reading("sagemaker:DescribeEndpointConfig", f"looking at configuration {name}"):
+                answer = self.sagemaker.describe_endpoint_config(EndpointConfigName=name)
+            with reading("sagemaker:ListTags", f"reading the tags of configuration {name}"):
+                tags = self._tags(answer["EndpointConfigArn"])
+        except VanishedError:
+            return None
+        body: dict[str, Any] = {k: v for k, v in answer.items() if k not in ("ResponseMetadata", UNKNOWN)}
+        unknown: Any = answer.get(UNKNOWN, ())
+        return ConfigSight(name, body, _utc(answer["CreationTime"]), tuple(unknown), tags)
+
+    def tags(self, ref: EndpointRef) -> Mapping[str, str]:
+        """ListTags of the endpoint."""
+        with reading("sagemaker:ListTags", f"reading the tags of endpoint {ref.name}"):
+            return self._tags(ref.arn)
+
+    def _tags(self, arn: str) -> dict[str, str]:
+        pages = self.sagemaker.get_paginator("list_tags").paginate(ResourceArn=arn)
+        return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
+
+    def scaling(
+        self, endpoint: str, variants: Sequence[str], components: Sequence[str] = ()
+    ) -> tuple[ScalableTarget, ...]:
+        """Every registration of the endpoint's variants, as the API has it."""
+        with reading("application-autoscaling:DescribeScalableTargets", f"reading the autoscaling of {endpoint}"):
+            wanted = [f"endpoint/{endpoint}/variant/{variant}" for variant in variants]
+            return tuple(self._targets([*wanted, *(f"inference-component/{c}" for c in components)]))
+
+    def _targets(self, wanted: list[str]) -> Iterator[ScalableTarget]:
+        if not wanted:
+            return  # an empty filter would list the whole account
+        pages = self.autoscaling.get_paginator("describe_scalable_targets").paginate(
+            ServiceNamespace=NAMESPACE, ResourceIds=wanted
+        )
+        for target in (t for page in pages for t in page["ScalableTargets"]):
+            resource, dimension = target["ResourceId"], target["ScalableDimension"]
+            yield ScalableTarget(
+                resource,
+                dimension,
+                target["MinCapacity"],
+                target["MaxCapacity"],
+                {k: bool(v) for k, v in target.get("SuspendedState", {}).items()},
+                tuple(self._rows("describe_scaling_policies", "ScalingPolicies", resource, dimension)),
+                tuple(self._rows("describe_scheduled_actions", "ScheduledActions", resource, dimension)),
+            )
+
+    def _rows(self, operation: Any, key: str, resource: str, dimension: str) -> Iterator[dict[str, Any]]:
+        pages = self.autoscaling.get_paginator(operation).paginate(
+            ServiceNamespace=NAMESPACE, ResourceId=resource, ScalableDimension=dimension
+        )
+        for page in pages:
+            yield from page[key]
+
+    def alarms(self, names: Sequence[str]) -> Mapping[str, AlarmSight]:
+        """DescribeAlarms by name, 100 at a time."""
+        found: dict[str, AlarmSight] = {}
+        with reading("cloudwatch:DescribeAlarms", f"looking at {len(names)} alarms"):
+            for start in range(0, len(names), 100):
+                answer = self.cloudwatch.describe_alarms(AlarmNames=list(names[start : start + 100]), MaxRecords=100)
+                for alarm in answer["MetricAlarms"]:
+                    name = alarm["AlarmName"]
+                    found[name] = AlarmSight(
+                        name, alarm["StateValue"], _body(alarm), alarm.get("StateUpdatedTimestamp")
+                    )
+        return found
+
+    def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+        """Every metric alarm with one of these policies among its actions; it is looked for by each ARN."""
+        found: dict[str, Mapping[str, Any]] = {}
+        with reading("cloudwatch:DescribeAlarms", "looking for alarms that point at scaling policies"):
+            for arn in arns:
+                for page in self.cloudwatch.get_paginator("describe_alarms").paginate(ActionPrefix=arn):
+                    found.update({alarm["AlarmName"]: _body(alarm) for alarm in page.get("MetricAlarms", [])})
+        return tuple(found.values())
+
+    def copies(self, components: Sequence[str]) -> Mapping[str, int]:
+        """Desired copies of each component."""
+        found = {}
+        with reading("sagemaker:DescribeInferenceComponent", "looking at inference components"):
+            for name in components:
+                answer = self.sagemaker.describe_inference_component(InferenceComponentName=name)
+                found[name] = answer.get("RuntimeConfig", {}).get("DesiredCopyCount", 0)
+        return found
+
+    def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
+        """EC2's offerings are a hint, not SageMaker's word; None when the role may not ask."""
+        try:
+            pages = self.ec2.get_paginator("describe_instance_type_offerings").paginate(
+                LocationType="availability-zone",
+                Filters=[{"Name": "instance-type", "Values": [instance_type.removeprefix("ml.")]}],
+            )
+            zones = {o.get("Location") for page in pages for o in page["InstanceTypeOfferings"]}
+            if not subnets:
+                return bool(zones)
+            wanted = {s.get("AvailabilityZone") for s in self.ec2.describe_subnets(SubnetIds=list(subnets))["Subnets"]}
+        except (ClientError, BotoCoreError):
+            return None  # not knowing is an answer here: UpdateEndpoint itself refuses what is not sold
+        return bool(zones & wanted)
+
+    def perform(self, step: Step) -> None:
+        """Call the one operation of the step with its own parameters."""
+        client: Any = {
+            "sagemaker": self.sagemaker,
+            "application-autoscaling": self.autoscaling,
+            "cloudwatch": self.cloudwatch,
+        }[step.service]
+        try:
+            getattr(client, _METHODS[step.kind])(**step.params)
+        except (ClientError, BotoCoreError) as error:
+            raise _refused(error, step) from error
+
+
+_METHODS: Mapping[StepKind, str] = {
+    StepKind.CREATE_CONFIG: "create_endpoint_config",
+    StepKind.UPDATE_ENDPOINT: "update_endpoint",
+    StepKind.SET_CAPACITY: "update_endpoint_weights_and_capacities",
+    StepKind.SET_COPIES: "update_inference_component_runtime_config",
+    StepKind.REGISTER_TARGET: "register_scalable_target",
+    StepKind.DEREGISTER_TARGET: "deregister_scalable_target",
+    StepKind.PUT_POLICY: "put_scaling_policy",
+    StepKind.DELETE_POLICY: "delete_scaling_policy",
+    StepKind.PUT_SCHEDULED: "put_scheduled_action",
+    StepKind.DELETE_SCHEDULED: "delete_scheduled_action",
+    StepKind.PUT_ALARM: "put_metric_alarm",
+    StepKind.DELETE_ALARMS: "delete_alarms",
+}
+
+
+def _refused(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
+    """A write that did not happen, or of which nobody knows whether it did: the next look tells."""
+    if not isinstance(error, ClientError):
+        return ReadError(f"{step.key}: {error}")
+    code, text = code_of(error), text_of(error)
+    if code in DENIED:
+        return PermissionMissingError(step.kind.value, step.key, text)
+    if code in THROTTLED - {"LimitExceededException"} or "rate exceeded" in text.lower():
+        return ThrottledError(f"{step.key}: AWS throttles {step.kind.value} ({code})")
+    return WriteRefusedError(step.key, code, text)
+
+
+def _endpoint(answer: Mapping[str, Any]) -> EndpointSight:
+    capture = answer.get("DataCaptureConfig") or {}
+    return EndpointSight(
+        status=answer["EndpointStatus"],
+        config_name=answer.get("EndpointConfigName", ""),
+        modified_at=_utc(answer["LastModifiedTime"]),
+        failure_reason=answer.get("FailureReason", ""),
+        pending_config=(answer.get("PendingDeploymentSummary") or {}).get("EndpointConfigName", ""),
+        variants=tuple(_variant(v) for v in answer.get("ProductionVariants", [])),
+        capture_stopped=capture.get("CaptureStatus") == "Stopped",
+    )
+
+
+def _variant(variant: Mapping[str, Any]) -> VariantSight:
+    return VariantSight(
+        variant["VariantName"],
+        variant.get("CurrentInstanceCount", 0),
+        variant.get("DesiredInstanceCount", variant.get("CurrentInstanceCount", 0)),
+        float(variant.get("CurrentWeight", 1.0)),
+        float(variant.get("DesiredWeight", variant.get("CurrentWeight", 1.0))),
+        tuple((i.get("SpecifiedImage", ""), i.get("ResolvedImage", "")) for i in variant.get("DeployedImages", [])),
+    )
+
+
+def _body(alarm: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in alarm.items() if k not in OUTPUT_ONLY_OF_ALARM}
+
+
+def _utc(value: datetime) -> datetime:
+    return value.astimezone(UTC)

@@ -1,0 +1,230 @@
+"""Changes, their locks, the day's budget and the freeze switch on the one table.
+
+Keys: `CHANGE#<id>`/`CHANGE` (with gsi1pk=`DUE`, gsi1sk=next_due while open); `LOCK#ENDPOINT#<name>`/`LOCK` and
+`LOCK#MODEL#<name>`/`LOCK` (attribute `change`); `LAST#<endpoint>`/`LAST`; `BUDGET#<day>`/`BUDGET`; `CONTROL`/`FREEZE`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from rightsizer import wire
+from rightsizer.aws.errors import code_of, reading
+from rightsizer.errors import ConflictError, ReadError, WriteRefusedError
+from rightsizer.model.change import Change
+from rightsizer.model.limits import ChangeLimits, Switch
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+KEEP_BUDGET = timedelta(days=40)
+PAGE = 25
+
+
+@dataclass(frozen=True, slots=True)
+class TableJournal:
+    """Keeps the promises of `ports.Journal` in DynamoDB. Every read is strongly consistent except the due list."""
+
+    dynamodb: "DynamoDBClient"
+    table: str
+
+    def load(self, change_id: str) -> Change | None:
+        """The change as it stands, or None."""
+        item = self._get(f"CHANGE#{change_id}", "CHANGE")
+        return None if item is None else _revive(item)
+
+    def create(self, change: Change) -> Change:
+        """Store a new change with the lock of its endpoint, all or nothing."""
+        stored = replace(change, version=1)
+        self._transact(
+            f"starting change {change.id}",
+            [self._put(_item(stored), "attribute_not_exists(pk)"), self._lock("ENDPOINT", change.ref.name, change.id)],
+            ("the change exists", f"endpoint {change.ref.name} is held by another change"),
+        )
+        return stored
+
+    def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
+        """Save, take the locks of the models and the part of the day's budget, all or nothing."""
+        stored = replace(change, version=change.version + 1)
+        models = sorted(set(change.models))
+        self._transact(
+            f"beginning change {change.id}",
+            [
+                self._put(_item(stored), *_version(change)),
+                self._budget(day, usd, limits, change.created_at),
+                *(self._lock("MODEL", model, change.id) for model in models),
+            ],
+            (
+                "somebody saved it in between",
+                f"the budget of {day} ({limits.changes_per_day} changes, USD {limits.usd_per_day}) is spent",
+                *(f"another endpoint with model {model} is being changed" for model in models),
+            ),
+        )
+        return stored
+
+    def reopen(self, change: Change) -> Change:
+        """Save a closed change as open again with the lock of its endpoint, all or nothing."""
+        stored = replace(change, version=change.version + 1)
+        self._transact(
+            f"reopening change {change.id}",
+            [self._put(_item(stored), *_version(change)), self._lock("ENDPOINT", change.ref.name, change.id)],
+            ("somebody saved it in between", f"endpoint {change.ref.name} is held by another change"),
+        )
+        return stored
+
+    def save(self, change: Change) -> Change:
+        """Save over the version that was read; a closed change gives back its locks in the same write."""
+        stored = replace(change, version=change.version + 1)
+        puts: list[TransactWriteItemTypeDef] = [self._put(_item(stored), *_version(change))]
+        if change.closed:
+            last = {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}, "change": {"S": change.id}}
+            last["at"] = {"S": (change.journal[-1].at if change.journal else change.created_at).isoformat()}
+            puts.append({"Put": {"TableName": self.table, "Item": last}})
+            models = sorted(set(change.models)) if change.before is not None else []
+            puts.append(self._release("ENDPOINT", change.ref.name, change.id))
+            puts += [self._release("MODEL", model, change.id) for model in models]
+        self._transact(f"saving change {change.id}", puts, ("somebody saved it in between",))
+        return stored
+
+    def due(self, now: datetime) -> tuple[str, ...]:
+        """One query; the index is eventually consistent, the load that follows is not."""
+        with reading("dynamodb:Query", "looking for due changes"):
+            answer = self.dynamodb.query(
+                TableName=self.table,
+                IndexName="GSI1",
+                KeyConditionExpression="gsi1pk = :due AND gsi1sk <= :now",
+                ExpressionAttributeValues={":due": {"S": "DUE"}, ":now": {"S": _stamp(now)}},
+                Limit=PAGE,
+            )
+        return tuple(item["pk"]["S"].removeprefix("CHANGE#") for item in answer["Items"])
+
+    def open_changes(self) -> Iterator[Change]:
+        """Every open change, by the due index."""
+        with reading("dynamodb:Query", "listing open changes"):
+            pages = self.dynamodb.get_paginator("query").paginate(
+                TableName=self.table,
+                IndexName="GSI1",
+                KeyConditionExpression="gsi1pk = :due",
+                ExpressionAttributeValues={":due": {"S": "DUE"}},
+            )
+            ids = [item["pk"]["S"].removeprefix("CHANGE#") for page in pages for item in page["Items"]]
+        for change_id in ids:
+            change = self.load(change_id)
+            if change is not None and not change.closed:
+                yield change
+
+    def held_by(self, endpoint: str) -> str:
+        """Id of the change that holds the endpoint; empty when none does."""
+        item = self._get(f"LOCK#ENDPOINT#{endpoint}", "LOCK")
+        return "" if item is None else str(item["change"]["S"])
+
+    def last_change_at(self, endpoint: str) -> datetime | None:
+        """When the last change of the endpoint was closed."""
+        item = self._get(f"LAST#{endpoint}", "LAST")
+        return None if item is None else datetime.fromisoformat(item["at"]["S"])
+
+    def switch(self) -> Switch:
+        """The freeze switch; thawed when nobody ever froze."""
+        item = self._get("CONTROL", "FREEZE")
+        return Switch() if item is None else wire.loads(Switch, item["doc"]["S"])
+
+    def set_switch(self, switch: Switch) -> None:
+        """Freeze or thaw; the last word counts."""
+        item = {"pk": {"S": "CONTROL"}, "sk": {"S": "FREEZE"}, "doc": {"S": wire.dumps(switch)}}
+        try:
+            self.dynamodb.put_item(TableName=self.table, Item=item)
+        except ClientError as error:
+            raise WriteRefusedError("setting the freeze switch", code_of(error), str(error)) from error
+
+    def _get(self, pk: str, sk: str) -> dict[str, Any] | None:
+        with reading("dynamodb:GetItem", f"reading {pk}"):
+            answer = self.dynamodb.get_item(
+                TableName=self.table, Key={"pk": {"S": pk}, "sk": {"S": sk}}, ConsistentRead=True
+            )
+        return answer.get("Item")
+
+    def _put(
+        self, item: Mapping[str, Any], condition: str, values: Mapping[str, Any] | None = None
+    ) -> "TransactWriteItemTypeDef":
+        put: dict[str, Any] = {"TableName": self.table, "Item": item, "ConditionExpression": condition}
+        if values:
+            put["ExpressionAttributeValues"] = values
+        return {"Put": put}  # type: ignore[typeddict-item]
+
+    def _lock(self, kind: str, name: str, change_id: str) -> "TransactWriteItemTypeDef":
+        item = {"pk": {"S": f"LOCK#{kind}#{name}"}, "sk": {"S": "LOCK"}, "change": {"S": change_id}}
+        return self._put(item, "attribute_not_exists(pk) OR change = :me", {":me": {"S": change_id}})
+
+    def _release(self, kind: str, name: str, change_id: str) -> "TransactWriteItemTypeDef":
+        return {
+            "Delete": {
+                "TableName": self.table,
+                "Key": {"pk": {"S": f"LOCK#{kind}#{name}"}, "sk": {"S": "LOCK"}},
+                "ConditionExpression": "attribute_not_exists(pk) OR change = :me",
+                "ExpressionAttributeValues": {":me": {"S": change_id}},
+            }
+        }
+
+    def _budget(self, day: str, usd: Decimal, limits: ChangeLimits, at: datetime) -> "TransactWriteItemTypeDef":
+        """One count and one sum a day. A switch dearer than the whole day's budget still passes on an empty day."""
+        room = max(Decimal(0), limits.usd_per_day - usd)
+        return {
+            "Update": {
+                "TableName": self.table,
+                "Key": {"pk": {"S": f"BUDGET#{day}"}, "sk": {"S": "BUDGET"}},
+                "UpdateExpression": "ADD changes :one, usd :usd SET expires = :expires",
+                "ConditionExpression": "attribute_not_exists(pk) OR (changes < :most AND usd <= :room)",
+                "ExpressionAttributeValues": {
+                    ":one": {"N": "1"},
+                    ":usd": {"N": str(usd)},
+                    ":most": {"N": str(limits.changes_per_day)},
+                    ":room": {"N": str(room)},
+                    ":expires": {"N": str(int((at + KEEP_BUDGET).timestamp()))},
+                },
+            }
+        }
+
+    def _transact(self, doing: str, items: "list[TransactWriteItemTypeDef]", meaning: tuple[str, ...]) -> None:
+        try:
+            self.dynamodb.transact_write_items(TransactItems=items)
+        except ClientError as error:
+            if code_of(error) != "TransactionCanceledException":
+                raise ReadError(f"{doing}: {code_of(error)}: {error}") from error
+            reasons = [r.get("Code", "None") for r in error.response.get("CancellationReasons", [])]
+            lost = [
+                meaning[i] for i, code in enumerate(reasons) if code == "ConditionalCheckFailed" and i < len(meaning)
+            ]
+            raise ConflictError(f"{doing}: {lost[0] if lost else 'another write was in the way'}") from error
+
+
+def _version(change: Change) -> tuple[str, dict[str, Any]]:
+    return "version = :read", {":read": {"N": str(change.version)}}
+
+
+def _item(change: Change) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "pk": {"S": f"CHANGE#{change.id}"},
+        "sk": {"S": "CHANGE"},
+        "version": {"N": str(change.version)},
+        "state": {"S": change.state.value},
+        "endpoint": {"S": change.ref.name},
+        "proposal": {"S": change.proposal_id},
+        "doc": {"S": wire.dumps(change)},
+    }
+    if change.next_due is not None and not change.closed:
+        item |= {"gsi1pk": {"S": "DUE"}, "gsi1sk": {"S": _stamp(change.next_due)}}
+    return item
+
+
+def _revive(item: Mapping[str, Any]) -> Change:
+    return replace(wire.loads(Change, item["doc"]["S"]), version=int(item["version"]["N"]))
+
+
+def _stamp(moment: datetime) -> str:
+    """Sorts as text in the order of time."""
+    return moment.isoformat(timespec="seconds")

@@ -1,0 +1,257 @@
+"""Carry out approved proposals: begin a change, advance it by its journal, tick, follow events, go back when asked.
+
+Law 4: the intent is in the journal before each write; one invocation at a time holds the lease of a change. Killed at
+any point, the next tick looks at AWS and goes on from what it sees.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rightsizer.errors import ConflictError, InputError, RightsizerError
+from rightsizer.flows.apply_begin import Beginning
+from rightsizer.flows.apply_follow import Following
+from rightsizer.flows.apply_look import Looking
+from rightsizer.model.change import Change, ChangeState, Course, Entry
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.limits import ChangeLimits, Switch
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import Do, Finish, Sight, Steer, Wait
+from rightsizer.model.step import Step, StepKind
+from rightsizer.ports import (
+    Changer,
+    Journal,
+    MetricReader,
+    QuotaReader,
+    RecommendationStore,
+    SavingsLedger,
+)
+from rightsizer.rules.advance import advance
+
+LEASE = timedelta(minutes=4)
+"""Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
+BUDGET = 40
+"""Moves of one invocation."""
+LOOK_AGAIN = timedelta(minutes=5)
+TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES})
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """The flow of the `apply` door."""
+
+    journal: Journal
+    changer: Changer
+    store: RecommendationStore
+    ledger: SavingsLedger
+    metrics: MetricReader
+    quotas: QuotaReader
+    catalogue: Catalogue
+    limits: ChangeLimits
+    tell: Callable[[str, str], None]
+    """Told (subject, text) of what a person should know: an end that is not proof, a change that cannot be read."""
+
+    def start(self, proposal_id: str, now: datetime) -> Change:
+        """Begin the change of an approved proposal and advance it; the same proposal twice is one change.
+
+        Raises InputError when there is no such proposal or it is not approved, ConflictError when another change
+        holds the endpoint (the proposal is withdrawn then).
+        """
+        proposal = self.store.proposal(proposal_id)
+        if proposal is None:
+            raise InputError(f"starting a change: there is no proposal {proposal_id}")
+        change_id = change_id_of(proposal)
+        known = self.journal.load(change_id)
+        if known is not None:
+            return self.advance(change_id, now) or known
+        if proposal.state is not ProposalState.APPROVED:
+            raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
+        change = self._create(proposal, change_id, now)
+        return self.advance(change.id, now) or change
+
+    def _create(self, proposal: Proposal, change_id: str, now: datetime) -> Change:
+        recommendation, option = proposal.recommendation, proposal.recommendation.chosen
+        if option is None:
+            raise InputError(f"starting a change: proposal {proposal.id} recommends no option")
+        change = Change(
+            id=change_id,
+            proposal_id=proposal.id,
+            ref=proposal.ref,
+            owner=recommendation.owner,
+            variant=recommendation.variant,
+            option=option,
+            saving_usd_per_month=option.saving_usd_per_month,
+            created_at=now,
+            next_due=now,
+            outcome="waits for its preflight",
+        )
+        try:
+            return self.journal.create(change)
+        except ConflictError as error:
+            known = self.journal.load(change_id)
+            if known is not None:
+                return known
+            self.store.follow(proposal.id, ProposalState.WITHDRAWN, "", str(error))
+            raise
+
+    def tick(self, now: datetime) -> tuple[Change, ...]:
+        """Advance every change whose next look is due; one that fails does not stop the others."""
+        done = []
+        for change_id in self.journal.due(now):
+            try:
+                change = self.advance(change_id, now)
+            except RightsizerError as error:
+                self.tell(f"change {change_id} could not be advanced", str(error))
+                continue
+            if change is not None:
+                done.append(change)
+        return tuple(done)
+
+    def moved(self, endpoint: str, now: datetime) -> Change | None:
+        """An event says that the endpoint moved: look at its open change now. None when it has none."""
+        change_id = self.journal.held_by(endpoint)
+        return self.advance(change_id, now) if change_id else None
+
+    def ask_back(self, change_id: str, by: str, now: datetime) -> Change:
+        """Bring the endpoint back to its old configuration, also after the change was proven.
+
+        Raises InputError when there is nothing to go back from, ConflictError when another change holds the endpoint.
+        """
+        change = self.journal.load(change_id)
+        if change is None:
+            raise InputError(f"rolling back: there is no change {change_id}")
+        if change.closed:
+            if change.state not in (ChangeState.PROVEN, ChangeState.APPLIED):
+                raise InputError(f"rolling back: change {change_id} is {change.state.value}; there is nothing to undo")
+            change = self.journal.reopen(
+                replace(
+                    change,
+                    state=ChangeState.RETURNING,
+                    course=Course.BACK,
+                    ending=None,
+                    remaining=(),
+                    lease_until=None,
+                    next_due=now,
+                )
+            )
+        note = Entry(now, "ask-back", "noted", by)
+        asked = replace(change, asked_back_by=by, next_due=now, journal=(*change.journal, note))
+        if asked.course is Course.BACK:
+            asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the way back"))
+        self.journal.save(asked)
+        return self.advance(change_id, now) or asked
+
+    def freeze(self, by: str, now: datetime, *, hard: bool = False) -> tuple[Change, ...]:
+        """No change starts and no forward step is taken from now on; returns the changes that are open."""
+        self.journal.set_switch(Switch(True, hard, by, now))
+        return tuple(self.journal.open_changes())
+
+    def thaw(self, by: str, now: datetime) -> None:
+        """Let changes go on."""
+        self.journal.set_switch(Switch(False, False, by, now))
+
+    def advance(self, change_id: str, now: datetime) -> Change | None:
+        """Walk the journal of one change as far as it goes now; None when there is none or another one has it."""
+        change = self.journal.load(change_id)
+        if change is None or change.closed:
+            return change
+        if change.lease_until is not None and now < change.lease_until:
+            return None
+        try:
+            change = self.journal.save(replace(change, lease_until=now + LEASE, next_due=now + LEASE))
+        except ConflictError:
+            return None  # somebody else took it a moment ago
+        try:
+            return self._walk(change, now)
+        except ConflictError:
+            return None  # our lease was over; whoever saved goes on
+        except RightsizerError as error:
+            return self._unreadable(change_id, error, now)
+
+    def _unreadable(self, change_id: str, error: RightsizerError, now: datetime) -> Change | None:
+        """A look failed: nothing is decided on half a sight. It is tried again; a person is told after a while."""
+        change = self.journal.load(change_id)
+        if change is None:
+            return None
+        looks = change.looks + 1
+        if looks % 12 == 3:
+            self.tell(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
+        wait = LOOK_AGAIN * min(looks, 12)
+        note = Entry(now, "look", "failed", str(error)[:500])
+        return self.journal.save(
+            replace(change, next_due=now + wait, lease_until=None, looks=looks, journal=(*change.journal, note))
+        )
+
+    def _walk(self, change: Change, now: datetime) -> Change:
+        if change.before is None:
+            change = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas).begin(
+                change, now, self.catalogue, self.limits
+            )
+            if change.closed:
+                return self.journal.save(self._following().follow(change, now))
+            if change.before is None:
+                return change
+            self._following().follow(change, now)
+        switch = self.journal.switch()
+        looking = Looking(self.changer, self.metrics, self.limits)
+        for _ in range(BUDGET):
+            sight = looking.look(change, now)
+            move = advance(change, sight, now, switch)
+            match move:
+                case Do():
+                    change = self._do(change, move.step, sight, now)
+                case Steer():
+                    change = self._steer(change, move, now)
+                case Wait():
+                    return self._wait(change, move, now)
+                case Finish():
+                    return self._finish(change, move, now)
+        return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
+
+    def _do(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change:
+        """Intent to the journal, then the write, then what came of it."""
+        mark = change.turn_mark
+        if step.kind in TURNING and sight.endpoint.kind == "endpoint":
+            mark = sight.endpoint.modified_at
+        state = ChangeState.RETURNING if change.course is Course.BACK else change.state
+        state = ChangeState.RUNNING if state is ChangeState.PLANNED else state
+        intended = Entry(now, step.key, "intended", step.kind.value)
+        change = self.journal.save(
+            replace(change, state=state, turn_mark=mark, looks=0, journal=(*change.journal, intended))
+        )
+        try:
+            self.changer.perform(step)
+        except RightsizerError as error:
+            result = Entry(now, step.key, "failed", Following.meaning(error))
+        else:
+            result = Entry(now, step.key, "done")
+        return self.journal.save(replace(change, journal=(*change.journal, result)))
+
+    def _steer(self, change: Change, move: Steer, now: datetime) -> Change:
+        follower = self._following()
+        steered = follower.steered(change, move, now)
+        saved = self.journal.save(steered)
+        follower.book(change, saved, now)
+        return saved
+
+    def _wait(self, change: Change, move: Wait, now: datetime) -> Change:
+        until = max(move.until, now + timedelta(minutes=1))
+        return self.journal.save(
+            replace(change, next_due=until, lease_until=None, looks=change.looks + 1, outcome=move.why)
+        )
+
+    def _finish(self, change: Change, move: Finish, now: datetime) -> Change:
+        """Books and messages first: they may be repeated, the closed change is not looked at again."""
+        closed = self._following().finished(change, move, now)
+        self._following().follow(closed, now)
+        return self.journal.save(closed)
+
+    def _following(self) -> Following:
+        return Following(self.store, self.ledger, self.tell)
+
+
+def change_id_of(proposal: Proposal) -> str:
+    """One proposal leads to one change, however often it is delivered."""
+    return "c-" + hashlib.sha256(proposal.id.encode()).hexdigest()[:16]

@@ -1,0 +1,147 @@
+"""The beginning of a change: look at the ground, preflight, plan, and take the locks; nothing is written to AWS yet."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rightsizer.errors import ConflictError
+from rightsizer.flows import planning
+from rightsizer.model.change import Change, ChangeState, Entry
+from rightsizer.model.ground import Ground
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.proposal import Proposal
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import EndpointSight, Gone
+from rightsizer.ports import Changer, Journal, MetricReader, MetricRequest, QuotaReader, RecommendationStore
+from rightsizer.rules import preflight, proof, window
+
+PATIENCE = timedelta(days=7)
+"""How long an approved change waits for its window, a thaw, the budget; then it is refused."""
+BASELINE = timedelta(days=2)
+BUSY_AGAIN = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Brings a PLANNED change to its plan, or refuses it, or lets it wait."""
+
+    journal: Journal
+    changer: Changer
+    store: RecommendationStore
+    metrics: MetricReader
+    quotas: QuotaReader
+
+    def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
+        """The change with its plan (`before` is set), closed as refused, or waiting.
+
+        It is saved unless it is closed: the proposal follows first, so that a crash in between is made good.
+        """
+        proposal = self.store.proposal(change.proposal_id)
+        if proposal is None:
+            reason = Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
+            return self._refuse(change, (reason,), now)
+        endpoint = self.changer.endpoint(change.ref.name)
+        if isinstance(endpoint, Gone):
+            reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
+            return self._refuse(change, (reason,), now)
+        ground = self._ground(change, proposal, endpoint, limits)
+        refused = preflight.refusals(ground)
+        if refused:
+            return self._refuse(change, refused, now)
+        deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
+        if deferred is not None:
+            return self._defer(change, deferred.until, deferred.sentence, now)
+        change = self._with_baseline(change, ground, now)
+        planned = planning.make(change, ground, catalogue, limits)
+        if not isinstance(planned, planning.Planned):
+            return self._refuse(change, planned, now)
+        note = Entry(now, "plan", "noted", "; ".join((planned.plan.guardrail, *planned.notes)))
+        ready = replace(
+            change,
+            before=planned.before,
+            plan=planned.plan,
+            models=ground.models,
+            outcome=planned.plan.guardrail,
+            journal=(*change.journal, note),
+        )
+        try:
+            return self.journal.begin(ready, f"{now:%Y-%m-%d}", change.option.switch_usd, limits)
+        except ConflictError as error:
+            current = self.journal.load(change.id)
+            if current is None or current.version != change.version:
+                raise
+            return self._defer(change, now + BUSY_AGAIN, str(error), now)
+
+    def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
+        name = change.ref.name
+        config = self.changer.config(endpoint.config_name)
+        scaling = self.changer.scaling(name, [v.name for v in endpoint.variants])
+        arns = [p["PolicyARN"] for t in scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
+        target = change.option.target
+        quotas = self.quotas.endpoint_quotas()
+        models = {
+            v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
+        }
+        return Ground(
+            proposal=proposal,
+            option=change.option,
+            endpoint=endpoint,
+            config=config,
+            tags=self.changer.tags(change.ref),
+            limits=limits,
+            scaling=scaling,
+            customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
+            quota=quotas.get(target.instance_type),
+            sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
+            incident_alarms=tuple(self.changer.alarms(limits.incident_alarms).values())
+            if limits.incident_alarms
+            else (),
+            switch=self.journal.switch(),
+            last_change_at=self.journal.last_change_at(name),
+            models=tuple(sorted(models)),
+        )
+
+    def _with_baseline(self, change: Change, ground: Ground, now: datetime) -> Change:
+        """What was usual, so that alarms and proof compare with this endpoint and not with a constant."""
+        names = [v.name for v in ground.endpoint.variants]
+        end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
+        requests = [MetricRequest(change.ref.name, name, proof.SIGNALS) for name in names]
+        windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
+        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_objective(ground))
+
+    def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
+        sentence = "; ".join(r.sentence for r in reasons)
+        note = Entry(now, "preflight", "failed", sentence)
+        return replace(
+            change,
+            state=ChangeState.REFUSED,
+            next_due=None,
+            lease_until=None,
+            reason=reasons[0],
+            outcome=sentence,
+            journal=(*change.journal, note),
+        )
+
+    def _defer(self, change: Change, until: datetime, sentence: str, now: datetime) -> Change:
+        if now - change.created_at > PATIENCE:
+            text = f"it waited {PATIENCE.days} days and could not start: {sentence}"
+            return self._refuse(change, (Reason(Code.EXPIRED, text),), now)
+        note = Entry(now, "wait", "noted", sentence)
+        return self.journal.save(
+            replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))
+        )
+
+
+def _subnets(body: object) -> tuple[str, ...]:
+    config = body.get("VpcConfig") if isinstance(body, dict) else None
+    return tuple(config.get("Subnets", ())) if isinstance(config, dict) else ()
+
+
+def _objective(ground: Ground) -> float | None:
+    """The declared p95 in seconds, from the tag that the observation reads too."""
+    text = ground.tags.get("rightsizer:p95-ms", "")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value / 1000 if 0 < value < 1e9 else None

@@ -1,0 +1,150 @@
+"""Let the proposal, the ledger and people follow a change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefusedError
+from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.price import HOURS_PER_MONTH
+from rightsizer.model.proposal import ProposalState
+from rightsizer.model.reason import Code
+from rightsizer.model.sight import Finish, Steer
+from rightsizer.ports import RecommendationStore, SavingsLedger
+from rightsizer.rules import failure
+
+SHOWN = {
+    ChangeState.PLANNED: ProposalState.APPLYING,
+    ChangeState.RUNNING: ProposalState.APPLYING,
+    ChangeState.APPLIED: ProposalState.APPLYING,
+    ChangeState.RETURNING: ProposalState.APPLYING,
+    ChangeState.PROVEN: ProposalState.PROVEN,
+    ChangeState.ROLLED_BACK: ProposalState.ROLLED_BACK,
+    ChangeState.HANDED_OVER: ProposalState.HANDED_OVER,
+    ChangeState.REFUSED: ProposalState.WITHDRAWN,
+}
+"""What a proposal shows for each state of its change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Everything that is told about a change. Each line of it may be repeated without harm."""
+
+    store: RecommendationStore
+    ledger: SavingsLedger
+    tell: Callable[[str, str], None]
+
+    @staticmethod
+    def meaning(error: RightsizerError) -> str:
+        """``again`` or ``refused``, the failure class, and the text, as `rules.advance` reads it."""
+        match error:
+            case WriteRefusedError():
+                known = failure.refusal(error.code, error.text)
+                return f"{'again' if known.again else 'refused'}:{known.failure.value or 'unknown'}:{error.text}"[:500]
+            case PermissionMissingError():
+                return f"again:{FailureClass.PERMISSION.value}:{error}"[:500]
+            case _:
+                return f"again:{FailureClass.UNKNOWN.value}:{error}"[:500]
+
+    def steered(self, change: Change, move: Steer, now: datetime) -> Change:
+        """The change on its new course."""
+        kind = move.failure
+        if move.reason.code is Code.ROLLED_BACK and kind is FailureClass.UNKNOWN:
+            kind = failure.classify(move.reason.sentence).failure
+        state = change.state
+        if move.applied:
+            state = ChangeState.APPLIED
+        elif move.course is Course.BACK:
+            state = ChangeState.RETURNING
+        decided = move.course is not None and (change.reason is None or move.ending is ChangeState.HANDED_OVER)
+        return replace(
+            change,
+            state=state,
+            course=move.course or change.course,
+            ending=move.ending or change.ending,
+            failure=kind or change.failure,
+            reason=move.reason if decided else change.reason,
+            turned_at=now if move.turned else change.turned_at,
+            returned_at=now if move.returned else change.returned_at,
+            remaining=(*change.remaining, *(r for r in move.remaining if r not in change.remaining)),
+            outcome=move.reason.sentence,
+            looks=0,
+            journal=(*change.journal, Entry(now, "steer", "noted", move.reason.sentence[:500])),
+        )
+
+    def finished(self, change: Change, move: Finish, now: datetime) -> Change:
+        """The closed change."""
+        sentence = move.reason.sentence
+        if move.state is ChangeState.ROLLED_BACK:
+            old = change.before.config_name if change.before else "what it ran before"
+            sentence = f"{change.ref.name} runs {old} again: {sentence}"
+        if change.remaining:
+            sentence += "; to be done by a person: " + " ; ".join(change.remaining)
+        note = Entry(now, "finish", "noted", f"{move.state.value}: {sentence}"[:500])
+        return replace(
+            change,
+            state=move.state,
+            reason=move.reason,
+            outcome=sentence,
+            next_due=None,
+            lease_until=None,
+            journal=(*change.journal, note),
+        )
+
+    def follow(self, change: Change, now: datetime) -> Change:
+        """Tell the proposal, the ledger and, when it is over, people."""
+        self.store.follow(change.proposal_id, SHOWN[change.state], change.id, change.outcome)
+        if change.closed:
+            occurred = Occurrence(
+                f"change#{change.id}#{change.state.value}",
+                now,
+                f"change-{change.state.value}",
+                change.ref.name,
+                change.outcome,
+            )
+            self._close_books(change, now)
+            if change.state is not ChangeState.PROVEN or change.remaining:
+                self.tell(f"{change.ref.name}: change {change.state.value}", change.outcome)
+            self.ledger.note(occurred)
+        return change
+
+    def book(self, before: Change, after: Change, now: datetime) -> None:
+        """The estimate enters the ledger when the change is applied; the switch is paid when it is turned."""
+        if after.turned_at is not None and before.turned_at is None:
+            self._entry(after, "switch-cost", after.option.switch_usd, 0.0, False, "overlap of both fleets", now)
+        if after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
+            saving = after.saving_usd_per_month
+            self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
+            self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
+
+    def _close_books(self, change: Change, now: datetime) -> None:
+        """Realised at the hours that the cheaper fleet really ran; a return ends them."""
+        if change.turned_at is None:
+            return
+        end = change.returned_at or now
+        hours = max(0.0, (end - change.turned_at).total_seconds() / 3600)
+        usd = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
+        proven = change.state is ChangeState.PROVEN
+        note = f"{hours:.1f} h at {change.option.target.instance_type}; {change.state.value}"
+        self._entry(change, "realised", usd, hours, proven, note, now)
+
+    def _entry(
+        self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime
+    ) -> None:
+        suffix = f"#{change.state.value}" if kind == "realised" else ""
+        self.ledger.book(
+            LedgerEntry(
+                id=f"{change.id}#{kind}{suffix}",
+                endpoint=change.ref.name,
+                change_id=change.id,
+                owner=change.owner,
+                at=now,
+                kind=kind,  # type: ignore[arg-type]
+                usd=usd,
+                hours=hours,
+                proven=proven,
+                note=note,
+            )
+        )

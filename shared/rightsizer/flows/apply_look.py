@@ -1,0 +1,87 @@
+"""Look at AWS for one decision: only what the change needs now, and nothing from memory."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from rightsizer.model.change import Change, ChangeState, Course
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.sight import Gone, Sight, Verdict
+from rightsizer.model.step import Step, StepKind
+from rightsizer.ports import Changer, MetricReader, MetricRequest
+from rightsizer.rules import clone, proof
+
+SCALING = frozenset(
+    {
+        StepKind.REGISTER_TARGET,
+        StepKind.DEREGISTER_TARGET,
+        StepKind.PUT_POLICY,
+        StepKind.DELETE_POLICY,
+        StepKind.PUT_SCHEDULED,
+        StepKind.DELETE_SCHEDULED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Makes the sight that `rules.advance` decides on."""
+
+    changer: Changer
+    metrics: MetricReader
+    limits: ChangeLimits
+
+    def look(self, change: Change, now: datetime) -> Sight:
+        """Everything that matters for the next move. Raises ReadError when something could not be seen."""
+        endpoint = self.changer.endpoint(change.ref.name)
+        if isinstance(endpoint, Gone):
+            return Sight(endpoint, alarms=self.changer.alarms(_alarm_names(change)))
+        steps = _steps(change)
+        same, other = self._configs(change)
+        components = tuple(s.subject for s in steps if s.kind is StepKind.SET_COPIES)
+        needs_scaling = any(s.kind in SCALING for s in steps)
+        names = _alarm_names(change)
+        return Sight(
+            endpoint,
+            configs=same,
+            configs_differ=other,
+            scaling=self.changer.scaling(change.ref.name, [v.name for v in endpoint.variants], components)
+            if needs_scaling
+            else None,
+            alarms=self.changer.alarms(names) if names else None,
+            copies=self.changer.copies(components) if components else {},
+            verdict=self._verdict(change, now),
+        )
+
+    def _configs(self, change: Change) -> tuple[frozenset[str], frozenset[str]]:
+        """Which planned configurations exist as planned, and which names are taken by other content."""
+        if change.course is not Course.FORWARD or change.turned_at is not None:
+            return frozenset(), frozenset()
+        same: set[str] = set()
+        other: set[str] = set()
+        for step in (s for s in change.plan.prepare if s.kind is StepKind.CREATE_CONFIG):
+            seen = self.changer.config(step.subject)
+            if seen is not None:
+                equal = clone.content_hash(seen.body) == clone.content_hash(step.params)
+                (same if equal else other).add(step.subject)
+        return frozenset(same), frozenset(other)
+
+    def _verdict(self, change: Change, now: datetime) -> Verdict | None:
+        """What the served requests say, while the change is watched."""
+        if change.state is not ChangeState.APPLIED or change.turned_at is None or change.course is not Course.FORWARD:
+            return None
+        since = change.turned_at.astimezone(UTC)
+        start = since - timedelta(seconds=since.timestamp() % proof.PERIOD_S)
+        requests = [MetricRequest(change.ref.name, v.name, proof.SIGNALS) for v in change.plan.after]
+        windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
+        return proof.judge(change, windows, now, self.limits)
+
+
+def _steps(change: Change) -> tuple[Step, ...]:
+    plan = change.plan
+    single = tuple(s for s in (plan.turn, plan.back) if s is not None)
+    return (*plan.prepare, *plan.clear, *single, *plan.settle, *plan.restore, *plan.tidy)
+
+
+def _alarm_names(change: Change) -> tuple[str, ...]:
+    names = {*change.plan.alarms, *(s.subject for s in _steps(change) if s.kind is StepKind.PUT_ALARM)}
+    return tuple(sorted(names))

@@ -1,0 +1,46 @@
+"""Everything that preflight stands on: what was decided, and what AWS shows right before the first write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rightsizer.model.limits import ChangeLimits, Switch
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.option import Option
+from rightsizer.model.proposal import Proposal
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One look before a change. Never cached."""
+
+    proposal: Proposal
+    option: Option
+    endpoint: EndpointSight
+    config: ConfigSight | None
+    """None: the configuration does not exist any more."""
+    tags: Mapping[str, str]
+    limits: ChangeLimits
+    scaling: tuple[ScalableTarget, ...]
+    customer_alarms: tuple[Mapping[str, object], ...] = ()
+    quota: int | None = None
+    """Applied quota of the target type; None is unknown."""
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    sold: bool | None = None
+    """Whether the target type is offered where the endpoint's subnets are; None when it could not be asked."""
+    incident_alarms: tuple[AlarmSight, ...] = ()
+    switch: Switch = field(default_factory=Switch)
+    last_change_at: datetime | None = None
+    models: tuple[str, ...] = ()
+    marketplace: bool = False
+    blind: str = ""
+    """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Not now: the change starts when the time has come."""
+
+    until: datetime
+    sentence: str

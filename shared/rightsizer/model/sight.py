@@ -1,0 +1,252 @@
+"""What AWS shows of a change's surroundings at one moment. Never cached: `apply` decides on nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from rightsizer.model.change import ChangeState, Course, FailureClass
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.reason import Reason
+from rightsizer.model.step import Step, StepKind
+
+POLICY_PLACEHOLDER = "policy:"
+"""Stands in an alarm's actions for the ARN that a scaling policy will have once it is put again."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantSight:
+    """One variant as DescribeEndpoint shows it; the instance type comes from its configuration."""
+
+    name: str
+    current_count: int
+    desired_count: int
+    weight: float
+    desired_weight: float
+    resolved_images: tuple[tuple[str, str], ...] = ()
+    """(as specified, as resolved) of each container."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSight:
+    """DescribeEndpoint, now."""
+
+    status: str
+    config_name: str
+    modified_at: datetime
+    failure_reason: str
+    pending_config: str
+    variants: tuple[VariantSight, ...]
+    capture_stopped: bool = False
+    """Data capture was configured, and somebody stopped it."""
+    kind: Literal["endpoint"] = "endpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The endpoint does not exist any more."""
+
+    name: str
+    kind: Literal["gone"] = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSight:
+    """DescribeEndpointConfig, raw, with the paths that the service model does not know."""
+
+    name: str
+    body: Mapping[str, Any]
+    created_at: datetime
+    unknown_fields: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmSight:
+    """One metric alarm: state and the API's own body."""
+
+    name: str
+    state: str
+    body: Mapping[str, Any]
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the served requests say about the new configuration."""
+
+    judgement: Literal["proven", "not-yet", "bad", "given-up"]
+    reason: Reason
+    failure: FailureClass = FailureClass.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Everything that was looked at for one decision. None means: not looked at."""
+
+    endpoint: EndpointSight | Gone
+    configs: frozenset[str] = frozenset()
+    """Planned configurations that exist with the content that was planned."""
+    configs_differ: frozenset[str] = frozenset()
+    """Planned configurations whose name is taken by other content."""
+    scaling: tuple[ScalableTarget, ...] | None = None
+    alarms: Mapping[str, AlarmSight] | None = None
+    copies: Mapping[str, int] = field(default_factory=dict)
+    verdict: Verdict | None = None
+
+    def target(self, step: Step) -> ScalableTarget | None:
+        """The live scalable target that an Application Auto Scaling step is about."""
+        wanted = (step.params.get("ResourceId"), step.params.get("ScalableDimension"))
+        return next((t for t in self.scaling or () if (t.resource_id, t.dimension) == wanted), None)
+
+    def concrete(self, step: Step) -> Step:
+        """The step with the live ARN of each re-created scaling policy in place of its placeholder.
+
+        A re-created step policy has a new ARN (Application Auto Scaling), so an alarm is re-wired only by what is live.
+        """
+        if step.kind is not StepKind.PUT_ALARM:
+            return step
+        arns = {
+            f"{POLICY_PLACEHOLDER}{t.resource_id}|{t.dimension}|{p['PolicyName']}": p["PolicyARN"]
+            for t in self.scaling or ()
+            for p in t.policies
+            if "PolicyARN" in p
+        }
+        params = {
+            key: [arns.get(action, action) for action in value] if key.endswith("Actions") else value
+            for key, value in step.params.items()
+        }
+        return replace(step, params=params)
+
+    def shows(self, step: Step) -> bool:
+        """Whether AWS already shows what the step would bring about. Pure; raises nothing."""
+        match step.kind:
+            case StepKind.CREATE_CONFIG:
+                return step.subject in self.configs
+            case StepKind.UPDATE_ENDPOINT | StepKind.SET_CAPACITY | StepKind.SET_COPIES:
+                return self._serving(step)
+            case StepKind.PUT_ALARM:
+                alarm = (self.alarms or {}).get(step.subject)
+                return alarm is not None and _covers(alarm.body, self.concrete(step).params, skip=("Tags",))
+            case StepKind.DELETE_ALARMS:
+                return not any(name in (self.alarms or {}) for name in step.params["AlarmNames"])
+            case _:
+                return self._scaled(step)
+
+    def _serving(self, step: Step) -> bool:
+        if isinstance(self.endpoint, Gone):
+            return False
+        if step.kind is StepKind.SET_COPIES:
+            return bool(self.copies.get(step.subject) == step.params["DesiredRuntimeConfig"]["CopyCount"])
+        if step.kind is StepKind.UPDATE_ENDPOINT:
+            return bool(self.endpoint.config_name == step.params["EndpointConfigName"])
+        wanted = {d["VariantName"]: d.get("DesiredInstanceCount") for d in step.params["DesiredWeightsAndCapacities"]}
+        live = {v.name: v.desired_count for v in self.endpoint.variants}
+        return all(live.get(name) == count for name, count in wanted.items())
+
+    def _scaled(self, step: Step) -> bool:
+        target = self.target(step)
+        match step.kind:
+            case StepKind.DEREGISTER_TARGET:
+                return target is None
+            case StepKind.DELETE_POLICY:
+                return target is None or _record(target.policies, "PolicyName", step) is None
+            case StepKind.DELETE_SCHEDULED:
+                return target is None or _record(target.scheduled, "ScheduledActionName", step) is None
+            case StepKind.REGISTER_TARGET:
+                return target is not None and _bounds(target) == (
+                    step.params["MinCapacity"],
+                    step.params["MaxCapacity"],
+                    _suspended(step.params.get("SuspendedState", {})),
+                )
+            case StepKind.PUT_POLICY:
+                live = None if target is None else _record(target.policies, "PolicyName", step)
+            case _:
+                live = None if target is None else _record(target.scheduled, "ScheduledActionName", step)
+        return live is not None and _covers(live, step.params, skip=())
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Write this to AWS next."""
+
+    step: Step
+    kind: Literal["do"] = "do"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to write now; look again then."""
+
+    until: datetime
+    why: str
+    kind: Literal["wait"] = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """Take another course, or pass a milestone; no write to AWS."""
+
+    reason: Reason
+    course: Course | None = None
+    ending: ChangeState | None = None
+    failure: FailureClass = FailureClass.NONE
+    turned: bool = False
+    """The new configuration has arrived."""
+    applied: bool = False
+    """Autoscaling is settled too; from here on it is the customer's again."""
+    returned: bool = False
+    remaining: tuple[str, ...] = ()
+    kind: Literal["steer"] = "steer"
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The change is over."""
+
+    state: ChangeState
+    reason: Reason
+    kind: Literal["finish"] = "finish"
+
+
+type Move = Do | Wait | Steer | Finish
+
+
+def _record(rows: tuple[Mapping[str, Any], ...], key: str, step: Step) -> Mapping[str, Any] | None:
+    return next((row for row in rows if row.get(key) == step.params.get(key)), None)
+
+
+def _bounds(target: ScalableTarget) -> tuple[int, int, dict[str, bool]]:
+    return target.minimum, target.maximum, _suspended(target.suspended)
+
+
+def _suspended(state: Mapping[str, bool]) -> dict[str, bool]:
+    """Only what is suspended: AWS reports the rest as false or leaves it out."""
+    return {key: True for key, value in state.items() if value}
+
+
+def _covers(live: Any, wanted: Any, skip: tuple[str, ...]) -> bool:
+    """Whether everything that was asked for is there; AWS may add defaults of its own."""
+    if isinstance(wanted, Mapping):
+        return isinstance(live, Mapping) and all(
+            _covers(live.get(key), value, skip) for key, value in wanted.items() if key not in skip
+        )
+    if isinstance(wanted, (list, tuple)):
+        return (
+            isinstance(live, (list, tuple))
+            and len(live) == len(wanted)
+            and all(_covers(a, b, skip) for a, b in zip(live, wanted, strict=True))
+        )
+    if isinstance(wanted, float) or isinstance(live, float):
+        return isinstance(live, (int, float)) and float(live) == float(wanted)
+    return bool(_moment(live) == _moment(wanted))
+
+
+def _moment(value: Any) -> Any:
+    """Times compare as instants, whether AWS gave a datetime or the journal kept ISO text."""
+    if isinstance(value, str) and value[:4].isdigit() and "T" in value:
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return value
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value

@@ -1,0 +1,90 @@
+"""Specify the alarms that roll a deployment back.
+
+They watch the dimension of the *new* configuration: otherwise an error of the old fleet rolls the change back.
+ModelLatency is in microseconds. Errors are counted by Sum, because the Average of a 0/1 metric never exceeds 1.
+Missing data does not breach: no traffic is no proof, and probation takes over from there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rightsizer.model.step import Step, StepKind
+
+MOST = 10
+"""AutoRollbackConfiguration takes 1 to 10 alarms."""
+PERIOD_S = 60
+PERIODS = 3
+BREACHES = 2
+ERRORS_PER_MINUTE = 5.0
+"""Fewer bad requests than this in a minute are no evidence."""
+BASELINE_FACTOR = 3.0
+LATENCY_FACTOR = 2.0
+"""Without an objective: how much slower than before is too slow."""
+
+
+def rollback_alarms(
+    change_id: str,
+    endpoint: str,
+    variants: Sequence[str],
+    config: str,
+    prefix: str,
+    objective_p95_s: float | None,
+    baseline: Mapping[str, float],
+) -> tuple[Step, ...]:
+    """PutMetricAlarm steps for 5XX errors, model errors and p95 latency of each variant; at most 10, errors first.
+
+    `baseline` may hold ``errors_per_minute`` and ``p95_s``. The p95 alarm needs an objective or a baseline.
+    """
+    errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
+    slow = objective_p95_s or (LATENCY_FACTOR * baseline["p95_s"] if baseline.get("p95_s") else None)
+    bodies: list[dict[str, Any]] = []
+    for variant in variants:
+        bodies.append(_error(variant, "5xx", "Invocation5XXErrors", errors))
+        if slow is not None:
+            bodies.append(
+                {
+                    "AlarmName": f"{variant}-p95",
+                    "AlarmDescription": f"p95 latency above {slow * 1000:.0f} ms",
+                    "MetricName": "ModelLatency",
+                    "ExtendedStatistic": "p95",
+                    "Threshold": slow * 1_000_000,
+                    "ComparisonOperator": "GreaterThanThreshold",
+                    "EvaluateLowSampleCountPercentile": "ignore",
+                }
+            )
+    bodies += [_error(variant, "model-errors", "InvocationModelErrors", errors) for variant in variants]
+    return tuple(_step(change_id, endpoint, config, prefix, body) for body in bodies[:MOST])
+
+
+def _error(variant: str, label: str, metric: str, errors: float) -> dict[str, Any]:
+    return {
+        "AlarmName": f"{variant}-{label}",
+        "AlarmDescription": f"{metric} of at least {errors:.0f} in a minute",
+        "MetricName": metric,
+        "Statistic": "Sum",
+        "Threshold": errors,
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+    }
+
+
+def _step(change_id: str, endpoint: str, config: str, prefix: str, body: dict[str, Any]) -> Step:
+    label = body["AlarmName"]
+    variant = label.removesuffix("-5xx").removesuffix("-p95").removesuffix("-model-errors")
+    name = f"{prefix}{change_id}-{label}"
+    params = {
+        **body,
+        "AlarmName": name,
+        "AlarmDescription": f"{body['AlarmDescription']} on {endpoint} during change {change_id} (temporary)",
+        "Namespace": "AWS/SageMaker",
+        "Dimensions": [
+            {"Name": "EndpointName", "Value": endpoint},
+            {"Name": "VariantName", "Value": variant},
+            {"Name": "EndpointConfigName", "Value": config},
+        ],
+        "Period": PERIOD_S,
+        "EvaluationPeriods": PERIODS,
+        "DatapointsToAlarm": BREACHES,
+        "TreatMissingData": "notBreaching",
+        "Tags": [{"Key": "rightsizer:change", "Value": change_id}],
+    }
+    return Step(StepKind.PUT_ALARM, name, params)

@@ -1,0 +1,117 @@
+"""Choose how a new fleet takes over: canary, linear, rolling, or all at once with baking.
+
+Limits: SageMaker DeploymentConfig. A canary or a step is at most half of the instances, so one instance can only be
+replaced at once; it is then baked with both fleets up. Marketplace images and Inf1 fall back to all at once without
+baking, silently; rolling excludes endpoints of several variants.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+LIMIT_LOW_S, LIMIT_HIGH_S = 600, 28_800
+PROVISION_S = 3_600
+"""Allowance for creating the fleet and passing its health checks."""
+LINEAR_FROM = 10
+"""Instances from which the traffic is shifted in steps."""
+STEP_PERCENT = 20
+WAIT_LIMIT_S = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Guardrail:
+    """The DeploymentConfig of UpdateEndpoint, and what it means."""
+
+    config: dict[str, Any]
+    limit_s: int
+    """The longest that the deployment may take, seconds."""
+    overlap_usd: Decimal
+    """Cost of both fleets while they overlap, by the waits alone."""
+    sentence: str
+
+
+def choose(
+    counts: Sequence[int],
+    alarms: Sequence[str],
+    bake_s: int,
+    *,
+    headroom: int | None = None,
+    excluded: str = "",
+    usd_per_hour: Decimal = Decimal(0),
+    overlap_limit_usd: Decimal | None = None,
+) -> Guardrail:
+    """The strongest guardrail that this endpoint can have.
+
+    `counts` are the instances of each variant of the new fleet, `headroom` the instances that the quota still allows
+    (None: unknown), `excluded` why AWS ignores guardrails here (empty: it does not), `usd_per_hour` the price of the
+    whole new fleet, `overlap_limit_usd` the most that the overlap may cost. Total: never raises.
+    """
+    bake = max(0, min(bake_s, WAIT_LIMIT_S))
+    smallest, total = min(counts, default=1), sum(counts)
+    if excluded:
+        return _blue_green("ALL_AT_ONCE", {}, 0, 0, alarms, usd_per_hour, f"all at once without baking: {excluded}")
+    if len(counts) == 1 and smallest >= 2 and headroom is not None and headroom < total:
+        return _rolling(smallest, bake, alarms, headroom)
+    steps = 100 // STEP_PERCENT
+    linear_cost = _overlap(usd_per_hour, (steps - 1) * bake + bake)
+    if smallest >= LINEAR_FROM and (overlap_limit_usd is None or linear_cost <= overlap_limit_usd):
+        size = {"LinearStepSize": {"Type": "CAPACITY_PERCENT", "Value": STEP_PERCENT}}
+        text = f"linear, {STEP_PERCENT} % at a time with {bake} s between"
+        return _blue_green("LINEAR", size, bake, bake, alarms, usd_per_hour, text, waits=(steps - 1) * bake)
+    if smallest >= 2:
+        size = {"CanarySize": {"Type": "INSTANCE_COUNT", "Value": 1}}
+        text = f"canary of 1 of {smallest} instances for {bake} s, then baking for {bake} s"
+        return _blue_green("CANARY", size, bake, bake, alarms, usd_per_hour, text, waits=bake)
+    return _blue_green(
+        "ALL_AT_ONCE", {}, 0, bake, alarms, usd_per_hour, f"all at once (one instance), then baking for {bake} s"
+    )
+
+
+def _blue_green(
+    kind: str,
+    size: dict[str, Any],
+    interval: int,
+    bake: int,
+    alarms: Sequence[str],
+    usd_per_hour: Decimal,
+    sentence: str,
+    waits: int = 0,
+) -> Guardrail:
+    limit = _limit(waits + bake)
+    policy = {
+        "TrafficRoutingConfiguration": {"Type": kind, "WaitIntervalInSeconds": interval, **size},
+        "TerminationWaitInSeconds": bake,
+        "MaximumExecutionTimeoutInSeconds": limit,
+    }
+    overlap = _overlap(usd_per_hour, waits + bake)
+    return Guardrail({"BlueGreenUpdatePolicy": policy, **_rollback(alarms)}, limit, overlap, sentence)
+
+
+def _rolling(count: int, bake: int, alarms: Sequence[str], headroom: int) -> Guardrail:
+    batch = max(1, min(count // 2, headroom))
+    batch = max(batch, -(-count // 20))
+    batches = -(-count // batch)
+    interval = min(bake, (LIMIT_HIGH_S - PROVISION_S) // batches)
+    limit = _limit(batches * interval)
+    policy = {
+        "MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": batch},
+        "WaitIntervalInSeconds": interval,
+        "MaximumExecutionTimeoutInSeconds": limit,
+    }
+    text = f"rolling, {batch} of {count} instances at a time, because the quota leaves room for {headroom} more"
+    return Guardrail({"RollingUpdatePolicy": policy, **_rollback(alarms)}, limit, Decimal(0), text)
+
+
+def _rollback(alarms: Sequence[str]) -> dict[str, Any]:
+    """1 to 10 alarms, or none at all."""
+    return {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": a} for a in alarms[:10]]}} if alarms else {}
+
+
+def _limit(waits_s: int) -> int:
+    """Longer than all waits together, within 600 to 28,800 s."""
+    return max(LIMIT_LOW_S, min(LIMIT_HIGH_S, waits_s + PROVISION_S))
+
+
+def _overlap(usd_per_hour: Decimal, seconds: int) -> Decimal:
+    return usd_per_hour * seconds / 3600

@@ -1,0 +1,180 @@
+"""Every check right before the first write, as typed refusals.
+
+A refusal is for good: the proposal is withdrawn with it. What only takes time (window, freeze, incident, cooldown,
+budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from rightsizer.model.ground import Deferred, Ground
+from rightsizer.model.observation import EndpointKind, Mode
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Gate
+
+MODE_TAG = "rightsizer:mode"
+CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
+"""Kinds that an approval may change; automatic mode only takes the plain kind."""
+STACK_TAGS = ("aws:cloudformation:stack-name", "aws:servicecatalog:provisioningartifactidentifier")
+TERRAFORM = ("terraform", "opentofu", "pulumi")
+
+
+def refusals(ground: Ground) -> tuple[Reason, ...]:
+    """Every reason why this change must not be made; empty when it may. Total."""
+    return tuple(r for check in _CHECKS if (r := check(ground)) is not None)
+
+
+def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred | None:
+    """Whether the change has to wait, and until when."""
+    if ground.switch.frozen:
+        return Deferred(now + timedelta(minutes=15), f"changes are frozen by {ground.switch.by or 'somebody'}")
+    if window_opens > now:
+        return Deferred(window_opens, f"the change window opens at {window_opens:%Y-%m-%d %H:%M} UTC")
+    firing = [a.name for a in ground.incident_alarms if a.state == "ALARM"]
+    if firing:
+        return Deferred(now + timedelta(minutes=30), f"the incident alarm {firing[0]} is firing")
+    if ground.last_change_at is not None and now - ground.last_change_at < ground.limits.cooldown:
+        until = ground.last_change_at + ground.limits.cooldown
+        return Deferred(until, f"the last change of this endpoint was at {ground.last_change_at:%Y-%m-%d %H:%M} UTC")
+    if ground.endpoint.status in ("Updating", "SystemUpdating"):
+        return Deferred(now + timedelta(minutes=15), f"the endpoint is {ground.endpoint.status}")
+    return None
+
+
+def _status(ground: Ground) -> Reason | None:
+    if ground.endpoint.status in ("InService", "Updating", "SystemUpdating"):
+        return None
+    return Reason(
+        Code.NOT_IN_SERVICE, f"the endpoint is {ground.endpoint.status}; only an endpoint in service is changed"
+    )
+
+
+def _mode(ground: Ground) -> Reason | None:
+    mode = ground.tags.get(MODE_TAG, "")
+    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
+    if by_policy and (mode != Mode.AUTO or ground.proposal.recommendation.gate is not Gate.APPLY):
+        return Reason(
+            Code.NOT_OPTED_IN, f"automatic changes need the tag {MODE_TAG}=auto and a gate of apply, not {mode!r}"
+        )
+    if mode in (Mode.PROPOSE, Mode.AUTO) or (not mode and ground.limits.change_untagged):
+        return None
+    text = f"the tag {MODE_TAG} is {mode or 'absent'}; the role may change endpoints tagged propose or auto"
+    return Reason(Code.MODE_OFF if mode == Mode.OFF else Code.NOT_OPTED_IN, text)
+
+
+def _approved(ground: Ground) -> Reason | None:
+    if ground.proposal.decision is not None:
+        return None
+    return Reason(Code.NEEDS_APPROVAL, f"proposal {ground.proposal.id} carries no decision")
+
+
+def _owner(ground: Ground) -> Reason | None:
+    owner = owned_by(ground.tags)
+    if not owner:
+        return None
+    return Reason(Code.OWNED_BY_STACK, f"{owner} owns the endpoint; its next deployment would undo the change")
+
+
+def owned_by(tags: Mapping[str, str]) -> str:
+    """The stack or tool that owns the endpoint by its tags; empty when none is found."""
+    for key in STACK_TAGS:
+        if tags.get(key):
+            return f"the stack {tags[key]}"
+    for key, value in tags.items():
+        if any(tool in f"{key}={value}".lower() for tool in TERRAFORM) and value.lower() not in ("false", "no", "0"):
+            return f"{key}={value}"
+    return ""
+
+
+def _kind(ground: Ground) -> Reason | None:
+    kind = ground.proposal.recommendation.kind
+    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
+    if by_policy and kind is not EndpointKind.REAL_TIME:
+        return Reason(Code.NEEDS_APPROVAL, f"an endpoint with {kind.value} is changed only after an approval")
+    if kind in CHANGEABLE and not ground.marketplace:
+        return None
+    return Reason(Code.OTHER_KIND, f"endpoints of kind {kind.value} are proposed for, never changed by this program")
+
+
+def _in_place(ground: Ground) -> Reason | None:
+    if ground.option.in_place:
+        return None
+    return Reason(Code.NOT_IN_PLACE, f"{ground.option.kind.value} cannot be carried out on the same endpoint")
+
+
+def _config(ground: Ground) -> Reason | None:
+    if ground.config is None:
+        text = f"configuration {ground.endpoint.config_name} does not exist any more, so there is no way back"
+        return Reason(Code.CONFIGURATION_REPLACED, text)
+    if ground.config.created_at > ground.endpoint.modified_at:
+        text = (
+            f"configuration {ground.config.name} was created anew after it was deployed, so its content proves nothing"
+        )
+        return Reason(Code.CONFIGURATION_REPLACED, text)
+    return None
+
+
+def _same(ground: Ground) -> Reason | None:
+    """State equals what was decided on. AWS's patching moves LastModifiedTime alone, which is no other state."""
+    decided = ground.proposal.recommendation.fingerprint
+    config, _, rest = decided.partition("|")
+    counts = rest.rpartition("|")[2]
+    live = ",".join(f"{v.name}={v.desired_count}" for v in ground.endpoint.variants)
+    if config != ground.endpoint.config_name:
+        text = f"it ran configuration {config} when this was decided, and runs {ground.endpoint.config_name} now"
+        return Reason(Code.CHANGED_SINCE, text)
+    if counts != live and not ground.scaling:
+        return Reason(Code.CHANGED_SINCE, f"its counts were {counts} when this was decided, and are {live} now")
+    return None
+
+
+def _quota(ground: Ground) -> Reason | None:
+    target = ground.option.target
+    most = max(target.instance_count, target.maximum or 0)
+    if ground.quota is None or ground.quota >= most or target.pools:
+        return None
+    text = f"the quota 'ml.{target.instance_type.removeprefix('ml.')} for endpoint usage' is {ground.quota}; "
+    return Reason(Code.NO_QUOTA, text + f"the new fleet needs {most} at once")
+
+
+def _sold(ground: Ground) -> Reason | None:
+    if ground.sold is not False:
+        return None
+    return Reason(Code.NOT_SOLD, f"{ground.option.target.instance_type} is not offered in the zones of its subnets")
+
+
+def _image(ground: Ground) -> Reason | None:
+    """A new deployment resolves image tags again; after an approval that risk is the approver's."""
+    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
+    moving = [
+        s
+        for v in ground.endpoint.variants
+        for s, _ in v.resolved_images
+        if "@sha256:" not in s and s.endswith(":latest")
+    ]
+    if not by_policy or not moving:
+        return None
+    return Reason(Code.MOVING_TAG, f"the image tag {moving[0]} moves, so a resize could also deploy other code")
+
+
+def _sighted(ground: Ground) -> Reason | None:
+    if not ground.blind:
+        return None
+    return Reason(Code.ALARM_NOT_OK, f"the roll-back alarms would be blind: {ground.blind}")
+
+
+type Check = Callable[[Ground], Reason | None]
+_CHECKS: tuple[Check, ...] = (
+    _status,
+    _approved,
+    _mode,
+    _owner,
+    _kind,
+    _in_place,
+    _config,
+    _same,
+    _quota,
+    _sold,
+    _image,
+    _sighted,
+)

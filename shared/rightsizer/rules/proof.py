@@ -1,0 +1,164 @@
+"""Tell from the requests served whether a change is proven, must go back, or has to be watched on.
+
+An idle endpoint trips no alarm, so time proves nothing: proven means at least 200 requests, or one daily peak with half
+the usual requests, served well, and the probation over. Bad means: in any 30 minutes at least 5 bad requests and more
+than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 97 %.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.model.change import Change, FailureClass
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import Verdict
+from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
+
+REQUESTS = Signal("Invocations", "Sum")
+ERRORS = Signal("Invocation5XXErrors", "Sum")
+LATENCY = Signal("ModelLatency", "p95")
+HOST_MEMORY = Signal("MemoryUtilization", "Maximum")
+GPU = Signal("GPUUtilization", "Average")
+SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU)
+PERIOD_S = 300
+WINDOW = 6
+"""Periods in the 30 minutes that are judged together."""
+BAD_REQUESTS = 5
+BAD_SHARE = 0.10
+BASELINE_FACTOR = 3.0
+SLOW_FACTOR = 2.0
+"""Without an objective: p95 above this multiple of the baseline is bad."""
+MEMORY_LIMIT = 97.0
+BREACHES = 3
+"""Periods of a window that must breach for latency and memory: one slow period is no evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    at: datetime
+    requests: float
+    errors: float
+    p95_s: float | None
+    memory: float | None
+
+
+def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime, limits: ChangeLimits) -> Verdict:
+    """The verdict on an applied change; `windows` cover the time since it was turned, one a variant. Total."""
+    since = change.turned_at or now
+    per_variant = [[p for p in _periods(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow)]
+    for periods in per_variant:
+        bad = _bad(change, periods)
+        if bad is not None:
+            return bad
+    requests = sum(p.requests for periods in per_variant for p in periods)
+    over = now - since >= limits.probation
+    enough = requests >= limits.proof_requests or _peak_served(change, per_variant)
+    hours = (now - since).total_seconds() / 3600
+    if enough and over:
+        text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
+        return Verdict("proven", Reason(Code.PROVEN, text))
+    if not enough and now - since >= limits.proof_limit:
+        text = f"only {requests:,.0f} requests in {hours / 24:.0f} days; applied, unproven"
+        return Verdict("given-up", Reason(Code.UNPROVEN, text))
+    wanted = f"{limits.proof_requests} are wanted" if not enough else f"watched for {limits.probation}"
+    return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
+
+
+def _peak_served(change: Change, per_variant: Sequence[Sequence[_Period]]) -> bool:
+    """Whether one hour had half the requests of the usual daily peak hour, on an endpoint with few requests."""
+    usual = change.baseline.get("peak_hour_requests", 0.0)
+    if usual <= 0:
+        return False
+    by_hour: dict[datetime, float] = {}
+    for periods in per_variant:
+        for p in periods:
+            hour = p.at.replace(minute=0, second=0, microsecond=0)
+            by_hour[hour] = by_hour.get(hour, 0.0) + p.requests
+    return max(by_hour.values(), default=0.0) >= usual / 2
+
+
+def _bad(change: Change, periods: Sequence[_Period]) -> Verdict | None:
+    for start in range(len(periods)):
+        window = periods[start : start + WINDOW]
+        verdict = _errors(change, window) or _slow(change, window) or _memory(window)
+        if verdict is not None:
+            return verdict
+    return None
+
+
+def _errors(change: Change, window: Sequence[_Period]) -> Verdict | None:
+    requests, errors = sum(p.requests for p in window), sum(p.errors for p in window)
+    limit = max(BAD_SHARE, BASELINE_FACTOR * change.baseline.get("error_share", 0.0))
+    if errors < BAD_REQUESTS or errors <= limit * max(requests, errors):
+        return None
+    text = f"{errors:.0f} of {requests:.0f} requests failed within 30 minutes from {window[0].at:%Y-%m-%d %H:%M} UTC"
+    return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+
+
+def _slow(change: Change, window: Sequence[_Period]) -> Verdict | None:
+    baseline = change.baseline.get("p95_s", 0.0)
+    limit = change.objective_p95_s or (SLOW_FACTOR * baseline if baseline > 0 else None)
+    if limit is None:
+        return None
+    slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
+    if len(slow) < BREACHES or sum(p.requests for p in window) < BAD_REQUESTS:
+        return None
+    kind = "objective" if change.objective_p95_s else "bound, twice the p95 of before,"
+    share = f"{len(slow)} of {len(window)} periods"
+    text = f"p95 was {max(slow) * 1000:.0f} ms in {share}; the {kind} is {limit * 1000:.0f} ms"
+    return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+
+
+def _memory(window: Sequence[_Period]) -> Verdict | None:
+    high = [p.memory for p in window if p.memory is not None and p.memory > MEMORY_LIMIT]
+    if len(high) < BREACHES:
+        return None
+    text = f"memory was at {max(high):.0f} % in {len(high)} of {len(window)} periods; the limit is {MEMORY_LIMIT:.0f} %"
+    return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.MEMORY)
+
+
+def _periods(window: MetricWindow) -> Iterator[_Period]:
+    """One row a period. A gap in the requests counts as none served, which proves nothing and harms nothing."""
+    series = {signal: window.series.get(signal) for signal in SIGNALS}
+    longest = max((len(s.values) for s in series.values() if s is not None), default=0)
+
+    def at(signal: Signal, i: int) -> float | None:
+        s = series[signal]
+        if s is None or i >= len(s.values) or s.values[i] != s.values[i]:
+            return None
+        return s.values[i]
+
+    for i in range(longest):
+        latency = at(LATENCY, i)
+        yield _Period(
+            at=window.start + timedelta(seconds=window.period_s * i),
+            requests=at(REQUESTS, i) or 0.0,
+            errors=at(ERRORS, i) or 0.0,
+            p95_s=None if latency is None else latency / 1_000_000,
+            memory=at(HOST_MEMORY, i),
+        )
+
+
+def baseline(windows: Sequence[MetricWindow | NoMetrics]) -> dict[str, float]:
+    """What was usual: ``peak_hour_requests``, ``p95_s`` (median), ``error_share``, ``errors_per_minute``.
+
+    Empty when nothing was published; then only absolute limits hold.
+    """
+    rows = [p for w in windows if isinstance(w, MetricWindow) for p in _periods(w)]
+    requests, errors = sum(p.requests for p in rows), sum(p.errors for p in rows)
+    found: dict[str, float] = {}
+    by_day: dict[datetime, dict[datetime, float]] = {}
+    for p in rows:
+        hour = p.at.replace(minute=0, second=0, microsecond=0)
+        hours = by_day.setdefault(hour.replace(hour=0), {})
+        hours[hour] = hours.get(hour, 0.0) + p.requests
+    peaks = sorted(max(hours.values()) for hours in by_day.values())
+    if requests > 0:
+        found["peak_hour_requests"] = peaks[len(peaks) // 2]
+        found["error_share"] = errors / requests
+        found["errors_per_minute"] = max((p.errors for p in rows), default=0.0) * 60 / PERIOD_S
+    latencies = sorted(p.p95_s for p in rows if p.p95_s is not None)
+    if latencies:
+        found["p95_s"] = latencies[len(latencies) // 2]
+    return found

@@ -1,0 +1,58 @@
+"""Texts of AWS are classified by what is in them; what is unknown is never retried."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.model.change import FailureClass
+from rightsizer.rules.failure import classify, refusal
+
+ICE = (
+    "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error. Please retry using a "
+    "different ML instance type or after some time. Consider configuring InstancePools in your EndpointConfig."
+)
+QUOTA = (
+    "The account-level service limit 'ml.g5.xlarge for endpoint usage' is 2 Instances, with current utilization of 2 "
+    "Instances and a request delta of 1 Instances."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "then"),
+    [
+        (ICE, FailureClass.CAPACITY, "next-option"),
+        (
+            "The container for production variant AllTraffic did not pass the ping health check.",
+            "health-check",
+            "blacklist",
+        ),
+        ("CannotStartContainerError. Please ensure the model container starts.", "health-check", "blacklist"),
+        (
+            "Alarms rightsizer-c-1-AllTraffic-p95 were in ALARM; the deployment was rolled back.",
+            "alarm",
+            "propose-only",
+        ),
+        ("The deployment timed out.", "timeout", "retry-later"),
+        (QUOTA, "quota", "ask-quota"),
+        ("Something that nobody has ever seen", "unknown", "propose-only"),
+        ("", "unknown", "propose-only"),
+    ],
+)
+def test_a_failure_reason_says_what_comes_next(text: str, kind: str, then: str) -> None:
+    found = classify(text)
+    assert (found.failure, found.next, found.again) == (FailureClass(kind), then, False)
+
+
+def test_an_endpoint_in_progress_is_asked_again() -> None:
+    assert refusal("ValidationException", 'Cannot update in-progress endpoint "arn:aws:sagemaker:..."').again
+
+
+def test_a_quota_is_not_asked_again() -> None:
+    found = refusal("ResourceLimitExceeded", QUOTA)
+    assert (found.failure, found.again) == (FailureClass.QUOTA, False)
+
+
+@given(st.text(), st.text())
+def test_any_text_is_classified(code: str, text: str) -> None:
+    assert refusal(code, text).failure in set(FailureClass)
+    assert classify(text).failure in set(FailureClass)
