@@ -4,10 +4,12 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.model.observation import Mode
+from rightsizer.model.observation import Endpoint, Mode
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.model.recommendation import Gate, Recommendation
+
+MODE_TAG = "rightsizer:mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,23 @@ class Reach:
     """Whether an approval would be carried out."""
     enable: str
     """How to make it approvable; empty when it is."""
+
+
+def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
+    """What the role may do to this endpoint, and how to allow more.
+
+    `writes`: the stack was deployed with write permissions. `untagged`: it may change endpoints without the mode tag.
+    The answer mirrors the IAM conditions of the template, so that no button is shown that IAM would refuse.
+    """
+    if endpoint.owned_by:
+        return Reach(False, f"change it in {endpoint.owned_by}; a change from outside would drift and be reverted")
+    if not endpoint.plain:
+        return Reach(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
+    if not writes:
+        return Reach(False, "deploy the stack with MayChange=tagged; this one has no write permissions")
+    if endpoint.mode in (Mode.PROPOSE, Mode.AUTO) and (endpoint.mode_declared or untagged):
+        return Reach(True, "")
+    return Reach(False, f"aws sagemaker add-tags --resource-arn {endpoint.ref.arn} --tags Key={MODE_TAG},Value=propose")
 
 
 def proposal_id(recommendation: Recommendation, option: Option) -> str:

@@ -1,0 +1,132 @@
+"""From a recommendation to a proposal: asked once, and answerable only where the role could carry it out."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
+from rightsizer.model.option import Effort, Option, OptionKind, Risk, Target
+from rightsizer.model.price import Price
+from rightsizer.model.proposal import ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules.ask import Reach, proposal_for, reach_of
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+REF = EndpointRef("111122223333", "eu-west-1", "bert")
+ENDPOINT = Endpoint(
+    ref=REF,
+    status="InService",
+    config_name="bert-1",
+    created_at=NOW,
+    modified_at=NOW,
+    kind=EndpointKind.REAL_TIME,
+    kinds=(EndpointKind.REAL_TIME,),
+    variants=(Variant("AllTraffic", "bert", "ml.g5.2xlarge", 1, 1, 1.0),),
+    tags={},
+    mode=Mode.AUTO,
+    mode_declared=True,
+    objective=Objective(),
+    owner="",
+    owned_by="",
+)
+OPTION = Option(
+    kind=OptionKind.INSTANCE_TYPE,
+    target=Target("ml.g5.xlarge", 1),
+    price=Price("ml.g5.xlarge", "eu-west-1", Decimal("1.408"), "snapshot", "direct-hosting", "2026-04-21"),
+    usd_per_month=Decimal(1000),
+    saving_usd_per_month=Decimal(100),
+    switch_usd=Decimal(1),
+    payback_days=1,
+    risks={},
+    risk=Risk.LOW,
+    confidence=3,
+    effort=Effort.LOW,
+    restart_needed=True,
+    rollback_possible=True,
+    in_place=True,
+    client_change="",
+    p95_s=None,
+)
+WHY = Reason(Code.CHEAPER_OPTION, "half of it is enough")
+RECOMMENDATION = Recommendation(
+    ref=REF,
+    variant="AllTraffic",
+    kind=EndpointKind.REAL_TIME,
+    mode=Mode.AUTO,
+    owner="",
+    fingerprint="f1",
+    evaluated_at=NOW,
+    instance_type="ml.g5.2xlarge",
+    instance_count=1,
+    price=None,
+    usd_per_month=None,
+    finding=Finding.OVER_PROVISIONED,
+    reason=WHY,
+    gate=Gate.APPLY,
+    gate_reason=WHY,
+    options=(OPTION,),
+    evidence=None,
+)
+IN_REACH = Reach(True, "")
+
+
+def test_automatic_mode_approves_by_policy_and_says_so() -> None:
+    proposal = proposal_for(RECOMMENDATION, IN_REACH, 14, NOW)
+    assert proposal is not None
+    assert proposal.state is ProposalState.APPROVED
+    assert proposal.decision is not None
+    assert proposal.decision.by == "policy"
+    assert proposal.expires_at == NOW + timedelta(days=14)
+
+
+def test_what_the_role_cannot_reach_is_asked_and_not_applied() -> None:
+    proposal = proposal_for(RECOMMENDATION, Reach(False, "tag it"), 14, NOW)
+    assert proposal is not None
+    assert (proposal.state, proposal.approvable, proposal.enable) == (ProposalState.PENDING, False, "tag it")
+
+
+def test_a_mode_of_propose_never_applies_by_itself_whatever_the_gate_says() -> None:
+    proposal = proposal_for(replace(RECOMMENDATION, mode=Mode.PROPOSE), IN_REACH, 14, NOW)
+    assert proposal is not None
+    assert proposal.state is ProposalState.PENDING
+
+
+def test_silence_asks_nothing() -> None:
+    assert proposal_for(replace(RECOMMENDATION, gate=Gate.SILENT), IN_REACH, 14, NOW) is None
+    assert proposal_for(replace(RECOMMENDATION, options=()), IN_REACH, 14, NOW) is None
+
+
+def test_the_same_option_is_asked_under_one_id_and_another_configuration_under_another() -> None:
+    first = proposal_for(RECOMMENDATION, IN_REACH, 14, NOW)
+    later = proposal_for(RECOMMENDATION, IN_REACH, 14, NOW + timedelta(days=1))
+    changed = proposal_for(replace(RECOMMENDATION, fingerprint="f2"), IN_REACH, 14, NOW)
+    assert first is not None
+    assert later is not None
+    assert changed is not None
+    assert first.id == later.id != changed.id
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "untagged", "words"),
+    [
+        (replace(ENDPOINT, owned_by="CloudFormation stack search"), False, "CloudFormation stack search"),
+        (replace(ENDPOINT, kind=EndpointKind.MULTI_MODEL), False, "multi-model"),
+        (replace(ENDPOINT, mode=Mode.REPORT), True, "add-tags"),
+        (replace(ENDPOINT, mode=Mode.OFF), True, "add-tags"),
+        (replace(ENDPOINT, mode=Mode.PROPOSE, mode_declared=False), False, "Key=rightsizer:mode,Value=propose"),
+    ],
+)
+def test_an_endpoint_out_of_reach_says_how_to_bring_it_in(endpoint: Endpoint, untagged: bool, words: str) -> None:
+    reach = reach_of(endpoint, writes=True, untagged=untagged)
+    assert not reach.approvable
+    assert words in reach.enable
+
+
+def test_the_reach_mirrors_the_permissions_of_the_stack() -> None:
+    untagged = replace(ENDPOINT, mode=Mode.PROPOSE, mode_declared=False)
+    assert reach_of(ENDPOINT, writes=True, untagged=False).approvable
+    assert reach_of(untagged, writes=True, untagged=True).approvable
+    assert "MayChange" in reach_of(ENDPOINT, writes=False, untagged=False).enable
