@@ -1,0 +1,13 @@
+"""Door of the evaluation: a batch of the queue, or an alarm's own action."""
+
+from typing import Any
+
+from rightsizer import bootstrap, intake
+from rightsizer.telemetry import door
+
+
+@door("evaluate")
+def lambda_handler(event: Any, context: Any) -> Any:
+    """Evaluate what the messages mean; the failed ones are delivered again alone."""
+    failed = bootstrap.evaluate()(intake.batch(event), bootstrap.now())
+    return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
