@@ -1,0 +1,1 @@
+"""The built functions under the real Lambda runtime client."""

@@ -1,0 +1,1 @@
+"""What holds for the house as a whole: sizes, imports, promises, hygiene."""

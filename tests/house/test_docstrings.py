@@ -1,0 +1,32 @@
+"""Every public name of model, rules and ports makes a promise."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared" / "rightsizer"
+PROMISING = sorted([*SHARED.glob("model/*.py"), *SHARED.glob("rules/*.py"), SHARED / "ports.py"])
+
+
+def silent(path: Path) -> Iterator[str]:
+    """Public functions, classes and methods of a module that have no docstring, and the module itself."""
+    tree = ast.parse(path.read_text())
+    if tree.body and not ast.get_docstring(tree):
+        yield "the module"
+    yield from _silent(tree.body, "")
+
+
+def _silent(body: list[ast.stmt], prefix: str) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            if not ast.get_docstring(node):
+                yield prefix + node.name
+            if isinstance(node, ast.ClassDef):
+                yield from _silent(node.body, f"{node.name}.")
+
+
+@pytest.mark.parametrize("path", PROMISING, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_public_name_has_a_docstring(path: Path) -> None:
+    assert list(silent(path)) == []
