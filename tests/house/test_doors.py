@@ -10,7 +10,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOORS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
 NEVER = {
-    "aws_lambda_powertools.tracing.tracer",
     "aws_lambda_powertools.utilities.idempotency",
     "aws_lambda_powertools.utilities.parameters",
     "aws_xray_sdk",

@@ -17,7 +17,7 @@ EXCEPTIONS = {
     "shared/rightsizer/model/sight.py": 320,
 }
 """Modules above the limit of their floor, each with a limit of its own; the last three are to be split."""
-FUNCTION_LINES = 50
+FUNCTION_LINES = dict.fromkeys(PRODUCT, 50) | dict.fromkeys(AROUND, 60)
 HANDLER_LINES = 15
 
 
@@ -43,12 +43,13 @@ def test_no_module_is_longer_than_its_floor_allows(folder: str) -> None:
     assert {name: n for name, n in lengths.items() if n > EXCEPTIONS.get(name, MODULE_LINES[folder])} == {}
 
 
-def test_no_function_is_longer_than_fifty_lines() -> None:
+@pytest.mark.parametrize("folder", [*PRODUCT, *AROUND])
+def test_no_function_is_longer_than_its_floor_allows(folder: str) -> None:
     long = {
         f"{path.relative_to(ROOT)}:{name}": lines
-        for path in modules(*PRODUCT, *AROUND)
+        for path in modules(folder)
         for name, lines in functions(path)
-        if lines > FUNCTION_LINES
+        if lines > FUNCTION_LINES[folder]
     }
     assert long == {}
 
