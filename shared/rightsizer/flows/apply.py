@@ -15,10 +15,10 @@ from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
 from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.hardware import Catalogue
-from rightsizer.model.limits import ChangeLimits, Switch
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.move import Do, Finish, Steer, Wait
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import Do, Finish, Sight, Steer, Wait
+from rightsizer.model.sight import Sight
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import (
     Changer,
@@ -113,44 +113,6 @@ class Apply:
         """An event says that the endpoint moved: look at its open change now. None when it has none."""
         change_id = self.journal.held_by(endpoint)
         return self.advance(change_id, now) if change_id else None
-
-    def ask_back(self, change_id: str, by: str, now: datetime) -> Change:
-        """Bring the endpoint back to its old configuration, also after the change was proven.
-
-        Raises InputError when there is nothing to go back from, ConflictError when another change holds the endpoint.
-        """
-        change = self.journal.load(change_id)
-        if change is None:
-            raise InputError(f"rolling back: there is no change {change_id}")
-        if change.closed:
-            if change.state not in (ChangeState.PROVEN, ChangeState.APPLIED):
-                raise InputError(f"rolling back: change {change_id} is {change.state.value}; there is nothing to undo")
-            change = self.journal.reopen(
-                replace(
-                    change,
-                    state=ChangeState.RETURNING,
-                    course=Course.BACK,
-                    ending=None,
-                    remaining=(),
-                    lease_until=None,
-                    next_due=now,
-                )
-            )
-        note = Entry(now, "ask-back", "noted", by)
-        asked = replace(change, asked_back_by=by, next_due=now, journal=(*change.journal, note))
-        if asked.course is Course.BACK:
-            asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the way back"))
-        self.journal.save(asked)
-        return self.advance(change_id, now) or asked
-
-    def freeze(self, by: str, now: datetime, *, hard: bool = False) -> tuple[Change, ...]:
-        """No change starts and no forward step is taken from now on; returns the changes that are open."""
-        self.journal.set_switch(Switch(True, hard, by, now))
-        return tuple(self.journal.open_changes())
-
-    def thaw(self, by: str, now: datetime) -> None:
-        """Let changes go on."""
-        self.journal.set_switch(Switch(False, False, by, now))
 
     def advance(self, change_id: str, now: datetime) -> Change | None:
         """Walk the journal of one change as far as it goes now; None when there is none or another one has it."""

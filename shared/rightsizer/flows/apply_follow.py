@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefusedError
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.model.move import Finish, Steer
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code
-from rightsizer.model.sight import Finish, Steer
 from rightsizer.ports import RecommendationStore, SavingsLedger
 from rightsizer.rules import failure
 

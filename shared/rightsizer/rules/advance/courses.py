@@ -1,0 +1,160 @@
+"""The three courses: towards the new configuration and watching it, back to the old one, and closing."""
+
+from datetime import datetime, timedelta
+
+from rightsizer.model.change import Change, ChangeState, Course, FailureClass
+from rightsizer.model.limits import Switch
+from rightsizer.model.move import Finish, Move, Steer, Wait
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import EndpointSight, Sight
+from rightsizer.model.step import Step
+from rightsizer.rules.advance.outside import hand_over, old_config
+from rightsizer.rules.advance.steps import first, turn_to
+
+ALARMS_READY = timedelta(minutes=30)
+
+
+def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, switch: Switch) -> Move:
+    """Forward, before the new configuration has arrived."""
+    plan = change.plan
+    if _arrived(change, sight, endpoint):
+        return Steer(Reason(Code.UNPROVEN, f"{change.ref.name} runs what was asked; now it has to serve"), turned=True)
+    if plan.turn is not None and endpoint.config_name == plan.new_config:
+        return _misfit(change, endpoint)
+    if plan.turn is not None and rolled_back(change, plan.turn, endpoint):
+        text = endpoint.failure_reason or "AWS gave no reason"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
+    if change.asked_back_by:
+        return undone(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the way back", FailureClass.ASKED)
+    if switch.frozen:
+        if not touched_scaling(change):
+            return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")
+        return undone(Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE)
+    forward = (*plan.prepare, *plan.clear, *(plan.settle if plan.turn is None else ()))
+    move = first(change, sight, forward, now)
+    if move is not None:
+        return move
+    if plan.turn is None:
+        return Steer(
+            Reason(Code.UNPROVEN, f"autoscaling of {change.ref.name} is as asked; now it has to serve"), turned=True
+        )
+    return _alarms_ready(change, sight, now) or turn_to(change, plan.turn, now)
+
+
+def undone(code: Code, text: str, failure: FailureClass) -> Steer:
+    return Steer(Reason(code, text), Course.CLOSE, ChangeState.ROLLED_BACK, failure)
+
+
+def _arrived(change: Change, sight: Sight, endpoint: EndpointSight) -> bool:
+    """Law 2: in service, with what was asked, nothing pending, each variant at its count."""
+    turn = change.plan.turn
+    if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.shows(turn):
+        return False
+    live = {v.name: v for v in endpoint.variants}
+    return all(
+        (v := live.get(w.name)) is not None and v.current_count == v.desired_count == w.count for w in change.plan.after
+    )
+
+
+def _misfit(change: Change, endpoint: EndpointSight) -> Move:
+    counts = ", ".join(f"{v.name} {v.current_count} of {v.desired_count}" for v in endpoint.variants)
+    text = f"{change.ref.name} carries the new configuration, but not the counts that were asked: {counts}"
+    return Steer(Reason(Code.CHANGED_SINCE, text), Course.BACK, failure=FailureClass.OUTSIDE)
+
+
+def rolled_back(change: Change, turn: Step, endpoint: EndpointSight) -> bool:
+    """Whether the update was accepted once, and the endpoint is back where it was.
+
+    LastModifiedTime moved and there is a reason, or the call is known to have been accepted. A quick refusal can look
+    like "never left InService", so the mark is taken right before the call.
+    """
+    tried = change.last(turn, "intended", "done", "failed")
+    if tried is None or change.turn_mark is None or endpoint.modified_at <= change.turn_mark:
+        return False
+    return tried.status == "done" or (tried.status == "intended" and bool(endpoint.failure_reason))
+
+
+def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
+    """Roll-back alarms must be OK before the start."""
+    states = {name: a.state for name, a in (sight.alarms or {}).items() if name in change.plan.alarms}
+    waiting = [name for name, state in states.items() if state != "OK"]
+    if not waiting:
+        return None
+    began = max((e.at for e in change.journal if e.step.startswith("PutMetricAlarm")), default=change.created_at)
+    if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
+        text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
+        return undone(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
+    return Wait(
+        now + timedelta(minutes=2), f"alarm {waiting[0]} is {states[waiting[0]]}; it must be OK before the start"
+    )
+
+
+def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:
+    """Forward, after the new configuration has arrived: autoscaling, then proof."""
+    if change.plan.new_config and endpoint.config_name != change.plan.new_config:
+        text = f"somebody brought {change.ref.name} back to {endpoint.config_name} after the change"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+    if change.state is not ChangeState.APPLIED:
+        text = f"{change.ref.name} runs what was asked, autoscaling included; it is not proven yet"
+        return first(change, sight, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
+    if change.asked_back_by:
+        text = f"{change.asked_back_by} asked for the way back"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=FailureClass.ASKED)
+    verdict = sight.verdict
+    if verdict is None:
+        return Wait(now + timedelta(hours=1), "nothing is known yet about the requests served")
+    match verdict.judgement:
+        case "bad":
+            return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
+        case "proven":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.PROVEN)
+        case "given-up":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.APPLIED)
+        case "not-yet":
+            return Wait(_probation(change, now), verdict.reason.sentence)
+
+
+def _probation(change: Change, now: datetime) -> datetime:
+    """Hourly in the first day, then every second day: a change costs at most 40 invocations."""
+    since = now - (change.turned_at or now)
+    return now + (timedelta(hours=1) if since < timedelta(hours=24) else timedelta(hours=48))
+
+
+def back(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:
+    """Towards the old configuration."""
+    plan = change.plan
+    if plan.back is None or (sight.shows(plan.back) and not endpoint.pending_config):
+        reason = change.reason or Reason(Code.ROLLED_BACK, f"{change.ref.name} is back on what it ran before")
+        return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, change.failure, returned=True)
+    if rolled_back(change, plan.back, endpoint):
+        text = f"the way back was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
+        return hand_over(Code.UNKNOWN_FAILURE, text, FailureClass.UNKNOWN, plan.back.command)
+    return first(change, sight, plan.clear, now) or turn_to(change, plan.back, now)
+
+
+def close(change: Change, sight: Sight, now: datetime) -> Move:
+    """Put autoscaling right for what the endpoint carries now, take away what was temporary, and finish."""
+    plan, endpoint = change.plan, sight.endpoint
+    ending = change.ending or ChangeState.HANDED_OVER
+    carries_new = isinstance(endpoint, EndpointSight) and (
+        endpoint.config_name == plan.new_config if plan.new_config else ending is not ChangeState.ROLLED_BACK
+    )
+    if ending in (ChangeState.ROLLED_BACK, ChangeState.REFUSED) and plan.new_config and carries_new:
+        text = f"{change.ref.name} took the new configuration after all; it goes back to {old_config(change)}"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=change.failure)
+    goals: list[Step] = []
+    settled = change.state is ChangeState.APPLIED and carries_new
+    if isinstance(endpoint, EndpointSight) and touched_scaling(change) and not settled:
+        goals += plan.settle if carries_new else plan.restore
+    goals += plan.tidy
+    open_goals = [g for g in goals if sight.concrete(g).command not in change.remaining]
+    move = first(change, sight, open_goals, now)
+    if move is not None:
+        return move
+    return Finish(ending, change.reason or Reason(Code.PROVEN, f"{change.ref.name} is {ending.value}"))
+
+
+def touched_scaling(change: Change) -> bool:
+    """Whether we may have taken anything from the customer's autoscaling."""
+    ours = {s.key for s in (*change.plan.clear, *change.plan.settle)}
+    return any(e.step in ours for e in change.journal)

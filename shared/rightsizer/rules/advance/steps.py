@@ -1,0 +1,65 @@
+"""One step: whether it is due, waits to be tried again, or is given up."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from rightsizer.model.change import Change, ChangeState, Course, FailureClass
+from rightsizer.model.move import Do, Move, Steer, Wait
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import Sight
+from rightsizer.model.step import Step, StepKind
+
+RETRY_MIN = (1, 3, 10, 20, 30)
+"""Minutes until a step that failed for a passing reason is tried again."""
+ATTEMPTS = 6
+LAG = timedelta(minutes=3)
+"""An accepted update may take this long to show (inferred)."""
+SETTLES = timedelta(minutes=1)
+"""Application Auto Scaling is eventually consistent."""
+
+
+def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) -> Move | None:
+    """The first goal that AWS does not show yet, as a move; None when all are shown."""
+    for step in goals:
+        if not sight.shows(step):
+            return attempt(change, sight.concrete(step), now, step.subject in sight.configs_differ)
+    return None
+
+
+def turn_to(change: Change, turn: Step, now: datetime) -> Move:
+    """Ask for the turn, unless it was asked a moment ago and may just not show yet."""
+    last = change.last(turn, "intended", "done", "failed")
+    if last is not None and last.status == "done" and now - last.at < LAG:
+        return Wait(last.at + LAG, f"{turn.operation} of {change.ref.name} was accepted and does not show yet")
+    return attempt(change, turn, now)
+
+
+def attempt(change: Change, step: Step, now: datetime, config_differs: bool = False) -> Move:
+    """Do a step, wait before it is tried again, or give it up."""
+    tried, last = change.attempts(step), change.last(step, "done", "failed")
+    if step.kind is StepKind.CREATE_CONFIG and config_differs:
+        return give_up(change, step, f"refused:unknown:a configuration {step.subject} with other content exists")
+    if last is not None and last.status == "done" and timedelta(0) <= now - last.at < SETTLES:
+        return Wait(last.at + SETTLES, f"{step.key} was accepted and does not show yet")
+    if last is None or last.status == "done":
+        done = sum(1 for e in change.journal if e.step == step.key and e.status == "done")
+        return (
+            Do(step) if done < ATTEMPTS and tried < ATTEMPTS else give_up(change, step, "again:unknown:it never shows")
+        )
+    if last.detail.startswith("refused") or tried >= ATTEMPTS:
+        return give_up(change, step, last.detail)
+    due = last.at + timedelta(minutes=RETRY_MIN[min(tried, len(RETRY_MIN)) - 1])
+    return Do(step) if now >= due else Wait(due, f"{step.key} failed for now ({last.detail}); it is tried again")
+
+
+def give_up(change: Change, step: Step, detail: str) -> Move:
+    """A step that AWS refuses for good. Before the turn nothing is lost; after it a person has to help."""
+    _, failure, text = (*detail.split(":", 2), "", "")[:3]
+    kind = FailureClass(failure) if failure in set(FailureClass) else FailureClass.UNKNOWN
+    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text or detail}")
+    forward = change.course is Course.FORWARD and change.turned_at is None
+    if forward:
+        return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, kind)
+    tidying = step.kind is StepKind.DELETE_ALARMS and change.ending is not None
+    ending = change.ending if tidying else ChangeState.HANDED_OVER
+    return Steer(reason, Course.CLOSE, ending, kind, remaining=(step.command,))

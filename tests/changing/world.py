@@ -1,0 +1,169 @@
+"""A simulated account with one endpoint and the apply flow on its real adapters, for tests of changing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rightsizer.aws.changer import AwsChanger
+from rightsizer.aws.journal import TableJournal
+from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.metrics import CloudWatchMetrics
+from rightsizer.aws.quotas import EndpointQuotas
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.aws.session import Session
+from rightsizer.aws.table import Table
+from rightsizer.catalog import tables
+from rightsizer.flows.apply import Apply, change_id_of
+from rightsizer.model.change import Change
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.observation import EndpointKind
+from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.rules.catalogue import catalogue
+from sandbox.account import Sandbox
+from sandbox.sagemaker.load import LoadModel, Served
+from tests import samples
+
+MONDAY = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
+NAME = "chat"
+OLD_TYPE, NEW_TYPE = "ml.g5.4xlarge", "ml.g5.xlarge"
+
+
+@dataclass
+class World:
+    """One endpoint, one approved proposal, and the flow that carries it out."""
+
+    box: Sandbox
+    apply: Apply
+    store: Recommendations
+    ledger: SavingsBook
+    journal: TableJournal
+    proposal: Proposal
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def now(self) -> datetime:
+        return self.box.clock.now
+
+    @property
+    def change(self) -> Change:
+        found = self.journal.load(change_id_of(self.proposal))
+        assert found is not None
+        return found
+
+    def start(self) -> Change:
+        return self.apply.start(self.proposal.id, self.now)
+
+    def run(self, hours: float, step: timedelta = timedelta(minutes=5)) -> Change:
+        """Ticks until the change is closed, or the time is over."""
+        end = self.now + timedelta(hours=hours)
+        while self.now < end and not self.change.closed:
+            self.box.clock.advance(step)
+            self.apply.tick(self.now)
+        return self.change
+
+    def shown(self) -> Proposal:
+        found = self.store.proposal(self.proposal.id)
+        assert found is not None
+        return found
+
+    def live(self) -> Any:
+        return self.box.client("sagemaker").describe_endpoint(EndpointName=NAME)
+
+
+def steady(requests: int = 60, p95_ms: float = 200.0, errors: int = 0) -> LoadModel:
+    """A load of so many requests a minute, the same on every hardware."""
+
+    def minute(at: datetime, instance_type: str, count: int) -> Served:
+        return Served(requests, latency_ms=p95_ms / 2, errors_5xx=errors)
+
+    return minute
+
+
+def create_table(client: Any) -> None:
+    client.create_table(
+        TableName="t",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk", "gsi1pk", "gsi1sk")],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "GSI1",
+                "KeySchema": [
+                    {"AttributeName": "gsi1pk", "KeyType": "HASH"},
+                    {"AttributeName": "gsi1sk", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+
+
+def an_option(**changes: Any) -> Option:
+    made = samples.option(kind=OptionKind.INSTANCE_TYPE, target=Target(NEW_TYPE, 1))
+    return replace(made, **changes)
+
+
+@contextmanager
+def world(
+    option: Option | None = None,
+    *,
+    limits: ChangeLimits | None = None,
+    load: Any = None,
+    kind: EndpointKind = EndpointKind.REAL_TIME,
+    by: str = "slack:U1",
+    seed: Any = None,
+    **endpoint: Any,
+) -> Iterator[World]:
+    """An account with the endpoint `chat` and an approved proposal for it."""
+    with Sandbox(now=MONDAY) as box:
+        settings = {"instance_type": OLD_TYPE, "count": 1, "tags": {"rightsizer:mode": "propose"}} | endpoint
+        box.add_endpoint(NAME, **settings)
+        if seed is not None:
+            seed(box)
+        box.load(NAME, load or steady())
+        table = box.client("dynamodb")
+        create_table(table)
+        store = Recommendations(Table(table, "t"), lambda: box.clock.now)
+        ledger = SavingsBook(Table(table, "t"))
+        session = Session(region=box.region, attempts=1)
+        journal = TableJournal(table, "t")
+        told: list[tuple[str, str]] = []
+        changer = AwsChanger(
+            session.client("sagemaker"),
+            session.client("application-autoscaling"),
+            session.client("cloudwatch"),
+            session.client("ec2"),
+        )
+        apply = Apply(
+            journal=journal,
+            changer=changer,
+            store=store,
+            ledger=ledger,
+            metrics=CloudWatchMetrics(session, workers=1),
+            quotas=EndpointQuotas(session),
+            catalogue=catalogue(tables.instances(), tables.accelerators()),
+            limits=limits or ChangeLimits(probation=timedelta(hours=2)),
+            tell=lambda subject, text: told.append((subject, text)),
+        )
+        proposal = _approved(box, option or an_option(), kind, by)
+        store.save(proposal.recommendation, proposal)
+        made = World(box, apply, store, ledger, journal, proposal, told)
+        yield made
+
+
+def _approved(box: Sandbox, option: Option, kind: EndpointKind, by: str) -> Proposal:
+    live = box.client("sagemaker").describe_endpoint(EndpointName=NAME)
+    counts = ",".join(f"{v['VariantName']}={v['DesiredInstanceCount']}" for v in live["ProductionVariants"])
+    fingerprint = f"{live['EndpointConfigName']}|{live['LastModifiedTime'].isoformat()}|{counts}"
+    made = samples.recommendation(NAME, fingerprint=fingerprint, options=(option,), kind=kind)
+    decision = Decision(ProposalState.APPROVED, by, box.clock.now)
+    return samples.proposal(
+        recommendation=made,
+        created_at=box.clock.now,
+        expires_at=box.clock.now + timedelta(days=14),
+        state=ProposalState.APPROVED,
+        decision=decision,
+    )
