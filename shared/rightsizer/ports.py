@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from rightsizer.model.change import Change
-from rightsizer.model.history import History
+from rightsizer.model.history import History, PastChange
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef, Observation, ScalableTarget
 from rightsizer.model.outcome import LedgerEntry, Occurrence
@@ -260,6 +260,14 @@ class SavingsLedger(Protocol):
 
     def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
         """Occurrences of the window, oldest first."""
+        ...
+
+
+class PastBook(Protocol):
+    """Keeps how past changes ended, for the next decision."""
+
+    def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
+        """Record how a change ended; the same change again replaces what was recorded."""
         ...
 
 

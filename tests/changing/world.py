@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rightsizer.aws.changer import AwsChanger
+from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.metrics import CloudWatchMetrics
@@ -119,7 +120,11 @@ def world(
 ) -> Iterator[World]:
     """An account with the endpoint `chat` and an approved proposal for it."""
     with Sandbox(now=MONDAY) as box:
-        settings = {"instance_type": OLD_TYPE, "count": 1, "tags": {"rightsizer:mode": "propose"}} | endpoint
+        settings: dict[str, Any] = {
+            "instance_type": OLD_TYPE,
+            "count": 1,
+            "tags": {"rightsizer:mode": "propose"},
+        } | endpoint
         box.add_endpoint(NAME, **settings)
         if seed is not None:
             seed(box)
@@ -142,6 +147,7 @@ def world(
             changer=changer,
             store=store,
             ledger=ledger,
+            history=HistoryBook(Table(table, "t")),
             metrics=CloudWatchMetrics(session, workers=1),
             quotas=EndpointQuotas(session),
             catalogue=catalogue(tables.instances(), tables.accelerators()),

@@ -24,6 +24,7 @@ from rightsizer.ports import (
     Changer,
     Journal,
     MetricReader,
+    PastBook,
     QuotaReader,
     RecommendationStore,
     SavingsLedger,
@@ -46,6 +47,7 @@ class Apply:
     changer: Changer
     store: RecommendationStore
     ledger: SavingsLedger
+    history: PastBook
     metrics: MetricReader
     quotas: QuotaReader
     catalogue: Catalogue
@@ -211,7 +213,7 @@ class Apply:
         return self.journal.save(closed)
 
     def _following(self) -> Following:
-        return Following(self.store, self.ledger, self.tell)
+        return Following(self.store, self.ledger, self.history, self.tell)
 
 
 def change_id_of(proposal: Proposal) -> str:

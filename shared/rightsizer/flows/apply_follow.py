@@ -4,17 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Literal
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefusedError
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.model.history import PastChange
 from rightsizer.model.move import Finish, Steer
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code
-from rightsizer.ports import RecommendationStore, SavingsLedger
+from rightsizer.ports import PastBook, RecommendationStore, SavingsLedger
 from rightsizer.rules import failure
 
+type Ended = Literal["proven", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 SHOWN = {
     ChangeState.PLANNED: ProposalState.APPLYING,
     ChangeState.RUNNING: ProposalState.APPLYING,
@@ -34,6 +37,7 @@ class Following:
 
     store: RecommendationStore
     ledger: SavingsLedger
+    history: PastBook
     tell: Callable[[str, str], None]
 
     @staticmethod
@@ -105,6 +109,7 @@ class Following:
                 change.outcome,
             )
             self._close_books(change, now)
+            self._remember(change, now)
             if change.state is not ChangeState.PROVEN or change.remaining:
                 self.tell(f"{change.ref.name}: change {change.state.value}", change.outcome)
             self.ledger.note(occurred)
@@ -118,6 +123,27 @@ class Following:
             saving = after.saving_usd_per_month
             self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
+
+    def _remember(self, change: Change, now: datetime) -> None:
+        """What the next decision should know. A refusal changed nothing, and teaches nothing about the hardware."""
+        if change.before is None:
+            return
+        old = next((v for v in change.before.variants if v.name == change.variant), change.before.variants[0])
+        ended: Ended = "handed-over"
+        if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
+            ended = "tested" if change.plan.kind == "shadow-test" else "proven"
+        elif change.state is ChangeState.ROLLED_BACK:
+            ended = "rolled-back" if change.turned_at is not None else "update-failed"
+        past = PastChange(
+            at=now,
+            from_type=old.instance_type,
+            to_type=change.option.target.instance_type,
+            from_count=old.count,
+            to_count=change.option.target.instance_count,
+            ended=ended,
+            failure=change.failure.value,
+        )
+        self.history.record(change.ref.name, change.id, past)
 
     def _close_books(self, change: Change, now: datetime) -> None:
         """Realised at the hours that the cheaper fleet really ran; a return ends them."""
