@@ -6,7 +6,7 @@ States start as INSUFFICIENT_DATA; M out of N; missing data by TreatMissingData;
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,10 @@ from sandbox.cloudwatch.store import Key, epoch
 
 if TYPE_CHECKING:
     from sandbox.world import World
+
+
+type Actor = Callable[[str, Mapping[str, Any], Mapping[str, Any]], None]
+"""Gets (action ARN, document for SNS, document for Lambda) when an alarm acts."""
 
 
 @dataclass(slots=True)
@@ -134,6 +138,7 @@ class Alarms:
         self._alarms: dict[str, Alarm] = {}
         self.acted: list[tuple[str, str, str]] = []
         """(alarm, state, action ARN) of every action that ran."""
+        self.actors: list[Actor] = []
 
     def get(self, name: str) -> Alarm | None:
         """The alarm, or None."""
@@ -250,6 +255,39 @@ class Alarms:
         self._world.emit("aws.cloudwatch", "CloudWatch Alarm State Change", [alarm.arn], detail)
         for action in _actions(alarm):
             self.acted.append((alarm.name, state, action))
+            for actor in self.actors:
+                actor(action, notification(self._world, alarm, previous["value"]), self._direct(alarm, detail))
+
+    def _direct(self, alarm: Alarm, detail: Mapping[str, Any]) -> dict[str, Any]:
+        """The document of an alarm action that is a Lambda function (user guide: alarms-and-actions-lambda)."""
+        return {
+            "source": "aws.cloudwatch", "alarmArn": alarm.arn, "accountId": self._world.account,
+            "time": stamp(self._world.clock.now), "region": self._world.region, "alarmData": dict(detail),
+        }  # fmt: skip
+
+
+def notification(world: "World", alarm: Alarm, before: str) -> dict[str, Any]:
+    """The document of an alarm action that is an SNS topic (user guide: notify-users-alarm-changes)."""
+    r = alarm.request
+    made: dict[str, Any] = {
+        "AlarmName": alarm.name, "AlarmDescription": r.get("AlarmDescription"), "AWSAccountId": world.account,
+        "NewStateValue": alarm.state, "NewStateReason": alarm.reason, "StateChangeTime": stamp(alarm.since),
+        "Region": "EU (Ireland)", "AlarmArn": alarm.arn, "OldStateValue": before,
+        "OKActions": r.get("OKActions", []), "AlarmActions": r.get("AlarmActions", []),
+        "InsufficientDataActions": r.get("InsufficientDataActions", []),
+    }  # fmt: skip
+    if alarm.kind == "CompositeAlarm":
+        return made | {"AlarmRule": r["AlarmRule"]}
+    namespace, metric, dimensions = alarm.key()
+    return made | {
+        "Trigger": {
+            "MetricName": metric, "Namespace": namespace, "StatisticType": "Statistic",
+            "Statistic": alarm.stat().upper(),
+            "Dimensions": [{"value": value, "name": name} for name, value in sorted(dimensions)],
+            "Period": alarm.period, "EvaluationPeriods": r["EvaluationPeriods"], "Threshold": r["Threshold"],
+            "ComparisonOperator": r["ComparisonOperator"], "TreatMissingData": r.get("TreatMissingData", "missing"),
+        }
+    }  # fmt: skip
 
 
 def _actions(alarm: Alarm) -> Iterator[str]:

@@ -1,0 +1,114 @@
+"""Runs the functions: in this process, as plain Python, with the environment that the template gives them."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+from unittest.mock import patch
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the template."""
+
+    name: str
+    door: str
+    """Folder below functions/."""
+    arn: str
+    handler: str
+    environment: Mapping[str, str]
+    retries: int
+    timeout: int
+    memory: int
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One run of a function."""
+
+    at: datetime
+    door: str
+    source: str
+    """What called it: the resource of the template, or ``url``, ``action``, ``test``."""
+    event: Any
+    answer: Any = None
+    error: BaseException | None = None
+
+
+class Invoker(Protocol):
+    """Runs a function; a failure is an exception."""
+
+    def __call__(self, function: Function, event: Any, request_id: str) -> Any:
+        """The handler's answer."""
+        ...
+
+
+@dataclass(slots=True)
+class Context:
+    """The Lambda context, as Powertools reads it."""
+
+    function_name: str
+    memory_limit_in_mb: int
+    invoked_function_arn: str
+    aws_request_id: str
+    timeout_s: int
+    function_version: str = "$LATEST"
+    log_group_name: str = "/aws/lambda/sandbox"
+    log_stream_name: str = "sandbox"
+    identity: None = None
+    client_context: None = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        """All of it: simulated functions take no time."""
+        return self.timeout_s * 1000
+
+
+@dataclass(slots=True)
+class InProcess:
+    """Calls ``functions.<door>.app`` here. A new one starts cold: nothing cached from an earlier account is kept."""
+
+    now: Callable[[], datetime]
+    region: str
+    prepare: Callable[[Function], None] = lambda function: None
+    _warm: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _forget()
+
+    def __call__(self, function: Function, event: Any, request_id: str) -> Any:
+        """Run the handler under the function's environment and the simulated time."""
+        environment = dict(function.environment) | {
+            "AWS_REGION": self.region,
+            "AWS_LAMBDA_FUNCTION_NAME": function.name,
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory),
+            "POWERTOOLS_METRICS_DISABLED": "true",
+            "POWERTOOLS_LOG_LEVEL": os.environ.get("POWERTOOLS_LOG_LEVEL", "CRITICAL"),
+        }
+        environment.pop("AWS_DATA_PATH", None)  # the slim models belong to the built layer
+        with patch.dict(os.environ, environment):
+            handler = self._handler(function)
+            self.prepare(function)
+            context = Context(function.name, function.memory, function.arn, request_id, function.timeout)
+            return handler(event, context)
+
+    def _handler(self, function: Function) -> Callable[[Any, Any], Any]:
+        if function.door not in self._warm:
+            module, _, name = function.handler.rpartition(".")
+            self._warm[function.door] = getattr(importlib.import_module(f"functions.{function.door}.{module}"), name)
+            from rightsizer import bootstrap
+
+            bootstrap.set_clock(self.now)
+        return self._warm[function.door]
+
+
+def _forget() -> None:
+    """Drop the doors and what bootstrap built for an earlier account."""
+    for name in [name for name in sys.modules if name.startswith("functions.") and name.endswith(".app")]:
+        del sys.modules[name]
+    bootstrap = sys.modules.get("rightsizer.bootstrap")
+    reset = getattr(bootstrap, "reset", None)
+    if reset:
+        reset()
