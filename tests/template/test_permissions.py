@@ -159,10 +159,10 @@ def test_groups_are_replaced_in_automatic_mode_only_and_changed_when_opted_in(de
 def test_respond_can_record_a_decision_on_a_proposal_and_read_its_secret_and_nothing_else(deployed: Stack) -> None:
     assert deployed.actions("respond") - {"sqs:SendMessage"} == {
         "dynamodb:GetItem",
-        "dynamodb:UpdateItem",
+        "dynamodb:PutItem",
         "secretsmanager:GetSecretValue",
     }
-    (record,) = granting(deployed, "respond", "dynamodb:UpdateItem")
+    (record,) = granting(deployed, "respond", "dynamodb:PutItem")
     assert record["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PROPOSAL#*"]}}
 
 

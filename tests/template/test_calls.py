@@ -1,0 +1,76 @@
+"""Each AWS call of an adapter is allowed to some role; too little would fail on a real account only."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import botocore.session
+import pytest
+from botocore import xform_name
+
+from tests.template.stack import DOORS, EVERYTHING, ROOT, stack
+
+ADAPTERS = sorted((ROOT / "shared" / "rightsizer" / "aws").rglob("*.py"))
+SERVICES = {
+    "application-autoscaling": "application-autoscaling",
+    "autoscaling": "autoscaling",
+    "ce": "ce",
+    "cloudwatch": "cloudwatch",
+    "dynamodb": "dynamodb",
+    "ec2": "ec2",
+    "events": "events",
+    "pricing": "pricing",
+    "resourcegroupstaggingapi": "tag",
+    "s3": "s3",
+    "sagemaker": "sagemaker",
+    "savingsplans": "savingsplans",
+    "secretsmanager": "secretsmanager",
+    "service-quotas": "servicequotas",
+    "sns": "sns",
+    "sqs": "sqs",
+}
+"""Service names of botocore, and what IAM calls them."""
+ONE_ACTION = {
+    "dynamodb:TransactWriteItems": "dynamodb:PutItem",
+    "dynamodb:TransactGetItems": "dynamodb:GetItem",
+    "events:PutEvents": "events:PutEvents",
+    "s3:HeadObject": "s3:GetObject",
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "sqs:SendMessageBatch": "sqs:SendMessage",
+}
+"""Calls that IAM knows by another action (Service Authorization Reference)."""
+
+
+@cache
+def actions_by_method() -> Mapping[str, set[str]]:
+    """The IAM actions that a Python method name can mean."""
+    session = botocore.session.get_session()
+    found: dict[str, set[str]] = defaultdict(set)
+    for service, prefix in SERVICES.items():
+        for operation in session.get_service_model(service).operation_names:
+            action = f"{prefix}:{operation}"
+            found[xform_name(operation)].add(ONE_ACTION.get(action, action))
+    return found
+
+
+def calls(path: Path) -> Iterator[str]:
+    """Methods that are called, and the operations that paginators are asked for."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node.func.attr
+            if node.func.attr in ("get_paginator", "get_waiter"):
+                yield from (a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+
+
+@pytest.mark.parametrize("path", ADAPTERS, ids=lambda path: path.stem)
+def test_every_call_is_allowed_to_some_role(path: Path) -> None:
+    deployed = stack(**EVERYTHING)
+    allowed = {action for door in DOORS for action in deployed.actions(door)}
+    missing = {
+        method: sorted(actions_by_method()[method])
+        for method in calls(path)
+        if method in actions_by_method() and "_" in method and not actions_by_method()[method] & allowed
+    }
+    assert missing == {}
