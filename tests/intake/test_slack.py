@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.intake.slack import Click, NotClicked, NotVerified, interaction
+from rightsizer.intake.slack import interaction
+from rightsizer.model.trigger import Click, NotClicked, NotVerified
 
 EVENTS = Path(__file__).parents[2] / "events" / "slack"
 SECRET = "synthetic-signing-secret-of-the-examples"

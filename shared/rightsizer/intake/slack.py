@@ -10,49 +10,17 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import parse_qs
+
+from rightsizer.model.trigger import Click, Interaction, NotClicked, NotVerified, Verb
 
 WINDOW_S = 300
 """Slack's own advice: a request older than five minutes may be a replay."""
 LARGEST_BODY = 256 * 1024
 ACTION_PREFIX = "rightsizer_"
-type Verb = Literal["approve", "reject", "snooze", "details"]
 VERBS: Mapping[str, Verb] = {"approve": "approve", "reject": "reject", "snooze": "snooze", "details": "details"}
-
-
-@dataclass(frozen=True, slots=True)
-class Click:
-    """A verified click on a button of ours. The signature proves Slack, not that the person may decide."""
-
-    verb: Verb
-    proposal_id: str
-    user: str
-    """Slack user id, such as ``U0123``."""
-    team: str
-    channel: str
-    trigger_id: str
-    """Opens one modal within three seconds; empty when Slack sent none."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotClicked:
-    """Verified, but nothing for us to do; Slack still wants its 200."""
-
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotVerified:
-    """Not proven to come from Slack just now. The sentence is for our log, not for the caller."""
-
-    status: int
-    sentence: str
-
-
-type Interaction = Click | NotClicked | NotVerified
 
 
 def interaction(event: Mapping[str, Any], secret: str, now: datetime) -> Interaction:

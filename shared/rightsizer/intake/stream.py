@@ -4,7 +4,7 @@ Shape: DynamoDB Developer Guide, "DynamoDB Streams and Lambda". The document its
 ``doc``; its keys are in docs/ledger.md.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
@@ -12,7 +12,7 @@ from pydantic import Field
 from rightsizer import wire
 from rightsizer.errors import InputError
 from rightsizer.intake.edge import Shape, mapping, read
-from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
 
 PROPOSAL = "PROPOSAL#"
 
@@ -31,51 +31,40 @@ class Image(Keys):
     doc: Attribute
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalChanged:
-    """A proposal as the stream shows it now, and the state that it had before (None when it is new)."""
+def moves(event: Any) -> list[ProposalMoved]:
+    """The records of the batch in their order, each with its proposal or its problem: one never stops another.
 
-    proposal: Proposal
-    before: ProposalState | None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamRecord:
-    """One record; `sequence` is what Lambda wants back when it fails."""
-
-    sequence: str
-    body: Any
-
-    def proposal(self) -> ProposalChanged | None:
-        """The proposal, or None for a removal or an item of another sort; InputError when it is malformed."""
-        images = mapping(mapping(self.body, "a stream record").get("dynamodb"), "a stream record's dynamodb")
-        if not images.get("NewImage"):
-            return None
-        if not read(Keys, images["NewImage"], "stream record").pk.text.startswith(PROPOSAL):
-            return None
-        now = read(Image, images["NewImage"], "proposal in the stream")
-        before = read(Image, images["OldImage"], "proposal in the stream").state.text if images.get("OldImage") else ""
-        return ProposalChanged(wire.loads(Proposal, now.doc.text), _state(before))
-
-
-def records(event: Any) -> tuple[StreamRecord, ...]:
-    """The records of the batch in their order; InputError when the event is no stream batch."""
+    InputError when the event is no stream batch at all.
+    """
     found = mapping(event, "a DynamoDB stream batch").get("Records")
     if not isinstance(found, list):
         raise InputError("reading a DynamoDB stream batch: Records: a list is expected; is this invoked by a stream?")
-    return tuple(_record(record, index) for index, record in enumerate(found))
+    return [_move(record, index) for index, record in enumerate(found)]
 
 
-def _record(record: object, index: int) -> StreamRecord:
-    stream = mapping(record, f"record {index} of a stream batch").get("dynamodb")
-    sequence = mapping(stream, f"record {index} of a stream batch").get("SequenceNumber")
+def _move(record: object, index: int) -> ProposalMoved:
+    change = mapping(record, f"record {index} of a stream batch").get("dynamodb")
+    images = mapping(change, f"record {index} of a stream batch")
+    sequence = images.get("SequenceNumber")
     if not isinstance(sequence, str):
         raise InputError(f"reading record {index} of a stream batch: SequenceNumber must be a text")
-    return StreamRecord(sequence, record)
-
-
-def _state(text: str) -> ProposalState | None:
     try:
-        return ProposalState(text) if text else None
+        return _proposal(sequence, images)
+    except InputError as error:
+        return ProposalMoved(sequence, None, None, str(error))
+
+
+def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved:
+    new, old = images.get("NewImage"), images.get("OldImage")
+    if not new or not read(Keys, new, "stream record").pk.text.startswith(PROPOSAL):
+        return ProposalMoved(sequence, None)
+    document = read(Image, new, "proposal in the stream").doc.text
+    before = _state(read(Image, old, "proposal in the stream").state.text) if old else None
+    return ProposalMoved(sequence, wire.loads(Proposal, document), before)
+
+
+def _state(text: str) -> ProposalState:
+    try:
+        return ProposalState(text)
     except ValueError:
         raise InputError(f"reading a proposal in the stream: state: {text[:40]!r} is no state of a proposal") from None

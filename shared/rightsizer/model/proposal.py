@@ -74,3 +74,17 @@ class MessageRef:
     ts: str
     shown: str
     """The state that the message shows now; the same state is not posted twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalMoved:
+    """One record of the table's stream: a proposal that was written, decided on, or moved by its change."""
+
+    sequence: str
+    """What Lambda wants back when the record fails."""
+    proposal: Proposal | None
+    """None when the record is no proposal, or is malformed."""
+    before: ProposalState | None = None
+    """The state before; None when the proposal is new."""
+    problem: str = ""
+    """Why the record is malformed; empty when it is not."""

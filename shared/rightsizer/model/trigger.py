@@ -179,3 +179,38 @@ class Received:
     trigger: Trigger | None
     problem: str = ""
     """Why the message is malformed, naming field and cause; empty when `trigger` is set."""
+
+
+type Verb = Literal["approve", "reject", "snooze", "details"]
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A verified click on a button of ours. The signature proves Slack, not that the person may decide."""
+
+    verb: Verb
+    proposal_id: str
+    user: str
+    """Slack user id, such as ``U0123``."""
+    team: str
+    channel: str
+    trigger_id: str
+    """Opens one modal within three seconds; empty when Slack sent none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotClicked:
+    """Verified, but nothing for us to do; Slack still wants its 200."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotVerified:
+    """Not proven to come from Slack just now. The sentence is for our log, not for the caller."""
+
+    status: int
+    sentence: str
+
+
+type Interaction = Click | NotClicked | NotVerified

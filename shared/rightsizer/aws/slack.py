@@ -1,0 +1,89 @@
+"""Posting to Slack by chat.postMessage and chat.update, over urllib3, which botocore brings anyway.
+
+Source: Slack API documentation, "chat.postMessage", "chat.update" and "Rate limits" (429 with Retry-After).
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import urllib3
+
+from rightsizer.errors import ThrottledError, WriteRefusedError
+from rightsizer.model.proposal import MessageRef
+
+SLACK = "https://slack.com/api"
+TIMEOUT = urllib3.Timeout(connect=3, read=7)
+LONGEST_WAIT_S = 10
+"""A longer Retry-After is left to the retry of the stream: a function is not paid for sleeping."""
+
+
+class Slack:
+    """One channel of one workspace. `token` is asked for each call, so that a rotated one counts."""
+
+    def __init__(
+        self, token: Callable[[], str], channel: str, sleep: Callable[[float], None], endpoint: str = SLACK
+    ) -> None:
+        self._token = token
+        self._channel = channel
+        self._sleep = sleep
+        self._endpoint = endpoint.rstrip("/")
+        self._pool = urllib3.PoolManager(timeout=TIMEOUT, retries=False)
+
+    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef:
+        """Post a message; `text` is what notifications and screen readers say."""
+        answer = self._call(
+            "chat.postMessage", {"channel": self._channel, "text": text, "blocks": blocks, "unfurl_links": False}
+        )
+        return MessageRef("", str(answer.get("channel", self._channel)), str(answer.get("ts", "")), "")
+
+    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+        """Replace a message that was posted."""
+        self._call("chat.update", {"channel": message.channel, "ts": message.ts, "text": text, "blocks": blocks})
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.clear()
+
+    def _call(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        doing = f"calling Slack's {method} for the channel {body['channel']}"
+        for last in (False, True):
+            answer = self._send(method, body, doing)
+            if answer.status != 429:
+                break
+            wait = _seconds(answer.headers.get("Retry-After", ""))
+            if last or wait > LONGEST_WAIT_S:
+                raise ThrottledError(f"{doing}: Slack asks to wait {wait:.0f} s; it is tried again later")
+            self._sleep(wait)
+        if answer.status >= 500:
+            raise ThrottledError(f"{doing}: Slack answers {answer.status}; it is tried again later")
+        try:
+            found = json.loads(answer.data)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or found.get("ok") is not True:
+            code = str(found.get("error", "")) if isinstance(found, dict) else f"HTTP {answer.status}"
+            raise WriteRefusedError(doing, code, REMEDIES.get(code, "see Slack's documentation of this error"))
+        return found
+
+    def _send(self, method: str, body: Mapping[str, Any], doing: str) -> urllib3.BaseHTTPResponse:
+        headers = {"Authorization": f"Bearer {self._token()}", "Content-Type": "application/json; charset=utf-8"}
+        try:
+            return self._pool.request("POST", f"{self._endpoint}/{method}", body=json.dumps(body), headers=headers)
+        except urllib3.exceptions.HTTPError as error:
+            raise ThrottledError(f"{doing}: no answer ({type(error).__name__}); it is tried again later") from None
+
+
+REMEDIES = {
+    "not_in_channel": "invite the app to the channel",
+    "channel_not_found": "check the channel id, and invite the app if the channel is private",
+    "invalid_auth": "store the current bot token in the secret",
+    "not_authed": "store the bot token in the secret",
+    "token_revoked": "install the app again and store its new bot token",
+    "missing_scope": "give the app the scope chat:write",
+    "message_not_found": "the message was deleted; a new one is posted",
+}
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 1.0

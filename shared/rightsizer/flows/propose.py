@@ -1,0 +1,110 @@
+"""A proposal was written or moved: post it, or let its message follow it to its end.
+
+At least once: a record that fails after the post and before the note of it is posted again. Everything else is done
+once, because the message book knows what the message shows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rightsizer.errors import RightsizerError, WriteRefusedError
+from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
+from rightsizer.ports import MessageBook, Notifier, ReportStore
+from rightsizer.telemetry import logger
+
+TOLD_BY_TEXT = frozenset(
+    {ProposalState.PENDING, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER}
+)
+"""The states that are worth an e-mail; the message shows all of them."""
+CLOSED_UNANSWERED = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How proposals are said; `rightsizer.render` has the functions."""
+
+    blocks: Callable[[Proposal, str], Sequence[Mapping[str, Any]]]
+    """Slack blocks, with the link to the details."""
+    line: Callable[[Proposal], str]
+    """One line for the notification."""
+    text: Callable[[Proposal, str], tuple[str, str]]
+    """Subject and body of the plain text."""
+    page: Callable[[Proposal], str]
+    """The details page, HTML."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposePorts:
+    """What telling needs."""
+
+    notifier: Notifier
+    book: MessageBook
+    pages: ReportStore
+    voice: Voice
+
+
+def propose(ports: ProposePorts, moves: Sequence[ProposalMoved]) -> list[str]:
+    """Tell each move; returns the sequences of those that failed, so that only they come again."""
+    failed = []
+    for move in moves:
+        try:
+            if move.problem:
+                logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
+                failed.append(move.sequence)
+            elif move.proposal:
+                tell(ports, move.proposal, move.before)
+        except RightsizerError as error:
+            logger.warning("telling a proposal failed", error=str(error), sequence=move.sequence)
+            failed.append(move.sequence)
+    return failed
+
+
+def tell(ports: ProposePorts, proposal: Proposal, before: ProposalState | None) -> None:
+    """Post or update the message of one proposal, and publish the text where the state is worth one."""
+    known = ports.book.message(proposal.id)
+    shown = _shown(proposal)
+    reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
+    if known and known.shown == shown and not reopened:
+        return
+    link = _page(ports, proposal)
+    message = _message(ports, proposal, None if reopened else known, link)
+    if _worth_a_text(proposal, before):
+        ports.notifier.publish(*ports.voice.text(proposal, link))
+    ports.book.remember(replace(message, shown=shown))
+
+
+def _message(ports: ProposePorts, proposal: Proposal, known: MessageRef | None, link: str) -> MessageRef:
+    """The message as it now stands: updated, or posted and noted at once, so that a retry updates it."""
+    blocks, line = ports.voice.blocks(proposal, link), ports.voice.line(proposal)
+    if known and known.ts:
+        try:
+            ports.notifier.update(known, blocks, line)
+        except WriteRefusedError as error:
+            if error.code != "message_not_found":
+                raise
+        else:
+            return known
+    posted = ports.notifier.post(blocks, line)
+    message = MessageRef(proposal.id, posted.channel if posted else "", posted.ts if posted else "", "")
+    ports.book.remember(message)
+    return message
+
+
+def _worth_a_text(proposal: Proposal, before: ProposalState | None) -> bool:
+    """A text for each new state, not for each step of the change within one state."""
+    return proposal.state in TOLD_BY_TEXT and before is not proposal.state
+
+
+def _page(ports: ProposePorts, proposal: Proposal) -> str:
+    """A link to the details page; without one the message still asks."""
+    try:
+        body = ports.voice.page(proposal).encode()
+        return ports.pages.put(f"proposals/{proposal.id}.html", body, "text/html; charset=utf-8")
+    except RightsizerError as error:
+        logger.warning("the details page could not be stored", error=str(error), proposal=proposal.id)
+        return ""
+
+
+def _shown(proposal: Proposal) -> str:
+    return f"{proposal.state}|{proposal.outcome}"

@@ -1,0 +1,186 @@
+"""The one voice: how money, shares, times and options are said wherever people read them."""
+
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import assert_never
+
+from rightsizer.model.observation import EndpointKind
+from rightsizer.model.option import Effort, Option, OptionKind, Risk
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.recommendation import Finding, Recommendation
+
+RISKS = {
+    Risk.VERY_LOW: "very low",
+    Risk.LOW: "low",
+    Risk.MEDIUM: "medium",
+    Risk.HIGH: "high",
+    Risk.VERY_HIGH: "very high",
+}
+EFFORTS = {
+    Effort.VERY_LOW: "very low",
+    Effort.LOW: "low",
+    Effort.MEDIUM: "medium",
+    Effort.HIGH: "high",
+    Effort.VERY_HIGH: "very high",
+}
+FINDINGS = {
+    Finding.IDLE: "Idle",
+    Finding.OVER_PROVISIONED: "Over-provisioned",
+    Finding.UNDER_PROVISIONED: "Under-provisioned",
+    Finding.OPTIMIZED: "Optimized",
+    Finding.NOT_ENOUGH_DATA: "Not enough data",
+}
+
+
+def money(usd: Decimal) -> str:
+    """US dollars: whole ones from 100 on, with cents below; ``-$12.00`` for a loss."""
+    places = Decimal(1) if abs(usd) >= 100 else Decimal("0.01")
+    rounded = abs(usd).quantize(places, ROUND_HALF_UP)
+    return f"{'-' if usd < 0 and rounded else ''}${rounded:,}"
+
+
+def a_month(usd: Decimal | None) -> str:
+    """``$4,140 a month``; says so when the price is not known."""
+    return "price not known" if usd is None else f"{money(usd)} a month"
+
+
+def percent(share: float) -> str:
+    """A share of 0..1: ``4.2 %`` below ten, ``44 %`` above; a small but real share is never shown as nothing."""
+    value = 100 * share
+    if 0 < value < 0.1:
+        return "< 0.1 %"
+    return f"{value:.1f} %" if 0 < abs(value) < 10 else f"{value:.0f} %"
+
+
+def seconds(value: float) -> str:
+    """A latency: ``280 ms``, ``1.4 s``, ``95 s``."""
+    if value < 1:
+        return f"{1000 * value:.0f} ms"
+    return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+
+
+def span(length: timedelta) -> str:
+    """A length of time in its two largest units: ``2 d 3 h``, ``3 h 20 min``, ``45 s``."""
+    rest = int(length.total_seconds())
+    parts: list[str] = []
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if rest >= size or (unit == "s" and not parts):
+            parts.append(f"{rest // size} {unit}")
+            rest %= size
+    return " ".join(parts[:2])
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """``1 request``, ``1,240 requests``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def when(at: datetime) -> str:
+    """``Mon 12 Jan 2026, 09:30 UTC``."""
+    return f"{at:%a} {at.day} {at:%b %Y, %H:%M} UTC"
+
+
+def day(at: datetime) -> str:
+    """``12 Jan 2026``."""
+    return f"{at.day} {at:%b %Y}"
+
+
+def risk(level: Risk) -> str:
+    """``low (1 of 4)``: Compute Optimizer's performance risk."""
+    return f"{RISKS[level]} ({int(level)} of 4)"
+
+
+def fleet(number: int, instance_type: str) -> str:
+    """``2 x ml.g5.xlarge``; serverless variants have no type."""
+    return f"{number} × {instance_type}" if instance_type else "serverless"
+
+
+def today(recommendation: Recommendation) -> str:
+    """What the endpoint runs now."""
+    if not recommendation.instance_type and recommendation.kind is not EndpointKind.SERVERLESS:
+        return str(recommendation.kind)
+    return fleet(recommendation.instance_count, recommendation.instance_type)
+
+
+def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitting would hide which is missing)
+    """What the option does, as the end of "it can ..."."""
+    target = option.target
+    wanted = fleet(target.instance_count, target.instance_type)
+    match option.kind:
+        case OptionKind.INSTANCE_TYPE | OptionKind.TYPE_AND_COUNT | OptionKind.FEWER_GPUS:
+            return f"run on {wanted}"
+        case OptionKind.OTHER_ARCHITECTURE:
+            return f"run on {wanted} after a migration to another architecture"
+        case OptionKind.INSTANCE_COUNT:
+            return f"run on {count(target.instance_count, 'instance')} of {target.instance_type}"
+        case OptionKind.AUTOSCALING:
+            return f"scale between {target.minimum} and {count(target.maximum or 0, 'instance')}"
+        case OptionKind.SCHEDULE:
+            hours = target.hourly_counts or (target.instance_count,)
+            return (
+                f"run {min(hours)} to {count(max(hours), 'instance')} of {target.instance_type} by the hour of the day"
+            )
+        case OptionKind.ROUTING:
+            return f"route requests by {target.routing or 'LEAST_OUTSTANDING_REQUESTS'}"
+        case OptionKind.INSTANCE_POOLS:
+            return f"use the instance pools {' then '.join(target.pools) or target.instance_type}"
+        case OptionKind.SCALE_TO_ZERO:
+            return "scale to zero when nobody calls"
+        case OptionKind.ASYNC:
+            return "become an asynchronous endpoint"
+        case OptionKind.SERVERLESS:
+            return "become a serverless endpoint"
+        case OptionKind.PACKING:
+            return f"share {wanted} with other models"
+        case OptionKind.DELETE:
+            return "be deleted after a grace period"
+        case unreachable:
+            assert_never(unreachable)
+
+
+def headline(recommendation: Recommendation) -> str:
+    """The ten-second sentence: endpoint, change, saving."""
+    option = recommendation.chosen
+    name = recommendation.ref.name
+    if option is None:
+        return f"{name}: {FINDINGS[recommendation.finding].lower()}"
+    saving = option.saving_usd_per_month
+    verb = f"saves {a_month(saving)}" if saving >= 0 else f"costs {a_month(-saving)} more"
+    return f"{name} can {change(option)}: {verb}"
+
+
+def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
+    """Where the proposal stands, in one sentence; the change's own words follow it."""
+    by = f" by {who(proposal.decision.by)}" if proposal.decision else ""
+    said = f" “{proposal.decision.comment}”" if proposal.decision and proposal.decision.comment else ""
+    match proposal.state:
+        case ProposalState.PENDING:
+            words = f"Waiting for an answer until {when(proposal.expires_at)}."
+        case ProposalState.APPROVED:
+            words = f"Approved{by}.{said} The change starts with the next tick."
+        case ProposalState.REJECTED:
+            words = f"Rejected{by}.{said}"
+        case ProposalState.SNOOZED:
+            words = f"Snoozed{by}. It comes back after 30 days if the saving is still there."
+        case ProposalState.EXPIRED:
+            words = "Expired without an answer."
+        case ProposalState.WITHDRAWN:
+            words = "Withdrawn."
+        case ProposalState.APPLYING:
+            words = f"Being changed; approved{by}."
+        case ProposalState.PROVEN:
+            words = "Changed and proven."
+        case ProposalState.ROLLED_BACK:
+            words = "Rolled back: the endpoint runs its old configuration."
+        case ProposalState.HANDED_OVER:
+            words = "Handed over to a person: nothing more is changed by itself."
+        case unreachable:
+            assert_never(unreachable)
+    return f"{words} {proposal.outcome}".strip()
+
+
+def who(by: str) -> str:
+    """A decider for people: ``policy`` is the automatic mode, ``cli:`` names the caller's ARN."""
+    if by == "policy":
+        return "policy (automatic mode)"
+    return by.partition(":")[2] or by

@@ -1,0 +1,74 @@
+"""The same in plain text, for SNS and e-mail, with the command that answers it."""
+
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.report import Report
+from rightsizer.render import sentences
+from rightsizer.render.spark import sparkline
+
+
+def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
+    """Subject and body."""
+    found, option = asked.recommendation, asked.recommendation.chosen
+    lines = [sentences.headline(found), sentences.standing(asked), ""]
+    if option:
+        lines += [
+            f"Today:   {sentences.today(found)}, {sentences.a_month(found.usd_per_month)}",
+            f"Then:    {sentences.change(option)}, {sentences.a_month(option.usd_per_month)}",
+            f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
+            f" {'can be rolled back' if option.rollback_possible else 'cannot be rolled back'}",
+        ]
+        lines += [f"Callers: {option.client_change}"] if option.client_change else []
+    lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]
+    lines += [f"Checked: {_evidence(asked)}"] if found.evidence else []
+    lines += [f"Not checked: {', '.join(found.not_checked)}"] if found.not_checked else []
+    if found.hourly_requests:
+        lines += ["", f"{sparkline(found.hourly_requests)}  requests, {len(found.hourly_requests) / 24:.0f} days"]
+    lines += ["", *_answers(asked)]
+    lines += [f"Details: {details}"] if details else []
+    return f"rightsizer: {sentences.headline(found)}", "\n".join(lines) + "\n"
+
+
+def report(told: Report, link: str = "") -> tuple[str, str]:
+    """Subject and body."""
+    totals = told.totals
+    window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
+    lines = [
+        f"GPU endpoints of {told.account} in {told.region}, {window}",
+        "",
+        f"Spend:      {sentences.a_month(totals.spend)} on {sentences.count(totals.endpoints, 'endpoint')}",
+        f"Identified: {sentences.a_month(totals.identified)}",
+        f"Proposed:   {sentences.a_month(totals.proposed)}",
+        f"Approved:   {sentences.a_month(totals.approved)}",
+        f"Proven:     {sentences.a_month(totals.proven)}",
+        f"Saved:      {sentences.money(totals.realised)} in this window",
+    ]
+    if totals.unpriced:
+        lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
+    if told.running_cost_usd is not None:
+        lines.append(f"Rightsizer: {sentences.money(told.running_cost_usd)} for itself")
+    lines += ["", f"The whole report: {link}"] if link else []
+    return f"rightsizer: {sentences.money(totals.realised)} saved, {window}", "\n".join(lines) + "\n"
+
+
+def _evidence(asked: Proposal) -> str:
+    seen = asked.recommendation.evidence
+    if seen is None:
+        return ""
+    return (
+        f"{seen.days:.0f} days, {sentences.count(seen.requests, 'request')},"
+        f" {sentences.percent(seen.valid_share)} of the periods with data"
+    )
+
+
+def _answers(asked: Proposal) -> list[str]:
+    if asked.state is not ProposalState.PENDING:
+        return [f"More: rightsizer explain {asked.ref.name}"]
+    approve = [f"  rightsizer approve {asked.id}"] if asked.approvable else []
+    enable = [] if asked.approvable else [f"It cannot be approved yet. To allow the change: {asked.enable}", ""]
+    return [
+        *enable,
+        "Answer with:",
+        *approve,
+        f'  rightsizer reject {asked.id} --reason "..."',
+        f"  rightsizer snooze {asked.id}",
+    ]

@@ -1,0 +1,132 @@
+"""A proposal's message is posted once, follows its change, and one failure stays alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rightsizer.errors import ThrottledError, WriteRefusedError
+from rightsizer.flows.propose import ProposePorts, Voice, propose
+from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
+from rightsizer.render import slack, text
+from tests.samples import proposal
+
+
+@dataclass
+class Spy:
+    """Stands for the channel, the book and the page store, and remembers what was said."""
+
+    posts: list[str] = field(default_factory=list)
+    updates: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    pages: list[str] = field(default_factory=list)
+    known: dict[str, MessageRef] = field(default_factory=dict)
+    slack: bool = True
+    fail_once: dict[str, Exception] = field(default_factory=dict)
+
+    def _may_fail(self, method: str) -> None:
+        if error := self.fail_once.pop(method, None):
+            raise error
+
+    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+        self._may_fail("post")
+        self.posts.append(text)
+        return MessageRef("", "C1", f"{len(self.posts)}.0", "") if self.slack else None
+
+    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+        self._may_fail("update")
+        self.updates.append(text)
+
+    def publish(self, subject: str, text: str) -> None:
+        self._may_fail("publish")
+        self.texts.append(subject)
+
+    def message(self, proposal_id: str) -> MessageRef | None:
+        return self.known.get(proposal_id)
+
+    def remember(self, message: MessageRef) -> None:
+        self.known[message.proposal_id] = message
+
+    def put(self, key: str, body: bytes, content_type: str) -> str:
+        self._may_fail("put")
+        self.pages.append(key)
+        return f"https://example.com/{key}"
+
+    def tell(self, *moves: ProposalMoved) -> list[str]:
+        voice = Voice(slack.proposal_blocks, slack.proposal_text, text.proposal, lambda p: p.id)
+        return propose(ProposePorts(self, self, self, voice), moves)
+
+
+def moved(asked: Proposal, before: ProposalState | None = None, sequence: str = "1") -> ProposalMoved:
+    return ProposalMoved(sequence, asked, before)
+
+
+def test_a_new_proposal_is_posted_and_published_once_however_often_it_is_delivered() -> None:
+    spy = Spy()
+    for _ in range(5):
+        assert spy.tell(moved(proposal())) == []
+    assert (len(spy.posts), len(spy.updates), len(spy.texts)) == (1, 0, 1)
+
+
+def test_the_message_follows_the_change_to_its_end() -> None:
+    spy, asked = Spy(), proposal()
+    spy.tell(moved(asked))
+    steps = [("approved", ""), ("applying", "Baking."), ("applying", "Shifting."), ("proven", "812 requests.")]
+    before = ProposalState.PENDING
+    for state, outcome in steps:
+        spy.tell(moved(replace(asked, state=ProposalState(state), outcome=outcome), before))
+        before = ProposalState(state)
+    assert len(spy.posts) == 1
+    assert len(spy.updates) == 4
+    assert len(spy.texts) == 2
+    assert spy.known[asked.id].ts == "1.0"
+
+
+def test_a_proposal_that_is_opened_again_is_posted_anew() -> None:
+    spy, asked = Spy(), proposal()
+    spy.tell(moved(asked))
+    spy.tell(moved(replace(asked, state=ProposalState.EXPIRED), ProposalState.PENDING))
+    spy.tell(moved(asked, ProposalState.EXPIRED))
+    assert len(spy.posts) == 2
+    assert spy.known[asked.id].ts == "2.0"
+
+
+def test_a_deleted_message_is_posted_anew() -> None:
+    spy, asked = Spy(), proposal()
+    spy.tell(moved(asked))
+    spy.fail_once["update"] = WriteRefusedError("calling Slack", "message_not_found", "")
+    assert spy.tell(moved(replace(asked, state=ProposalState.APPROVED), ProposalState.PENDING)) == []
+    assert len(spy.posts) == 2
+
+
+def test_a_failed_text_is_tried_again_without_a_second_message() -> None:
+    spy, asked = Spy(fail_once={"publish": ThrottledError("later")}), proposal()
+    assert spy.tell(moved(asked)) == ["1"]
+    assert spy.tell(moved(asked)) == []
+    assert (len(spy.posts), len(spy.updates), len(spy.texts)) == (1, 1, 1)
+
+
+def test_one_failure_leaves_the_others_alone() -> None:
+    spy = Spy(fail_once={"post": ThrottledError("later")})
+    bad = ProposalMoved("2", None, None, "id: Field required")
+    other = proposal("p-2", "other")
+    assert spy.tell(moved(proposal()), bad, moved(other, sequence="3")) == ["1", "2"]
+    assert list(spy.known) == ["p-2"]
+
+
+def test_without_a_details_page_the_message_still_asks() -> None:
+    spy = Spy(fail_once={"put": WriteRefusedError("storing", "NoSuchBucket", "")})
+    assert spy.tell(moved(proposal())) == []
+    assert len(spy.posts) == 1
+
+
+def test_without_slack_the_text_is_published_once() -> None:
+    spy = Spy(slack=False)
+    for _ in range(3):
+        spy.tell(moved(proposal()))
+    assert len(spy.texts) == 1
+
+
+def test_a_record_that_is_no_proposal_is_nothing_to_tell() -> None:
+    spy = Spy()
+    assert spy.tell(ProposalMoved("1", None)) == []
+    assert spy.posts == []

@@ -1,0 +1,137 @@
+"""Messages stay within Slack's limits, say nothing that was not escaped, and offer only what can be done."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.model.observation import EndpointRef
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.render import text
+from rightsizer.render.slack import proposal_blocks, proposal_text
+from tests.samples import NOW, option, proposal, recommendation
+
+LIMITS = {"plain_text": 3000, "mrkdwn": 3000}
+
+
+def texts(tree: Any) -> list[dict[str, Any]]:
+    if isinstance(tree, dict):
+        return [tree] * (tree.get("type") in LIMITS) + [t for v in tree.values() for t in texts(v)]
+    return [t for item in tree for t in texts(item)] if isinstance(tree, list) else []
+
+
+def hold_the_limits(blocks: list[dict[str, Any]]) -> None:
+    assert len(blocks) <= 50
+    for block in blocks:
+        assert len(block.get("fields", [])) <= 10
+        assert all(len(field["text"]) <= 2000 for field in block.get("fields", []))
+        assert len(block.get("elements", [])) <= (10 if block["type"] == "context" else 25)
+        assert len(block.get("block_id", "")) <= 255
+        if block["type"] == "header":
+            assert len(block["text"]["text"]) <= 150
+        for element in block.get("elements", []):
+            if element["type"] == "button":
+                assert len(element["text"]["text"]) <= 75
+                assert len(element.get("value", "")) <= 2000
+                assert len(element.get("url", "")) <= 3000
+                assert len(element.get("confirm", {"text": {"text": ""}})["text"]["text"]) <= 300
+    for found in texts(blocks):
+        assert 1 <= len(found["text"]) <= 3000
+
+
+def actions(blocks: list[dict[str, Any]]) -> list[str]:
+    return [e["action_id"] for b in blocks if b["type"] == "actions" for e in b["elements"]]
+
+
+def test_a_pending_proposal_offers_approve_reject_snooze_and_details() -> None:
+    blocks = proposal_blocks(proposal(), "https://example.com/p")
+    assert actions(blocks) == ["rightsizer_approve", "rightsizer_reject", "rightsizer_snooze", "rightsizer_details"]
+    hold_the_limits(blocks)
+
+
+def test_the_value_of_a_button_is_the_opaque_id_and_nothing_else() -> None:
+    blocks = proposal_blocks(proposal())
+    values = {e["value"] for b in blocks if b["type"] == "actions" for e in b["elements"] if "value" in e}
+    assert values == {"p-5f2c9a7d1e3b4c60"}
+
+
+def test_the_first_lines_answer_what_how_much_and_how_risky() -> None:
+    said = json.dumps(proposal_blocks(proposal())[:3], ensure_ascii=False)
+    for part in ("chat-7b", "saves $4,141 a month", "low (1 of 4)", "1 × ml.g5.12xlarge", "search"):
+        assert part in said
+
+
+def test_a_proposal_that_cannot_be_carried_out_has_no_approve_button_but_the_way_to_one() -> None:
+    command = "aws sagemaker add-tags --tags Key=rightsizer:mode,Value=propose"
+    blocks = proposal_blocks(proposal(approvable=False, enable=command))
+    assert "rightsizer_approve" not in actions(blocks)
+    assert command in json.dumps(blocks)
+
+
+@pytest.mark.parametrize("state", [s for s in ProposalState if s is not ProposalState.PENDING])
+def test_no_button_decides_once_it_is_decided(state: ProposalState) -> None:
+    blocks = proposal_blocks(proposal(state=state, decision=Decision(state, "slack:U1", NOW)), "https://example.com/p")
+    assert actions(blocks) == ["rightsizer_details"]
+
+
+def test_the_message_mentions_the_person_who_decided() -> None:
+    decided = proposal(state=ProposalState.APPROVED, decision=Decision(ProposalState.APPROVED, "slack:U1", NOW))
+    assert "Approved by <@U1>." in json.dumps(proposal_blocks(decided))
+
+
+def test_two_weeks_are_drawn() -> None:
+    said = json.dumps(proposal_blocks(proposal()), ensure_ascii=False)
+    assert {"▂", "█"} <= set(said)
+
+
+def spoilt(words: str) -> Proposal:
+    ref = EndpointRef("1", "eu-west-1", "e" + words)
+    found = recommendation(
+        ref=ref,
+        owner=words,
+        reason=Reason(Code.CHEAPER_OPTION, "r" + words),
+        options=(option(client_change=words),),
+        not_checked=(words,),
+    )
+    return proposal(recommendation=found, outcome=words, approvable=False, enable=words)
+
+
+def test_what_others_wrote_cannot_mention_the_channel() -> None:
+    said = json.dumps(proposal_blocks(spoilt("<!channel> <https://evil|x> & more")))
+    assert "<!channel>" not in said.replace('"plain_text", "text": "e<!channel>', "")
+    markdown = [t["text"] for t in texts(proposal_blocks(spoilt("<!channel>"))) if t["type"] == "mrkdwn"]
+    assert not [t for t in markdown if "<!" in t]
+
+
+@given(st.text(min_size=1, max_size=6000) | st.sampled_from(["&" * 5000, "<" * 3000, "&lt;" * 2000]))
+def test_no_text_breaks_the_limits_or_an_entity(words: str) -> None:
+    blocks = proposal_blocks(spoilt(words), "https://example.com/" + words)
+    hold_the_limits(blocks)
+    for found in texts(blocks):
+        if found["type"] == "mrkdwn":
+            rest = found["text"].replace("&amp;", "").replace("&lt;", "").replace("&gt;", "")
+            assert "&" not in rest
+
+
+def test_the_plain_text_carries_the_commands_that_answer_it() -> None:
+    subject, body = text.proposal(proposal(), "https://example.com/p")
+    assert subject == "rightsizer: chat-7b can run on 1 × ml.g5.xlarge: saves $4,141 a month"
+    assert "rightsizer approve p-5f2c9a7d1e3b4c60" in body
+    assert "rightsizer reject p-5f2c9a7d1e3b4c60" in body
+    assert "https://example.com/p" in body
+
+
+def test_the_plain_text_of_what_cannot_be_approved_says_how_to_allow_it() -> None:
+    _, body = text.proposal(proposal(approvable=False, enable="tag it"))
+    assert "rightsizer approve" not in body
+    assert "tag it" in body
+
+
+def test_the_notification_line_says_where_a_decided_proposal_stands() -> None:
+    line = proposal_text(replace(proposal(), state=ProposalState.ROLLED_BACK, outcome="The p95 alarm fired."))
+    assert "Rolled back" in line
+    assert "The p95 alarm fired." in line
