@@ -18,6 +18,8 @@ FIELD = 1900
 HEADER = 150
 SHORT_LINK = 3000
 
+ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
 type Block = dict[str, Any]
 
 
@@ -184,11 +186,14 @@ def _context(parts: list[str]) -> Block:
 
 def _escaped(text: str, most: int) -> str:
     """Escaped as Slack asks, cut so that the escaped text fits and no entity is cut in two."""
-    escaped = "".join({"&": "&amp;", "<": "&lt;", ">": "&gt;"}.get(letter, letter) for letter in text)
-    while len(escaped) > most:
-        text = text[: max(0, len(text) - max(1, (len(escaped) - most) // 5))]
-        escaped = _escaped(text, len(text) * 5) + "…"
-    return escaped
+    room, parts = most - 1, []
+    for letter in text[: most + 1]:
+        part = ENTITIES.get(letter, letter)
+        if len(part) > room and (len(part) > room + 1 or len(parts) + 1 < len(text)):
+            return "".join(parts) + "…"
+        parts.append(part)
+        room -= len(part)
+    return "".join(parts)
 
 
 def _cut(text: str, most: int) -> str:
