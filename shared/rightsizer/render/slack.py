@@ -186,14 +186,11 @@ def _context(parts: list[str]) -> Block:
 
 def _escaped(text: str, most: int) -> str:
     """Escaped as Slack asks, cut so that the escaped text fits and no entity is cut in two."""
-    room, parts = most - 1, []
-    for letter in text[: most + 1]:
-        part = ENTITIES.get(letter, letter)
-        if len(part) > room and (len(part) > room + 1 or len(parts) + 1 < len(text)):
-            return "".join(parts) + "…"
-        parts.append(part)
-        room -= len(part)
-    return "".join(parts)
+    whole = "".join(ENTITIES.get(letter, letter) for letter in text[: most + 1])
+    if len(whole) <= most:
+        return whole
+    cut = whole[: most - 1]
+    return (cut[: cut.rfind("&")] if cut.rfind("&") > cut.rfind(";") else cut) + "…"
 
 
 def _cut(text: str, most: int) -> str:
