@@ -1,0 +1,51 @@
+"""What reaches the apply door: approved proposals from the stream, endpoint events, and the tick."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rightsizer.errors import ConflictError, InputError, RightsizerError
+from rightsizer.flows.apply import Apply
+from rightsizer.model.proposal import ProposalMoved, ProposalState
+from rightsizer.model.trigger import EndpointMoved, TickDue, Trigger
+from rightsizer.telemetry import count, logger
+
+
+def start_approved(apply: Apply, moves: Sequence[ProposalMoved], now: datetime) -> list[str]:
+    """Start the change of each approved proposal; returns the sequences of the records to deliver again.
+
+    A refusal (another change holds the endpoint, the proposal moved on meanwhile) is an answer and is not repeated.
+    """
+    failed = []
+    for move in moves:
+        if move.problem:
+            logger.error("a stream record is malformed", extra={"problem": move.problem, "sequence": move.sequence})
+            failed.append(move.sequence)
+        elif move.proposal is not None and move.proposal.state is ProposalState.APPROVED:
+            try:
+                change = apply.start(move.proposal.id, now)
+                count(ChangesStarted=1)
+                logger.info("change", extra={"change": change.id, "state": change.state, "outcome": change.outcome})
+            except (ConflictError, InputError) as error:
+                logger.warning("no change", extra={"proposal": move.proposal.id, "why": str(error)})
+            except RightsizerError as error:
+                logger.warning("not started", extra={"proposal": move.proposal.id, "why": str(error)})
+                failed.append(move.sequence)
+    return failed
+
+
+def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
+    """Move on the change that the event is about, or every due one; returns the ids of the changes looked at.
+
+    Endpoint events are hints: most are about endpoints that we do not change.
+    """
+    match trigger:
+        case EndpointMoved():
+            moved = apply.moved(trigger.endpoint, now)
+            return [moved.id] if moved else []
+        case TickDue():
+            changes = apply.tick(now)
+            count(ChangesAdvanced=len(changes))
+            return [change.id for change in changes]
+        case _:
+            logger.debug("nothing asked", extra={"kind": trigger.kind})
+            return []
