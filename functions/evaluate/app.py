@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from rightsizer import bootstrap, intake
+from rightsizer import intake
+from rightsizer.bootstrap import looking, now
 from rightsizer.telemetry import door
 
 
 @door("evaluate")
 def lambda_handler(event: Any, context: Any) -> Any:
     """Evaluate what the messages mean; the failed ones are delivered again alone."""
-    failed = bootstrap.evaluate()(intake.batch(event), bootstrap.now())
+    failed = looking.evaluate()(intake.batch(event), now())
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}

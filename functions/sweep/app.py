@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from rightsizer import bootstrap, intake, wire
+from rightsizer import intake, wire
+from rightsizer.bootstrap import looking
 from rightsizer.telemetry import door
 
 
 @door("sweep")
 def lambda_handler(event: Any, context: Any) -> Any:
     """Sweep, light or full, as the schedule says."""
-    return wire.plain(bootstrap.sweep()(intake.parse(event)))
+    return wire.plain(looking.sweep()(intake.parse(event)))

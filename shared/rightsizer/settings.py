@@ -21,6 +21,7 @@ class Settings:
     slack_channel: str = ""
     slack_secret: str = ""
     """ARN of the Secrets Manager secret (JSON: ``signing_secret``, ``bot_token``), never the secret itself."""
+    slack_endpoint: str = "https://slack.com/api"
     approvers: frozenset[str] = frozenset()
     """Slack user ids that may decide."""
     alarm_prefix: str = "rightsizer-"

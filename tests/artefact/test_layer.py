@@ -36,7 +36,7 @@ def test_the_layer_does_not_hold(package: str, layer: Path) -> None:
 
 @pytest.mark.parametrize("module", ["cli", "__main__"])
 def test_the_terminal_stays_out_of_the_layer(module: str, layer: Path) -> None:
-    assert (layer / "python" / "rightsizer" / "bootstrap.py").exists()
+    assert (layer / "python" / "rightsizer" / "bootstrap" / "__init__.py").exists()
     assert not (layer / "python" / "rightsizer" / f"{module}.py").exists()
 
 

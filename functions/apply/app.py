@@ -1,0 +1,18 @@
+"""Door of the changes: an approved proposal, an endpoint event or the tick moves journals on."""
+
+from typing import Any
+
+from rightsizer import intake
+from rightsizer.bootstrap import changing, now
+from rightsizer.flows.apply_orders import advance_changes, start_approved
+from rightsizer.telemetry import door
+
+
+@door("apply")
+def lambda_handler(event: Any, context: Any) -> Any:
+    """Advance every change that is due by the next steps of its journal."""
+    apply, at = changing.apply(), now()
+    if "Records" in event:
+        failed = start_approved(apply, intake.moves(event), at)
+        return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in failed]}
+    return {"changes": advance_changes(apply, intake.parse(event), at)}

@@ -1,0 +1,14 @@
+"""Door of the proposals: the stream shows one that is new or moved, its message follows."""
+
+from typing import Any
+
+from rightsizer import intake
+from rightsizer.bootstrap import asking
+from rightsizer.telemetry import door
+
+
+@door("propose")
+def lambda_handler(event: Any, context: Any) -> Any:
+    """Post proposals and let their messages follow the change; the failed records come again alone."""
+    failed = asking.propose()(intake.moves(event))
+    return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in failed]}

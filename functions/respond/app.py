@@ -1,0 +1,14 @@
+"""Door of the answers: a click in Slack becomes one recorded decision."""
+
+from typing import Any
+
+from rightsizer.bootstrap import asking, now
+from rightsizer.telemetry import door, logger
+
+
+@door("respond")
+def lambda_handler(event: Any, context: Any) -> Any:
+    """Verify the click, record the decision once, answer within three seconds."""
+    answer = asking.respond()(event, now())
+    logger.info(answer.log, extra={"status": answer.status, "recorded": answer.recorded})
+    return answer.response()

@@ -1,0 +1,129 @@
+"""Settings to adapters to flows: the only place that chooses.
+
+`looking`, `asking` and `changing` build the flow of each door, on its first call and not at import, so that an
+invocation pays only for its own door; imports stand inside for the same reason. Here is what they share. `now` is the
+only clock; a simulated account replaces it by `set_clock`, and `reset` forgets everything built so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from time import sleep
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.settings import Settings, from_environment, require
+
+if TYPE_CHECKING:
+    from rightsizer.aws.notifier import Channels
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.session import Session
+    from rightsizer.aws.table import Table
+    from rightsizer.flows.evaluate import EvaluatePorts
+    from rightsizer.model.hardware import Catalogue
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+_clock: Callable[[], datetime] = _wall_clock
+_built: list[Callable[[], None]] = []
+
+
+def now() -> datetime:
+    """The time, aware and in UTC."""
+    return _clock()
+
+
+def set_clock(clock: Callable[[], datetime]) -> None:
+    """Let the time come from a simulated account."""
+    global _clock
+    _clock = clock
+
+
+def once[T](build: Callable[[], T]) -> Callable[[], T]:
+    """Build on the first call, keep for the life of the process, and forget at `reset`."""
+    kept = cache(build)
+    _built.append(kept.cache_clear)
+    return kept
+
+
+def reset() -> None:
+    """Forget every flow and adapter, and go back to the wall clock."""
+    set_clock(_wall_clock)
+    for forget in _built:
+        forget()
+
+
+@once
+def settings() -> Settings:
+    """The settings of this function."""
+    return from_environment()
+
+
+@once
+def session() -> Session:
+    """The session whose clients all adapters share."""
+    from rightsizer.aws.session import Session
+
+    return Session()
+
+
+@once
+def table() -> Table:
+    """The one table."""
+    from rightsizer.aws.table import Table
+
+    require(settings(), "table")
+    return Table(session().client("dynamodb"), settings().table)
+
+
+@once
+def store() -> Recommendations:
+    """Recommendations and proposals."""
+    from rightsizer.aws.recommendations import Recommendations
+
+    return Recommendations(table(), now)
+
+
+@once
+def catalogue() -> Catalogue:
+    """The packaged catalogue of hardware."""
+    from rightsizer.catalog import tables
+    from rightsizer.rules.catalogue import catalogue as compiled
+
+    return compiled(tables.instances(), tables.accelerators())
+
+
+@once
+def notifier() -> Channels:
+    """Slack where the stack has it, the topic where it has one."""
+    from rightsizer.aws.notifier import Channels
+    from rightsizer.aws.secrets import SlackSecret
+    from rightsizer.aws.slack import Slack
+    from rightsizer.aws.topic import Topic
+
+    known, client = settings(), session().client
+    slack = None
+    if known.slack_secret and known.slack_channel:
+        secret = SlackSecret(client("secretsmanager"), known.slack_secret, now)
+        slack = Slack(lambda: secret.keys().bot_token, known.slack_channel, sleep, known.slack_endpoint)
+    return Channels(slack, Topic(client("sns"), known.topic_arn) if known.topic_arn else None)
+
+
+def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
+    """What an evaluation reads of an account; also for a terminal, where nothing is deployed and nothing remembered."""
+    from rightsizer.aws.commitments import SavingsPlans
+    from rightsizer.aws.fleet import SageMakerFleet
+    from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.aws.prices import PriceListBook
+    from rightsizer.aws.quotas import EndpointQuotas
+    from rightsizer.flows.evaluate import EvaluatePorts
+
+    prices = PriceListBook(account, commitment=SavingsPlans(account, now()))
+    fleet, metrics, quotas = SageMakerFleet(account), CloudWatchMetrics(account), EndpointQuotas(account)
+    if history is None:
+        return EvaluatePorts(fleet, metrics, prices, quotas, catalogue())
+    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), history)

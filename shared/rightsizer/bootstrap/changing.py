@@ -1,0 +1,39 @@
+"""The flow of the door that changes, and of the orders that people give it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rightsizer.bootstrap import catalogue, notifier, once, session, settings, store, table
+from rightsizer.settings import require
+
+if TYPE_CHECKING:
+    from rightsizer.flows.apply import Apply
+
+
+@once
+def apply() -> Apply:
+    """The flow of the apply door."""
+    from rightsizer.aws.changer import AwsChanger
+    from rightsizer.aws.history import HistoryBook
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.aws.quotas import EndpointQuotas
+    from rightsizer.flows.apply import Apply
+    from rightsizer.model.limits import ChangeLimits
+
+    known, client = settings(), session().client
+    require(known, "table")
+    return Apply(
+        journal=TableJournal(client("dynamodb"), known.table),
+        changer=AwsChanger(client("sagemaker"), client("application-autoscaling"), client("cloudwatch"), client("ec2")),
+        store=store(),
+        ledger=SavingsBook(table()),
+        history=HistoryBook(table()),
+        metrics=CloudWatchMetrics(session()),
+        quotas=EndpointQuotas(session()),
+        catalogue=catalogue(),
+        limits=ChangeLimits(alarm_prefix=known.alarm_prefix, change_untagged=known.change_untagged),
+        tell=notifier().publish,
+    )

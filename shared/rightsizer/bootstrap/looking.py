@@ -1,0 +1,75 @@
+"""The flows of the doors that look: sweep, evaluate, interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rightsizer.bootstrap import notifier, once, reading_ports, session, settings, store, table
+from rightsizer.settings import Settings, require
+
+if TYPE_CHECKING:
+    from rightsizer.flows.sweep import Swept
+    from rightsizer.model.observation import Endpoint, Unobserved
+    from rightsizer.model.outcome import Occurrence
+    from rightsizer.model.policy import Policy
+    from rightsizer.model.recommendation import Recommendation
+    from rightsizer.model.trigger import Received, Trigger
+    from rightsizer.rules.ask import Reach
+
+
+@once
+def sweep() -> Callable[[Trigger], Swept]:
+    """The flow of the sweep door."""
+    from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.fleet import SageMakerFleet
+    from rightsizer.aws.queue import SqsPages
+    from rightsizer.flows import sweep as flow
+
+    require(settings(), "queue_url")
+    queue = SqsPages(session().client("sqs"), settings().queue_url)
+    alarm = f"{settings().alarm_prefix}gpu-idle"
+    ports = flow.SweepPorts(SageMakerFleet(session()), CloudWatchAlarms(session()), store(), queue, alarm)
+    return lambda trigger: flow.sweep(ports, trigger)
+
+
+@once
+def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
+    """The flow of the evaluate door: a batch in, the ids of the messages to deliver again out."""
+    from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.flows.evaluate import Keeping
+    from rightsizer.flows.evaluate import evaluate as flow
+    from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
+
+    ports, policy = reading_ports(session(), store().history), _policy(settings())
+    keeping = Keeping(store(), _reach(settings()), settings().proposal_days)
+
+    def one(names: Sequence[str], because: str, at: datetime) -> Iterable[Recommendation | Unobserved]:
+        return flow(ports, keeping, policy, names, because, at)
+
+    batch = BatchPorts(one, CloudWatchAlarms(session()), SavingsBook(table()))
+    return lambda received, at: evaluate_batch(batch, received, at)
+
+
+def _policy(known: Settings) -> Policy:
+    from rightsizer.model.policy import Policy
+
+    return Policy(lookback_days=known.lookback_days, minimum_saving_usd=known.minimum_saving_usd)
+
+
+def _reach(known: Settings) -> Callable[[Endpoint], Reach]:
+    from rightsizer.rules.ask import reach_of
+
+    return lambda endpoint: reach_of(endpoint, writes=not known.dry_run, untagged=known.change_untagged)
+
+
+@once
+def interruption() -> Callable[[Trigger, datetime], Occurrence | None]:
+    """The flow of the interruption door."""
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.flows import interrupt as flow
+
+    ports = flow.InterruptPorts(SavingsBook(table()), notifier())
+    return lambda trigger, at: flow.interrupt(ports, trigger, at)
