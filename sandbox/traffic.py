@@ -6,7 +6,6 @@ trace is needed, and the same seed gives the same account.
 """
 
 import math
-import random
 from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,6 +62,14 @@ def nothing() -> Shape:
     return lambda _: 0.0
 
 
+def _noise(seed: int, at: datetime) -> float:
+    """Between -1.7 and 1.7, of variance one, the same for the same moment: splitmix64 of seed and second."""
+    mixed = (int(at.timestamp()) * 0x9E3779B97F4A7C15 + seed * 0xD1B54A32D192ED03) & 0xFFFFFFFFFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    return ((mixed ^ (mixed >> 31)) / 2**64 - 0.5) * math.sqrt(12)
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A model behind an endpoint, as measured on its home type."""
@@ -98,8 +105,7 @@ class Workload:
     def requests(self, at: datetime, minutes: float) -> int:
         """Requests in the period that begins at `at`: Poisson-like around the shape, the same for the same moment."""
         mean = self.shape(at) * minutes
-        noise = random.Random(f"{self.seed}|{at.isoformat()}").gauss(0, 1)
-        return max(0, round(mean + noise * math.sqrt(mean)))
+        return max(0, round(mean + _noise(self.seed, at) * math.sqrt(mean)))
 
     def served(self, at: datetime, instance_type: str, count: int, minutes: float = 1.0) -> Served:
         """What a fleet of `count` instances does with the period's requests."""
@@ -111,7 +117,7 @@ class Workload:
         busy = min(1.0, requests * gpu_s / (workers * minutes * 60))
         alone_s = (gpu_s + self.host_s) * starved
         median_ms = 1000 * alone_s * (1 + busy**2 / (2 * max(0.05, 1 - busy)))
-        wobble = random.Random(f"{self.seed}|w|{at.isoformat()}").uniform(0.97, 1.03)
+        wobble = 1 + 0.015 * _noise(self.seed + 1000, at)
         cores = requests * self.cpu_cores * alone_s / (count * minutes * 60)
         per_gpu = self._memory_share(kind, wobble)
         used = min(self.gpus_used, max(1, kind.accelerator_count))
