@@ -6,6 +6,7 @@ been called, and `install` changes only these registries and botocore's list of 
 """
 
 import importlib
+import json
 import re
 import threading
 from datetime import UTC, datetime
@@ -128,7 +129,10 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
             params = _plain(self.params)
             try:
                 shapes.check(service, name, params)
-                result = ActionResult(handler(params) or {})
+                answer = handler(params) or {}
+                if name == "GetMetricData" and "json" in str(self.headers.get("content-type", "")).lower():
+                    return _points(answer)
+                result = ActionResult(answer)
             except moto.core.exceptions.ServiceException as refusal:
                 result = ActionResult(refusal)
             return self._finish(result)
@@ -140,6 +144,12 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
 
     Response.boto3_service_name = service
     return Response
+
+
+def _points(answer: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+    """GetMetricData in one go: moto's serialiser takes its time for each of a hundred thousand datapoints."""
+    body = json.dumps({key: value for key, value in answer.items() if value is not None}, default=datetime.timestamp)
+    return 200, {"content-type": "application/x-amz-json-1.0", "status": "200"}, body.encode()
 
 
 def _plain(value: Any) -> Any:

@@ -2,12 +2,23 @@
 
 import threading
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from rightsizer.errors import ReadError, SettingsError
 
 PRICING_REGIONS: Mapping[str, str] = {"ap": "ap-south-1", "eu": "eu-central-1"}
 """The Price List API answers in three Regions only (botocore endpoints); the nearest to the caller is used."""
+
+
+def moment(value: Any) -> datetime:
+    """A timestamp of an answer, in UTC. Numbers go the short way: a fortnight of metrics has millions of them."""
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    from botocore.utils import parse_timestamp
+
+    parsed: datetime = parse_timestamp(value)
+    return parsed.astimezone(UTC)
 
 
 class Session:
@@ -25,12 +36,15 @@ class Session:
     ) -> None:
         try:
             import boto3
+            import botocore.session
             from botocore.config import Config
             from botocore.exceptions import BotoCoreError
         except ImportError:
             raise SettingsError("boto3 is not installed; install it with: pip install 'rightsizer[cli]'") from None
         try:
-            self._session = boto3.session.Session(region_name=region, profile_name=profile)
+            core = botocore.session.get_session()
+            core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
+            self._session = boto3.session.Session(region_name=region, profile_name=profile, botocore_session=core)
         except BotoCoreError as error:
             raise SettingsError(f"opening the AWS profile {profile!r}: {error}") from None
         self._endpoint_url = endpoint_url
