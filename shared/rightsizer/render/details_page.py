@@ -6,8 +6,8 @@ from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.render import sentences, svg
+from rightsizer.render.frame import Cell, badge, card, facts, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
-from rightsizer.render.page import Cell, badge, card, facts, page, section, table
 
 
 def details(proposal: Proposal) -> str:

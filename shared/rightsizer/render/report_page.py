@@ -7,8 +7,8 @@ from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import report_parts, sentences, svg
+from rightsizer.render.frame import Cell, badge, card, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
-from rightsizer.render.page import Cell, badge, card, page, section, table
 
 LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "warn", Finding.IDLE: "warn"}
 STATES: Mapping[ProposalState, str] = {
