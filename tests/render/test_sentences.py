@@ -32,7 +32,15 @@ def test_money_is_said_with_cents_only_where_they_matter(usd: str, said: str) ->
 
 @pytest.mark.parametrize(
     ("share", "said"),
-    [(0, "0 %"), (0.0004, "< 0.1 %"), (0.042, "4.2 %"), (0.44, "44 %"), (1, "100 %"), (1.5, "150 %")],
+    [
+        (0, "0 %"),
+        (0.0004, "< 0.1 %"),
+        (0.042, "4.2 %"),
+        (0.44, "44 %"),
+        (0.9999, "99.9 %"),
+        (1, "100 %"),
+        (1.5, "150 %"),
+    ],
 )
 def test_a_small_share_is_never_shown_as_nothing(share: float, said: str) -> None:
     assert sentences.percent(share) == said

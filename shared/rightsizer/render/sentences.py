@@ -45,10 +45,12 @@ def a_month(usd: Decimal | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 0..1: ``4.2 %`` below ten, ``44 %`` above; a small but real share is never shown as nothing."""
+    """A share of 0..1: ``4.2 %`` below ten, ``44 %`` above; hardly any is not shown as none, nor nearly all as all."""
     value = 100 * share
     if 0 < value < 0.1:
         return "< 0.1 %"
+    if 99 < value < 100:
+        return f"{min(value, 99.9):.1f} %"
     return f"{value:.1f} %" if 0 < abs(value) < 10 else f"{value:.0f} %"
 
 

@@ -1,0 +1,105 @@
+"""The report: read the ledger and the recommendations, write the files, tell the channel."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from rightsizer.errors import RightsizerError
+from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.report import Report
+from rightsizer.ports import Notifier, RecommendationStore, ReportStore, SavingsLedger
+from rightsizer.rules.tally import Records, tally
+from rightsizer.telemetry import logger
+
+type Period = Literal["weekly", "monthly"]
+PROMISES = timedelta(days=400)
+"""How far back the promise of a change that is billed now may lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportVoice:
+    """How a report is said; `rightsizer.render` has the functions."""
+
+    page: Callable[[Report], str]
+    """HTML."""
+    data: Callable[[Report], str]
+    """JSON."""
+    rows: Callable[[Report], str]
+    """CSV."""
+    blocks: Callable[[Report, str], Sequence[Mapping[str, Any]]]
+    text: Callable[[Report, str], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPorts:
+    """What a report needs."""
+
+    account: str
+    region: str
+    store: RecommendationStore
+    ledger: SavingsLedger
+    files: ReportStore
+    notifier: Notifier
+    voice: ReportVoice
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A report and where it can be read."""
+
+    report: Report
+    page: str
+    data: str
+    rows: str
+
+
+def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
+    """The last whole week (from Monday) or month before `at`, UTC."""
+    today = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    if period == "weekly":
+        end = today - timedelta(days=today.weekday())
+        return end - timedelta(days=7), end
+    end = today.replace(day=1)
+    return (end - timedelta(days=1)).replace(day=1), end
+
+
+def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> Written:
+    """Make and store the report of a window. The same window written twice is the same files."""
+    records = Records(
+        account=ports.account,
+        region=ports.region,
+        recommendations=sorted(ports.store.recommendations(), key=lambda one: one.ref.name),
+        proposals=list(ports.store.proposals()),
+        ledger=_entries(ports.ledger, start, end),
+        occurrences=list(ports.ledger.occurrences(start, end)),
+    )
+    told = tally(records, start, end, now)
+    name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
+    return Written(
+        told,
+        page=ports.files.put(f"{name}.html", ports.voice.page(told).encode(), "text/html; charset=utf-8"),
+        data=ports.files.put(f"{name}.json", ports.voice.data(told).encode(), "application/json"),
+        rows=ports.files.put(f"{name}.csv", ports.voice.rows(told).encode(), "text/csv; charset=utf-8"),
+    )
+
+
+def tell(ports: ReportPorts, written: Written) -> bool:
+    """Tell the channel and the topic; False when that failed, for the report is stored and is not made again."""
+    try:
+        subject, text = ports.voice.text(written.report, written.page)
+        ports.notifier.post(ports.voice.blocks(written.report, written.page), subject)
+        ports.notifier.publish(subject, text)
+    except RightsizerError as error:
+        logger.error("the report is stored, but telling it failed", error=str(error), report=written.page)
+        return False
+    return True
+
+
+def _entries(ledger: SavingsLedger, start: datetime, end: datetime) -> list[LedgerEntry]:
+    """The window's entries, and the older promises of the changes that were billed in it."""
+    billed = list(ledger.entries(start, end))
+    changes = {entry.change_id for entry in billed if entry.kind == "realised"}
+    older = ledger.entries(start - PROMISES, start)
+    promises = [entry for entry in older if entry.kind == "estimated" and entry.change_id in changes]
+    return promises + billed

@@ -1,0 +1,47 @@
+"""Recommendations as CSV for a spreadsheet: one row an endpoint, the ones left alone too."""
+
+import csv
+import io
+from collections.abc import Iterable
+
+from rightsizer.model.option import Option
+from rightsizer.model.recommendation import Recommendation
+
+HEADS = (
+    *("account", "region", "endpoint", "owner", "mode", "finding", "reason_code", "reason"),
+    *("instance_type", "instance_count", "usd_per_month"),
+    *("option_kind", "option_instance_type", "option_instance_count", "option_usd_per_month"),
+    *("saving_usd_per_month", "performance_risk", "confidence", "evaluated_at"),
+)
+DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that begins so is a formula to a spreadsheet (OWASP, "CSV Injection")."""
+
+
+def recommendations(found: Iterable[Recommendation]) -> str:
+    """The table with a head row; CRLF line ends, as RFC 4180 asks."""
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow(HEADS)
+    for one in found:
+        rows.writerow(_row(one))
+    return text.getvalue()
+
+
+def _row(one: Recommendation) -> list[object]:
+    ref = one.ref
+    named = (ref.account, ref.region, ref.name, one.owner, one.mode, one.finding, one.reason.code, one.reason)
+    cost = "" if one.usd_per_month is None else one.usd_per_month
+    today = [_safe(one.instance_type), one.instance_count, cost]
+    return [*(_safe(str(part)) for part in named), *today, *_then(one.chosen), one.evaluated_at.isoformat()]
+
+
+def _then(option: Option | None) -> list[object]:
+    if option is None:
+        return [""] * 7
+    target = option.target
+    what = [str(option.kind), target.instance_type, target.instance_count, option.usd_per_month]
+    return [*what, option.saving_usd_per_month, int(option.risk), option.confidence]
+
+
+def _safe(text: str) -> str:
+    return f"'{text}" if text.startswith(DANGEROUS) else text

@@ -1,0 +1,148 @@
+"""The details page of one proposal: everything that the message has no room for."""
+
+from decimal import Decimal
+
+from rightsizer.model.option import Option
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.render import sentences, svg
+from rightsizer.render.frame import Cell, badge, card, facts, page, section, table
+from rightsizer.render.markup import Markup, Node, join, tag
+
+
+def details(proposal: Proposal) -> str:
+    """The page of a proposal as it stands."""
+    found = proposal.recommendation
+    return page(
+        sentences.headline(found),
+        tag("h1", sentences.headline(found)),
+        tag("p", sentences.standing(proposal), class_="soft"),
+        _cards(found),
+        section("Why", tag("p", found.reason.sentence), _notes(found)),
+        _weeks(found),
+        section("Evidence", _evidence(found)),
+        section("Options, best first", _options(found)),
+        section("Ruled out", _excluded(found)),
+        section("Not checked", _unchecked(found)),
+        section("Answer", _answer(proposal)),
+        _source(found),
+    )
+
+
+def _cards(found: Recommendation) -> Node:
+    option = found.chosen
+    today = card(f"a month today: {sentences.today(found)}", _usd(found.usd_per_month))
+    if option is None:
+        return tag("div", today, class_="cards")
+    then = sentences.fleet(option.target.instance_count, option.target.instance_type)
+    return tag(
+        "div",
+        card("saved a month, estimated", _usd(option.saving_usd_per_month), "main"),
+        today,
+        card(f"a month then: {then}", _usd(option.usd_per_month)),
+        card("performance risk", sentences.risk(option.risk)),
+        card("confidence", sentences.percent(option.confidence)),
+        class_="cards",
+    )
+
+
+def _usd(amount: Decimal | None) -> str:
+    return "not known" if amount is None else sentences.money(amount)
+
+
+def _weeks(found: Recommendation) -> Markup:
+    parts: list[Node] = []
+    if found.hourly_requests:
+        peak = max((v for v in found.hourly_requests if v == v), default=0.0)
+        label = f"Requests in each hour, {len(found.hourly_requests) / 24:.0f} days; at most {peak:,.0f}"
+        parts += [tag("p", label, class_="note"), svg.course(found.hourly_requests, label)]
+    if found.replay and found.replay.hourly_load:
+        over = f"{found.replay.hours_above_80:g} h above 80 %, {found.replay.hours_above_100:g} h above 100 %"
+        label = f"The same days replayed on the option: share of its capacity; {over}"
+        parts += [tag("p", label, class_="note"), svg.load(found.replay.hourly_load, label)]
+    if not parts:
+        return section("The look-back period", tag("p", "There is no hourly series to draw.", class_="soft"))
+    return section("The look-back period", tag("div", *parts, class_="panel"))
+
+
+def _evidence(found: Recommendation) -> Markup:
+    seen, replay = found.evidence, found.replay
+    pairs: list[tuple[str, Node]] = []
+    if seen:
+        pairs += [
+            ("Window", f"{sentences.when(seen.start)} to {sentences.when(seen.end)} ({seen.days:.1f} days)"),
+            ("Periods with data", sentences.percent(seen.valid_share)),
+            ("Requests", f"{seen.requests:,}"),
+            ("Signals", f"{seen.rung} of the signal ladder"),
+            *seen.figures.items(),
+        ]
+    if replay:
+        pairs.append(("Replayed", f"{replay.days} days on the option"))
+        if replay.worst_p95_s is not None:
+            pairs.append(("Worst p95 in the replay", sentences.seconds(replay.worst_p95_s)))
+        if replay.memory_margin_gib is not None:
+            pairs.append(("GPU memory left", f"{replay.memory_margin_gib:.1f} GiB"))
+        pairs.append(("Requests over the objective", f"{replay.requests_over_objective:,}"))
+    return tag("div", facts(pairs) if pairs else "Nothing was measured.", class_="panel")
+
+
+def _options(found: Recommendation) -> Markup:
+    rows = [_option(number, option) for number, option in enumerate(found.options, 1)]
+    heads = ("", "Change", "Saving a month", "Then a month", "One-off", "Risk", "Effort", "Callers must")
+    return table("Options", heads, rows, "There is no option: the endpoint stays as it is.")
+
+
+def _option(number: int, option: Option) -> list[Cell]:
+    risks = ", ".join(f"{name} {sentences.RISKS[level]}" for name, level in option.risks.items())
+    return [
+        Cell(number, number),
+        Cell(join(sentences.change(option), *(tag("div", note, class_="note") for note in option.notes)), look="why"),
+        Cell(sentences.money(option.saving_usd_per_month), float(option.saving_usd_per_month), "n"),
+        Cell(sentences.money(option.usd_per_month), float(option.usd_per_month), "n"),
+        Cell(sentences.money(option.switch_usd), float(option.switch_usd), "n"),
+        Cell(join(sentences.risk(option.risk), tag("div", risks, class_="note")), int(option.risk)),
+        Cell(sentences.EFFORTS[option.effort]),
+        Cell(option.client_change or "change nothing"),
+    ]
+
+
+def _excluded(found: Recommendation) -> Markup:
+    rows = [
+        [Cell(one.instance_type, look="nowrap"), Cell(badge(one.reason.code)), Cell(one.reason.sentence, look="why")]
+        for one in found.excluded
+    ]
+    return table("Ruled out", ("Instance type", "Reason", "Why"), rows, "No candidate had to be ruled out.")
+
+
+def _unchecked(found: Recommendation) -> Markup:
+    unchecked = (*found.not_checked, *(found.chosen.not_checked if found.chosen else ()))
+    if not unchecked:
+        return tag("p", "Nothing is known to be unchecked.", class_="soft")
+    return tag("ul", *(tag("li", one) for one in dict.fromkeys(unchecked)))
+
+
+def _notes(found: Recommendation) -> Markup:
+    return join(*(tag("p", note.sentence, class_="note") for note in (found.gate_reason, *found.notes)))
+
+
+def _answer(proposal: Proposal) -> Markup:
+    commands = [f"rightsizer explain {proposal.ref.name}"]
+    if proposal.state is ProposalState.PENDING:
+        approve = [f"rightsizer approve {proposal.id}"] if proposal.approvable else []
+        reject = [f'rightsizer reject {proposal.id} --reason "..."', f"rightsizer snooze {proposal.id}"]
+        commands = [*approve, *reject, *commands]
+    enable = None
+    if not proposal.approvable:
+        command = tag("code", proposal.enable or "ask whoever runs rightsizer")
+        enable = tag("p", "It cannot be approved yet. To allow the change: ", command)
+    return tag("div", enable, tag("pre", "\n".join(commands)), class_="panel")
+
+
+def _source(found: Recommendation) -> Markup:
+    prices = [p for p in (found.price, found.chosen.price if found.chosen else None) if p]
+    said = "; ".join(
+        f"{p.instance_type} in {p.region} {sentences.money(p.usd_per_hour)} an hour ({p.source}, {p.basis}, {p.as_of})"
+        for p in prices
+    )
+    text = f"{found.ref.arn}. Evaluated {sentences.when(found.evaluated_at)}. Prices: {said or 'not known'}."
+    return tag("p", f"{text} A month has 730 hours.", class_="note", style="margin-top:40px")

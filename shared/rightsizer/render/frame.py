@@ -1,0 +1,129 @@
+"""The frame of every page: self-contained, light and dark, printable, sortable without a server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rightsizer.render.markup import Markup, Node, join, raw, tag
+
+STYLE = """
+:root{--ink:#17211b;--soft:#5a675f;--paper:#fbfbf8;--card:#fff;--rule:#dfe4df;--accent:#0b6e4f;--wash:#0b6e4f22;
+--warn:#a4480b;--good:#0b6e4f;color-scheme:light dark}
+@media(prefers-color-scheme:dark){:root{--ink:#e9eee9;--soft:#a3afa7;--paper:#121714;--card:#1a211d;--rule:#313b35;
+--accent:#5fd3a8;--wash:#5fd3a822;--warn:#f2a15f;--good:#5fd3a8}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
+main{max-width:1240px;margin:0 auto;padding:32px 20px 64px}
+h1{font-size:1.75rem;line-height:1.2;margin:0 0 4px;letter-spacing:-.01em}
+h2{font-size:1.15rem;margin:40px 0 12px}
+p{margin:0 0 10px}
+.soft,.note{color:var(--soft)}
+.note{font-size:.875rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(145px,1fr));gap:12px;margin:24px 0 8px}
+.card{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:14px 16px}
+.card b{display:block;font-size:1.4rem;line-height:1.25;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
+.card.main b{color:var(--accent)}
+.card span{font-size:.85rem;color:var(--soft)}
+.panel{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:16px}
+.scroll{overflow-x:auto;background:var(--card);border:1px solid var(--rule);border-radius:8px}
+table{border-collapse:collapse;width:100%;font-size:.9rem}
+th,td{text-align:left;padding:9px 12px;border-bottom:1px solid var(--rule);vertical-align:top}
+tr:last-child td{border-bottom:0}
+th{font-weight:600;color:var(--soft);white-space:nowrap}
+th button{all:unset;cursor:pointer;font:inherit;color:inherit}
+th button:focus-visible,a:focus-visible{outline:2px solid var(--accent);outline-offset:2px;border-radius:2px}
+th[aria-sort=ascending] button::after{content:" \\2191"}
+th[aria-sort=descending] button::after{content:" \\2193"}
+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.nowrap{white-space:nowrap}
+.why{min-width:240px}.name{overflow-wrap:anywhere;min-width:110px;max-width:220px}
+.tag{display:inline-block;padding:1px 8px;border-radius:99px;border:1px solid var(--rule)}
+.tag{font-size:.8rem;white-space:nowrap}
+.tag.good{color:var(--good);border-color:currentColor}.tag.warn{color:var(--warn);border-color:currentColor}
+code,pre{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
+pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}
+a{color:var(--accent)}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 20px;margin:0}
+dt{color:var(--soft)}dd{margin:0}
+svg{display:block;width:100%;height:auto}
+td svg{width:150px;height:32px}
+.area{fill:var(--wash);stroke:none}.line{fill:none;stroke:var(--accent);stroke-width:1.6;vector-effect:non-scaling-stroke}
+.grid{stroke:var(--rule);stroke-width:1}.limit{stroke:var(--warn);stroke-width:1;stroke-dasharray:5 4}
+.bar{fill:var(--accent)}text{font:13px system-ui,sans-serif;fill:var(--ink)}.label{fill:var(--soft)}
+@media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--rule:#bbb;--accent:#0b6e4f;--wash:#0b6e4f22}
+main{max-width:none;padding:0}body{font-size:11px}.scroll{overflow:visible}tr,.card,.panel{break-inside:avoid}
+h2{break-after:avoid}th button::after{content:""!important}.why{min-width:0}}
+"""
+
+SCRIPT = """
+for(const table of document.querySelectorAll('table')){const body=table.tBodies[0];
+table.querySelectorAll('th button').forEach(button=>button.addEventListener('click',()=>{
+const head=button.closest('th'),column=head.cellIndex,up=head.getAttribute('aria-sort')!=='ascending';
+table.querySelectorAll('th').forEach(th=>th.removeAttribute('aria-sort'));
+head.setAttribute('aria-sort',up?'ascending':'descending');
+const key=row=>{const cell=row.cells[column];return cell.dataset.key??cell.textContent.trim().toLowerCase()};
+[...body.rows].sort((a,b)=>{const x=key(a),y=key(b),n=Number(x)-Number(y);
+return (Number.isNaN(n)?x.localeCompare(y):n)*(up?1:-1)}).forEach(row=>body.append(row))}))}
+"""
+
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
+"""The page loads nothing and sends nothing, whatever a name in it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: what is shown, what it is sorted by, and its class."""
+
+    shown: Node
+    key: str | float | None = None
+    look: str | None = None
+
+
+def page(title: str, *content: Node) -> str:
+    """A whole document."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", title),
+        tag("style", raw(STYLE)),
+    )
+    body = tag("body", tag("main", *content), tag("script", raw(SCRIPT)))
+    return "<!doctype html>\n" + tag("html", head, body, lang="en") + "\n"
+
+
+def section(title: str, *content: Node) -> Markup:
+    """A headed part."""
+    return tag("section", tag("h2", title), *content)
+
+
+def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str) -> Markup:
+    """A sortable table; `caption` is for screen readers, `empty` is said instead of a table without rows."""
+    if not rows:
+        return tag("p", empty, class_="soft")
+    looks = [cell.look for cell in rows[0]]
+    head = [
+        tag("th", tag("button", name, type="button"), scope="col", class_="n" if look == "n" else None)
+        for name, look in zip(heads, looks, strict=True)
+    ]
+    body = [tag("tr", *(tag("td", c.shown, class_=c.look, data_key=c.key) for c in row)) for row in rows]
+    inside = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), aria_label=caption)
+    return tag("div", inside, class_="scroll", tabindex=0, role="region", aria_label=caption)
+
+
+def card(name: str, figure: str, look: str = "") -> Markup:
+    """One figure with its name."""
+    return tag("div", tag("b", figure), tag("span", name), class_=f"card {look}".strip())
+
+
+def facts(pairs: Sequence[tuple[str, Node]]) -> Markup:
+    """Names and what belongs to them."""
+    return tag("dl", *(join(tag("dt", name), tag("dd", said)) for name, said in pairs))
+
+
+def badge(text: str, look: str = "") -> Markup:
+    """A short word with a frame."""
+    return tag("span", text, class_=f"tag {look}".strip())

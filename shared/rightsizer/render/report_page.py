@@ -1,0 +1,202 @@
+"""The report: what was spent, wasted and saved, by owner and by week, and what was left alone and why."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.model.report import Report
+from rightsizer.render import report_parts, sentences, svg
+from rightsizer.render.frame import Cell, badge, card, page, section, table
+from rightsizer.render.markup import Markup, Node, join, tag
+
+LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "warn", Finding.IDLE: "warn"}
+STATES: Mapping[ProposalState, str] = {
+    ProposalState.PROVEN: "good",
+    ProposalState.ROLLED_BACK: "warn",
+    ProposalState.HANDED_OVER: "warn",
+}
+
+
+def report(told: Report) -> str:
+    """The whole report as one file."""
+    window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
+    saves = [one for one in told.recommendations if one.saving_usd_per_month > 0]
+    saves.sort(key=lambda one: one.saving_usd_per_month, reverse=True)
+    left = [one for one in told.recommendations if one.saving_usd_per_month <= 0]
+    return page(
+        f"GPU endpoints, {window}",
+        tag("h1", "GPU endpoints"),
+        tag("p", f"{window} · account {told.account} · {told.region}", class_="soft"),
+        _cards(told),
+        section("Where the money goes, by owner", _owners(told)),
+        section("What could be saved", _recommendations(saves)),
+        section("What was asked and changed", _proposals(told)),
+        section("By week", _weeks(told)),
+        section("Promised and kept", _kept(told)),
+        section("What happened", _occurrences(told)),
+        section("Left alone, and why", _left(left)),
+        section("Could not be read", _unread(told)),
+        _method(told),
+    )
+
+
+def _cards(told: Report) -> Markup:
+    totals = told.totals
+    own = "not known" if told.running_cost_usd is None else sentences.money(told.running_cost_usd)
+    return tag(
+        "div",
+        card("saved in this window", sentences.money(totals.realised), "main"),
+        card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.money(totals.spend)),
+        card("a month could be saved", sentences.money(totals.identified)),
+        card("a month proposed", sentences.money(totals.proposed)),
+        card("a month approved", sentences.money(totals.approved)),
+        card("a month proven", sentences.money(totals.proven)),
+        card("rightsizer itself, this window", own),
+        class_="cards",
+    )
+
+
+def _owners(told: Report) -> Markup:
+    owners = report_parts.by_owner(told)
+    bars = [(one.name, float(one.spend), sentences.money(one.spend)) for one in owners[:12]]
+    rows = [
+        [
+            Cell(one.name),
+            Cell(one.endpoints, one.endpoints, "n"),
+            Cell(sentences.money(one.spend), float(one.spend), "n"),
+            Cell(sentences.money(one.identified), float(one.identified), "n"),
+            Cell(sentences.money(one.proven), float(one.proven), "n"),
+        ]
+        for one in owners
+    ]
+    heads = ("Owner", "Endpoints", "Spent a month", "Could be saved", "Proven")
+    drawn = tag("div", svg.bars(bars, "Spend a month by owner"), class_="panel") if bars else None
+    listed = table("By owner", heads, rows, "No endpoint was found.")
+    return tag("div", drawn, tag("div", listed, style="margin-top:12px"))
+
+
+def _recommendations(found: list[Recommendation]) -> Markup:
+    heads = ("Endpoint", "Finding", "Change", "Saving a month", "Risk", "Requests", "Why")
+    empty = "Nothing: every endpoint runs as it should."
+    return table("What could be saved", heads, [_row(one) for one in found], empty)
+
+
+def _row(one: Recommendation) -> list[Cell]:
+    option = one.chosen
+    label = f"Requests of {one.ref.name} in the look-back period"
+    drawn: Node = svg.course(one.hourly_requests, label, 150, 32) if one.hourly_requests else "not known"
+    change = join(tag("div", f"from {sentences.today(one)}", class_="note"), sentences.change(option) if option else "")
+    return [
+        _name(one),
+        Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
+        Cell(change),
+        Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
+        Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
+        Cell(drawn, float(sum(v for v in one.hourly_requests if v == v))),
+        Cell(one.reason.sentence, look="why"),
+    ]
+
+
+def _name(one: Recommendation) -> Cell:
+    owner = tag("div", one.owner or report_parts.NOBODY, class_="note")
+    return Cell(join(tag("b", one.ref.name), owner), one.ref.name, "name")
+
+
+def _proposals(told: Report) -> Markup:
+    heads = ("Endpoint", "State", "Change", "Saving a month", "Asked", "Decided by", "How it went")
+    return table("Proposals", heads, [_asked(one) for one in told.proposals], "Nothing was asked in this window.")
+
+
+def _asked(one: Proposal) -> list[Cell]:
+    option, saving = one.recommendation.chosen, one.recommendation.saving_usd_per_month
+    return [
+        Cell(tag("b", one.ref.name), one.ref.name, "name"),
+        Cell(badge(one.state, STATES.get(one.state, ""))),
+        Cell(sentences.change(option) if option else ""),
+        Cell(sentences.money(saving), float(saving), "n"),
+        Cell(sentences.day(one.created_at), one.created_at.timestamp(), "nowrap"),
+        Cell(sentences.who(one.decision.by) if one.decision else "", look="name"),
+        Cell(one.outcome or (one.decision.comment if one.decision else "") or sentences.standing(one), look="why"),
+    ]
+
+
+def _weeks(told: Report) -> Markup:
+    rows = [
+        [
+            Cell(one.label, look="nowrap"),
+            Cell(one.asked, one.asked, "n"),
+            Cell(one.approved, one.approved, "n"),
+            Cell(one.rejected, one.rejected, "n"),
+            Cell(sentences.money(one.saved), float(one.saved), "n"),
+        ]
+        for one in report_parts.by_week(told)
+    ]
+    heads = ("Week", "Asked", "Approved", "Rejected", "Saved")
+    return table("By week", heads, rows, "The window holds no week with anything in it.")
+
+
+def _kept(told: Report) -> Markup:
+    rows = [
+        [
+            Cell(tag("b", one.endpoint), one.endpoint, "nowrap"),
+            Cell(one.change_id, look="nowrap"),
+            Cell(sentences.money(one.promised), float(one.promised), "n"),
+            Cell(sentences.money(one.realised), float(one.realised), "n"),
+            Cell(_error(one.promised, one.realised), look="n"),
+        ]
+        for one in report_parts.kept(told)
+    ]
+    heads = ("Endpoint", "Change", "Promised for the hours", "Really saved", "Error of the estimate")
+    return table("Promised and kept", heads, rows, "No change has been billed in this window yet.")
+
+
+def _error(promised: Decimal, realised: Decimal) -> str:
+    return f"{100 * (realised - promised) / promised:+.1f} %" if promised else "not defined"
+
+
+def _occurrences(told: Report) -> Markup:
+    rows = [
+        [
+            Cell(sentences.when(one.at), one.at.timestamp(), "nowrap"),
+            Cell(badge(one.kind)),
+            Cell(one.subject, look="nowrap"),
+            Cell(one.text, look="why"),
+        ]
+        for one in told.occurrences
+    ]
+    return table("What happened", ("When", "What", "About", "In words"), rows, "Nothing out of the ordinary.")
+
+
+def _left(found: list[Recommendation]) -> Markup:
+    rows = [
+        [
+            _name(one),
+            Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
+            Cell(sentences.today(one), look="nowrap"),
+            Cell(sentences.a_month(one.usd_per_month), float(one.usd_per_month or 0), "n"),
+            Cell(one.reason.sentence, look="why"),
+        ]
+        for one in sorted(found, key=lambda one: one.usd_per_month or Decimal(0), reverse=True)
+    ]
+    heads = ("Endpoint", "Finding", "Today", "Spend", "Why")
+    return table("Left alone", heads, rows, "No endpoint was left alone.")
+
+
+def _unread(told: Report) -> Markup:
+    rows = [
+        [Cell(ref.name), Cell(badge(reason.code)), Cell(reason.sentence, look="why")] for ref, reason in told.unobserved
+    ]
+    return table("Could not be read", ("Endpoint", "Reason", "Why"), rows, "Every endpoint could be read.")
+
+
+def _method(told: Report) -> Markup:
+    prices = "; ".join(told.price_sources) or "none was needed"
+    missing = sentences.count(told.totals.unpriced, "endpoint")
+    unpriced = f" Without a known price, and not part of the spend: {missing}." if told.totals.unpriced else ""
+    text = (
+        f"Made {sentences.when(told.made_at)}. A month has 730 hours. “Could be saved” is the estimate of every open"
+        " recommendation, net of commitments and storage; “saved” is counted at the hours billed since each change, "
+        f"less what the change itself cost.{unpriced} Prices: {prices}."
+    )
+    return tag("p", text, class_="note", style="margin-top:40px")

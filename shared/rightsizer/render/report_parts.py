@@ -1,0 +1,110 @@
+"""The report's figures by owner, by week and by change."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.price import HOURS_PER_MONTH
+from rightsizer.model.proposal import ProposalState
+from rightsizer.model.report import Report
+from rightsizer.render import sentences
+
+NOBODY = "nobody named"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """US dollars a month of one owner."""
+
+    name: str
+    endpoints: int
+    spend: Decimal
+    identified: Decimal
+    proven: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """What one week brought."""
+
+    label: str
+    asked: int
+    approved: int
+    rejected: int
+    saved: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a change promised for the hours billed, and what it saved in them."""
+
+    endpoint: str
+    change_id: str
+    promised: Decimal
+    realised: Decimal
+
+
+def by_owner(told: Report) -> list[Owner]:
+    """Owners by their spend, the largest first."""
+    proven: dict[str, Decimal] = defaultdict(Decimal)
+    for one in told.proposals:
+        if one.state is ProposalState.PROVEN:
+            proven[one.recommendation.owner or NOBODY] += one.recommendation.saving_usd_per_month
+    names = {one.owner or NOBODY for one in told.recommendations} | proven.keys()
+    owners = [_owner(told, name, proven[name]) for name in names]
+    return sorted(owners, key=lambda one: (-one.spend, one.name))
+
+
+def by_week(told: Report) -> list[Week]:
+    """The weeks of the window with anything in them, oldest first; a week begins on Monday, UTC."""
+    asked, approved, rejected = (defaultdict[datetime, int](int) for _ in range(3))
+    saved: dict[datetime, Decimal] = defaultdict(Decimal)
+    for one in told.proposals:
+        if told.start <= one.created_at < told.end:
+            asked[_monday(one.created_at)] += 1
+        if one.decision and told.start <= one.decision.at < told.end:
+            sort = {ProposalState.APPROVED: approved, ProposalState.REJECTED: rejected}.get(one.decision.state)
+            if sort is not None:
+                sort[_monday(one.decision.at)] += 1
+    for entry in _billed(told):
+        if entry.kind in ("realised", "switch-cost"):
+            saved[_monday(entry.at)] += entry.usd if entry.kind == "realised" else -abs(entry.usd)
+    weeks = sorted({*asked, *approved, *rejected, *saved})
+    return [
+        Week(f"from {sentences.day(week)}", asked[week], approved[week], rejected[week], saved[week]) for week in weeks
+    ]
+
+
+def kept(told: Report) -> list[Kept]:
+    """The changes with billed hours, against their own promise prorated to those hours."""
+    promised = {entry.change_id: entry.usd for entry in told.ledger if entry.kind == "estimated"}
+    hours: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    saved: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    for entry in _billed(told):
+        if entry.kind == "realised":
+            hours[entry.endpoint, entry.change_id] += Decimal(str(entry.hours))
+            saved[entry.endpoint, entry.change_id] += entry.usd
+    return [
+        Kept(endpoint, change, promised[change] / HOURS_PER_MONTH * hours[endpoint, change], usd)
+        for (endpoint, change), usd in sorted(saved.items())
+        if change in promised
+    ]
+
+
+def _billed(told: Report) -> list[LedgerEntry]:
+    """The window's own entries; older ones are in the report only as promises."""
+    return [entry for entry in told.ledger if told.start <= entry.at < told.end]
+
+
+def _owner(told: Report, name: str, proven: Decimal) -> Owner:
+    mine = [one for one in told.recommendations if (one.owner or NOBODY) == name]
+    spend = sum((one.usd_per_month or Decimal(0) for one in mine), Decimal(0))
+    identified = sum((max(one.saving_usd_per_month, Decimal(0)) for one in mine), Decimal(0))
+    return Owner(name, len(mine), spend, identified, proven)
+
+
+def _monday(at: datetime) -> datetime:
+    day = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday())

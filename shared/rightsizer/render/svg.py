@@ -1,0 +1,105 @@
+"""Small pictures: the course of two weeks, and bars. Colours come from the page's style sheet."""
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+from rightsizer.render.markup import Markup, join, tag
+from rightsizer.render.spark import folded
+
+MOST_POINTS = 336
+"""Hours of a fortnight; longer courses are folded to their highest values."""
+
+
+def course(values: Sequence[float], label: str, width: int = 640, height: int = 120) -> Markup:
+    """A filled course from zero to its highest value, with a mark for each day. Gaps stay gaps."""
+    return _course(values, label, width, height, lines=())
+
+
+def load(values: Sequence[float], label: str, width: int = 640, height: int = 120) -> Markup:
+    """A course of shares of capacity, with lines at 80 % and 100 %."""
+    return _course(values, label, width, height, lines=(0.8, 1.0))
+
+
+def bars(rows: Sequence[tuple[str, float, str]], label: str, width: int = 1000) -> Markup:
+    """Horizontal bars: name, length, and what is written behind it."""
+    top = max((value for _, value, _ in rows if math.isfinite(value)), default=0.0)
+    step, left, right = 28, 150, 110
+    drawn = [
+        join(
+            tag("text", name, x=left - 10, y=row * step + 18, text_anchor="end", class_="label"),
+            tag(
+                "rect",
+                x=left,
+                y=row * step + 5,
+                height=18,
+                rx=3,
+                class_="bar",
+                width=_length(value, top, width - left - right),
+            ),
+            tag("text", said, x=_end(value, top, width - left - right, left + 8), y=row * step + 18, class_="value"),
+        )
+        for row, (name, value, said) in enumerate(rows)
+    ]
+    return _picture(label, width, step * len(rows) + 6, *drawn)
+
+
+def _course(values: Sequence[float], label: str, width: int, height: int, lines: tuple[float, ...]) -> Markup:
+    shown = folded(values, MOST_POINTS)
+    known = [value for value in shown if math.isfinite(value)]
+    top = max([*known, *(line * 1.05 for line in lines)], default=0.0) or 1.0
+    step = width / max(1, len(shown) - 1)
+    points = [(index * step, _level(value, top, height)) for index, value in enumerate(shown)]
+    days = max(1, round(len(values) / 24))
+    grid = [
+        tag("line", x1=_n(width * day / days), x2=_n(width * day / days), y1=0, y2=height - 4, class_="grid")
+        for day in range(1, days)
+    ]
+    marks = [
+        tag("line", x1=0, x2=width, y1=_n(y), y2=_n(y), class_="limit")
+        for y in (height - 4 - (height - 10) * line / top for line in lines)
+    ]
+    drawn = [_stretch(stretch, height - 4) for stretch in _stretches(points)]
+    return _picture(label, width, height, *grid, *drawn, *marks)
+
+
+def _level(value: float, top: float, height: int) -> float:
+    """How far down a value is drawn; what is not finite stays so, and is a gap."""
+    return height - 4 - (height - 10) * max(0.0, value / top) if math.isfinite(value) else math.nan
+
+
+def _stretches(points: Sequence[tuple[float, float]]) -> list[list[tuple[float, float]]]:
+    """The runs of known points; NaN separates them."""
+    runs = groupby(points, key=lambda point: math.isfinite(point[1]))
+    return [list(run) for known, run in runs if known]
+
+
+def _stretch(points: Sequence[tuple[float, float]], floor: int) -> Markup:
+    line = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+    area = f"{_n(points[0][0])},{floor} {line} {_n(points[-1][0])},{floor}"
+    return join(tag("polyline", points=area, class_="area"), tag("polyline", points=line, class_="line"))
+
+
+def _picture(label: str, width: int, height: int, *drawn: Markup) -> Markup:
+    """The label is what a screen reader says, and what the pointer shows."""
+    return tag(
+        "svg",
+        tag("title", label),
+        *drawn,
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=label,
+        preserveAspectRatio="xMinYMid meet",
+    )
+
+
+def _length(value: float, top: float, most: int) -> str:
+    return _n(most * max(0.0, value) / top if top > 0 and math.isfinite(value) else 0.0)
+
+
+def _end(value: float, top: float, most: int, left: int) -> str:
+    return _n(left + float(_length(value, top, most)))
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")

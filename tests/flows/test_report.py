@@ -1,0 +1,117 @@
+"""The report is made from what is stored, kept in three forms, and told once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from rightsizer import wire
+from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.notifier import Channels
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.aws.reports import FolderReports
+from rightsizer.aws.table import Table
+from rightsizer.errors import ThrottledError
+from rightsizer.flows.report import ReportPorts, ReportVoice, report, tell, window
+from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.proposal import MessageRef
+from rightsizer.model.report import Report
+from rightsizer.render import csv, slack, text
+from rightsizer.render.report_page import report as report_page
+from tests.samples import NOW, proposal, recommendation
+
+VOICE = ReportVoice(
+    report_page, wire.dumps, lambda told: csv.recommendations(told.recommendations), slack.report_blocks, text.report
+)
+
+
+@pytest.fixture
+def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPorts]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name="eu-west-1")
+        names = ("pk", "sk", "gsi1pk", "gsi1sk")
+        client.create_table(
+            TableName="t",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in names],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": "GSI1",
+                    "KeySchema": [
+                        {"AttributeName": "gsi1pk", "KeyType": "HASH"},
+                        {"AttributeName": "gsi1sk", "KeyType": "RANGE"},
+                    ],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+            ],
+        )
+        table = Table(client, "t")
+        store, ledger = Recommendations(table, lambda: NOW), SavingsBook(table)
+        store.save(recommendation(), proposal())
+        promise = LedgerEntry(
+            "e1", "rank", "c-1", "", NOW - timedelta(days=80), "estimated", Decimal(730), 730, True, ""
+        )
+        ledger.book(promise)
+        ledger.book(replace(promise, id="e2", at=NOW - timedelta(days=2), kind="realised", usd=Decimal(50), hours=48))
+        ledger.book(replace(promise, id="e3", change_id="c-2", at=NOW - timedelta(days=70)))
+        yield ReportPorts(
+            "111122223333", "eu-west-1", store, ledger, FolderReports(tmp_path), Channels(None, None), VOICE
+        )
+
+
+def test_a_report_is_kept_as_page_data_and_rows(ports: ReportPorts) -> None:
+    written = report(ports, NOW - timedelta(days=7), NOW, NOW)
+    assert "chat-7b" in Path(written.page).read_text()
+    assert wire.loads(Report, Path(written.data).read_text()) == written.report
+    assert Path(written.rows).read_text().startswith("account,")
+    assert written.report.totals.realised == Decimal(50)
+
+
+def test_the_promise_of_a_change_billed_now_is_found_however_old_and_others_are_left(ports: ReportPorts) -> None:
+    written = report(ports, NOW - timedelta(days=7), NOW, NOW)
+    assert [entry.id for entry in written.report.ledger] == ["e1", "e2"]
+
+
+def test_the_same_window_twice_is_the_same_file(ports: ReportPorts) -> None:
+    first = report(ports, NOW - timedelta(days=7), NOW, NOW)
+    assert report(ports, NOW - timedelta(days=7), NOW, NOW).page == first.page
+
+
+def test_a_report_of_an_empty_account_is_a_report(ports: ReportPorts, tmp_path: Path) -> None:
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    written = report(ports, long_ago, long_ago + timedelta(days=7), NOW)
+    assert written.report.totals.realised == 0
+
+
+def test_a_channel_that_fails_does_not_lose_the_report(ports: ReportPorts) -> None:
+    class Failing:
+        def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+            raise ThrottledError("later")
+
+        def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+            raise AssertionError("a report is not updated")
+
+        def publish(self, subject: str, text: str) -> None:
+            raise ThrottledError("later")
+
+    written = report(ports, NOW - timedelta(days=7), NOW, NOW)
+    assert tell(ports, written)
+    assert not tell(replace(ports, notifier=Failing()), written)
+    assert Path(written.page).exists()
+
+
+@pytest.mark.parametrize(
+    ("period", "start", "end"),
+    [("weekly", "2026-01-05", "2026-01-12"), ("monthly", "2025-12-01", "2026-01-01")],
+)
+def test_the_window_is_the_last_whole_week_or_month(period: Any, start: str, end: str) -> None:
+    assert [f"{at:%Y-%m-%d}" for at in window(period, NOW)] == [start, end]
