@@ -39,6 +39,9 @@ class World(Protocol):
         ...
 
 
+REFUSED = "https://refused.invalid/"
+"""An address that moto does not answer for; nothing is sent to it, since the answer is there already."""
+
 _current: list[World] = []
 _request = threading.local()
 
@@ -191,7 +194,10 @@ def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSR
     if fault is None:
         return None
     status, headers, body = error_answer(fault, service, dict(request.headers.items()))
-    return AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
+    answer = AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
+    # botocore asks every handler and takes the first answer: without this moto would carry out what we refused
+    request.url = REFUSED
+    return answer
 
 
 def _after_response(parsed_response: Any = None, exception: BaseException | None = None, **_: Any) -> None:
