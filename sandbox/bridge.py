@@ -40,6 +40,9 @@ class World(Protocol):
         ...
 
 
+REFUSED = "https://refused.invalid/"
+"""An address that moto does not answer for; nothing is sent to it, since the answer is there already."""
+
 _current: list[World] = []
 _request = threading.local()
 
@@ -52,6 +55,15 @@ _EVENT_NAMES = {
     "eventbridge": "events",
 }
 _NEW_SERVICES: tuple[str, ...] = ()
+
+
+class _Every(frozenset[str]):
+    """All operations: the sandbox answers what its service has a method for, moto the rest."""
+
+    def __contains__(self, operation: object) -> bool:
+        return True
+
+
 # moto module -> (botocore service, operations of moto that are true enough to keep)
 _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "sagemaker": (
@@ -64,6 +76,8 @@ _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "resourcegroupstaggingapi": ("resourcegroupstaggingapi", frozenset()),
     "servicequotas": ("service-quotas", frozenset()),
     "ce": ("ce", frozenset()),
+    "autoscaling": ("autoscaling", _Every()),
+    "ec2": ("ec2", _Every()),
 }  # fmt: skip
 
 
@@ -90,7 +104,8 @@ def install() -> None:
     for module, (service, kept) in _OURS.items():
         urls = importlib.import_module(f"moto.{module}.urls")
         base = _dispatcher_class(urls.url_paths)
-        urls.url_paths["{0}/$"] = response_class(base, service, kept).dispatch
+        root = "{0}/$" if "{0}/$" in urls.url_paths else "{0}/"
+        urls.url_paths[root] = response_class(base, service, kept).dispatch
         if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
             urls.url_paths["{0}/service/[^/]+/operation/[^/]+$"] = urls.url_paths["{0}/$"]
     moto.__path__.append(str(Path(__file__).with_name("newservices")))
@@ -189,7 +204,10 @@ def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSR
     if fault is None:
         return None
     status, headers, body = error_answer(fault, service, dict(request.headers.items()))
-    return AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
+    answer = AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
+    # botocore asks every handler and takes the first answer: without this moto would carry out what we refused
+    request.url = REFUSED
+    return answer
 
 
 def _after_response(parsed_response: Any = None, exception: BaseException | None = None, **_: Any) -> None:
