@@ -50,7 +50,7 @@ _EVENT_NAMES = {
     "secrets-manager": "secretsmanager",
     "eventbridge": "events",
 }
-_NEW_SERVICES: tuple[str, ...] = ()
+_NEW_SERVICES = ("pricing", "savingsplans")
 # moto module -> (botocore service, operations of moto that are true enough to keep)
 _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "sagemaker": (
@@ -91,7 +91,7 @@ def install() -> None:
         base = _dispatcher_class(urls.url_paths)
         urls.url_paths["{0}/$"] = response_class(base, service, kept).dispatch
         if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
-            urls.url_paths["{0}/service/[^/]+/operation/[^/]+$"] = urls.url_paths["{0}/$"]
+            urls.url_paths["{0}/service/(?P<service>[^/]+)/operation/(?P<operation>[^/]+)$"] = urls.url_paths["{0}/$"]
     moto.__path__.append(str(Path(__file__).with_name("newservices")))
     for service in _NEW_SERVICES:
         pattern = re.compile(rf"https?://(api\.)?{service}(\.(.+))?\.amazonaws\.com")
@@ -171,7 +171,7 @@ def _remember_params(params: dict[str, Any], **_: Any) -> None:
 def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
     world = current()
     _request.call = None
-    if world is None:
+    if world is None or "amazonaws.com" not in request.url:  # a server on loopback has its own gate
         return None
     service, operation = service_of_event(event_name)
     call, fault = world.gate.arrive(service, operation, getattr(_request, "params", {}))

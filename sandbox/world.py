@@ -5,11 +5,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from sandbox.billing import CostExplorer
 from sandbox.clock import Clock
 from sandbox.cloudwatch.alarms import Alarms
 from sandbox.cloudwatch.api import CloudWatch
 from sandbox.cloudwatch.store import MetricStore
 from sandbox.gate import Gate
+from sandbox.prices import Pricing, SavingsPlans
 from sandbox.quotas import Quotas
 from sandbox.sagemaker.api import SageMaker
 from sandbox.sagemaker.components import Components
@@ -33,6 +35,7 @@ class World:
         self._serial = 0
         self.tags = Tags()
         self.quotas = Quotas()
+        self.plans = SavingsPlans(self)
         self.metrics = MetricStore(self.clock)
         self.fleet = Fleet(self)
         self.components = Components(self)
@@ -46,6 +49,9 @@ class World:
             "application-autoscaling": self.scaling,
             "resourcegroupstaggingapi": Tagging(self),
             "service-quotas": self.quotas,
+            "pricing": Pricing(),
+            "savingsplans": self.plans,
+            "ce": CostExplorer(self, self.plans),
         }
 
     def api(self, service: str) -> object:
