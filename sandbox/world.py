@@ -17,6 +17,7 @@ from sandbox.sagemaker.api import SageMaker
 from sandbox.sagemaker.components import Components
 from sandbox.sagemaker.fleet import Fleet
 from sandbox.scaling.api import ApplicationAutoScaling
+from sandbox.scaling.scheduled import ScheduledScaling
 from sandbox.tagging import Tagging, Tags
 
 type Event = dict[str, Any]
@@ -41,7 +42,7 @@ class World:
         self.components = Components(self)
         self.scaling = ApplicationAutoScaling(self)
         self.alarms = Alarms(self)
-        for timed in (self.fleet.load, self.alarms, self.fleet, self.components):
+        for timed in (self.fleet.load, self.alarms, self.fleet, self.components, ScheduledScaling(self)):
             self.clock.drive(timed)
         self._apis: dict[str, object] = {
             "sagemaker": Several(SageMaker(self), self.components),
