@@ -1,125 +1,40 @@
-"""From an approved proposal and a look at the ground to a plan: every step of both directions, made once."""
+"""Plans that deploy a new configuration: clone, guardrail, roll-back alarms, autoscaling taken away and given back."""
 
-from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.flows.planning.fleet import capacity_of
+from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Before, Change, Plan, VariantCount
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import OptionKind, Target
+from rightsizer.model.option import Target
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import ConfigSight, EndpointSight
+from rightsizer.model.sight import ConfigSight
 from rightsizer.model.step import Step, StepKind
-from rightsizer.rules import alarms, clone, guardrail
+from rightsizer.rules import alarms, clone, guardrail, scaling
 
-CONFIG_KINDS = frozenset(
-    {
-        OptionKind.INSTANCE_TYPE,
-        OptionKind.TYPE_AND_COUNT,
-        OptionKind.FEWER_GPUS,
-        OptionKind.INSTANCE_POOLS,
-        OptionKind.ROUTING,
-    }
-)
-"""Options that need a new configuration."""
 CHANGE_TAG = "rightsizer:change"
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What a change stores before its first write."""
-
-    before: Before
-    plan: Plan
-    overlap_usd: Decimal
-    notes: tuple[str, ...] = ()
-
-
-def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLimits) -> Planned | tuple[Reason, ...]:
-    """The plan, or every reason why there is none. The ground has passed preflight."""
-    endpoint, config = ground.endpoint, ground.config
-    if config is None:
-        return (Reason(Code.CONFIGURATION_REPLACED, f"configuration {endpoint.config_name} does not exist any more"),)
-    if ground.scaling:
-        return (Reason(Code.AUTOSCALED, f"endpoint {change.ref.name} is autoscaled"),)
-    live = _live(endpoint, config)
-    before = Before(
-        endpoint.config_name,
-        endpoint.modified_at,
-        endpoint.failure_reason,
-        live,
-        ground.scaling,
-        tuple(dict(a) for a in ground.customer_alarms),
-        {},
-        dict(ground.tags),
-    )
-    after = tuple(_wanted(v, change) for v in live)
-    if ground.option.kind is OptionKind.INSTANCE_COUNT:
-        return _count_only(change, before, after)
-    if ground.option.kind in CONFIG_KINDS:
-        return _new_config(change, ground, endpoint, config, before, after, catalogue, limits)
-    return (Reason(Code.NOT_IN_PLACE, f"{ground.option.kind.value} is not carried out by this program"),)
-
-
-def _live(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ...]:
-    """Types from the configuration, counts and weights from what is live: autoscaling and people move them."""
-    types = {v["VariantName"]: v.get("InstanceType", "") for v in config.body.get("ProductionVariants", [])}
-    return tuple(
-        VariantCount(v.name, types.get(v.name, ""), v.desired_count, v.desired_weight) for v in endpoint.variants
-    )
-
-
-def _wanted(variant: VariantCount, change: Change) -> VariantCount:
-    if variant.name != change.variant:
-        return variant
-    target = change.option.target
-    return VariantCount(variant.name, target.instance_type, target.instance_count, variant.weight)
-
-
-def _count_only(change: Change, before: Before, after: tuple[VariantCount, ...]) -> Planned | tuple[Reason, ...]:
-    """Counts move without a new configuration: nothing is deployed, nothing is cloned."""
-    changed = [v for v in after if v not in before.variants]
-    if not changed:
-        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
-    old = {v.name: v for v in before.variants}
-    plan = Plan(
-        turn=_capacity(change.ref.name, changed),
-        back=_capacity(change.ref.name, [old[v.name] for v in changed]),
-        after=after,
-        guardrail="counts only: no deployment, and the way back is the same call",
-    )
-    return Planned(before, plan, Decimal(0))
-
-
-def _capacity(endpoint: str, variants: list[VariantCount]) -> Step:
-    """One call changes the capacity of one variant, or the weights of several."""
-    rows = [{"VariantName": v.name, "DesiredInstanceCount": v.count} for v in variants]
-    counts = ",".join(f"{v.name}={v.count}" for v in variants)
-    return Step(
-        StepKind.SET_CAPACITY,
-        f"{endpoint} to {counts}",
-        {"EndpointName": endpoint, "DesiredWeightsAndCapacities": rows},
-    )
-
-
-def _new_config(
+def new_config(
     change: Change,
     ground: Ground,
-    endpoint: EndpointSight,
     config: ConfigSight,
     before: Before,
     after: tuple[VariantCount, ...],
     catalogue: Catalogue,
     limits: ChangeLimits,
+    now: datetime,
 ) -> Planned | tuple[Reason, ...]:
     tags = {CHANGE_TAG: change.id}
-    new = clone.clone(config, after, change.option.target, catalogue, tags, endpoint.capture_stopped)
+    new = clone.clone(config, after, change.option.target, catalogue, tags, ground.endpoint.capture_stopped)
     if not isinstance(new, clone.Clone):
         return new
     if new.content_hash == clone.content_hash(config.body):
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
-    old = _way_back(config, before, catalogue, tags, endpoint.capture_stopped)
+    old = _way_back(config, before, catalogue, tags, ground.endpoint.capture_stopped)
     watching = alarms.rollback_alarms(
         change.id,
         change.ref.name,
@@ -131,6 +46,7 @@ def _new_config(
     )
     names = tuple(step.subject for step in watching)
     guard = guardrail.choose(
+        [v.count for v in before.variants],
         [v.count for v in after],
         names,
         limits.bake_s,
@@ -139,9 +55,13 @@ def _new_config(
         usd_per_hour=_hourly(change),
         overlap_limit_usd=limits.usd_per_day,
     )
+    settle, restore = rebuilt(change, ground, now)
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
         prepare=(_create(new), *((_create(old),) if old is not None else ()), *watching),
+        clear=scaling.clear(ground.scaling),
+        settle=settle,
+        restore=restore,
         turn=_update(change.ref.name, new.name, guard.config),
         back=_update(change.ref.name, back_name, {}),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
@@ -205,3 +125,16 @@ def _excluded(ground: Ground, before: Before, after: tuple[VariantCount, ...]) -
 
 def _hourly(change: Change) -> Decimal:
     return change.option.price.usd_per_hour * change.option.target.instance_count
+
+
+def rebuilt(change: Change, ground: Ground, now: datetime) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Autoscaling for the new capacity, and as it was."""
+    mine = f"/variant/{change.variant}"
+    touched = tuple(t for t in ground.scaling if t.resource_id.endswith(mine))
+    others = tuple(t for t in ground.scaling if t not in touched)
+    new = (*scaling.retarget(touched, change.option.target, capacity_of(change, ground)), *others)
+    alarms_ = tuple(ground.customer_alarms)
+    return (
+        scaling.rebuild(new, alarms_, ground.scaling, now),
+        scaling.rebuild(ground.scaling, alarms_, ground.scaling, now),
+    )
