@@ -35,26 +35,9 @@ def new_config(
     if new.content_hash == clone.content_hash(config.body):
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
     old = _way_back(config, before, catalogue, tags, ground.endpoint.capture_stopped)
-    watching = alarms.rollback_alarms(
-        change.id,
-        change.ref.name,
-        [v.name for v in after],
-        new.name,
-        limits.alarm_prefix,
-        change.objective_p95_s,
-        change.baseline,
-    )
+    watching = _watching(change, new.name, after, limits)
     names = tuple(step.subject for step in watching)
-    guard = guardrail.choose(
-        [v.count for v in before.variants],
-        [v.count for v in after],
-        names,
-        limits.bake_s,
-        headroom=_headroom(ground, before, after),
-        excluded=_excluded(ground, before, after),
-        usd_per_hour=_hourly(change),
-        overlap_limit_usd=limits.usd_per_day,
-    )
+    guard = _guardrail(change, ground, before, after, names, limits)
     settle, restore = rebuilt(change, ground, now)
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
@@ -73,6 +56,38 @@ def new_config(
         guardrail=guard.sentence,
     )
     return Planned(before, plan, guard.overlap_usd, new.notes)
+
+
+def _watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
+    return alarms.rollback_alarms(
+        change.id,
+        change.ref.name,
+        [v.name for v in after],
+        config,
+        limits.alarm_prefix,
+        change.objective_p95_s,
+        change.baseline,
+    )
+
+
+def _guardrail(
+    change: Change,
+    ground: Ground,
+    before: Before,
+    after: tuple[VariantCount, ...],
+    names: tuple[str, ...],
+    limits: ChangeLimits,
+) -> guardrail.Guardrail:
+    return guardrail.choose(
+        [v.count for v in before.variants],
+        [v.count for v in after],
+        names,
+        limits.bake_s,
+        headroom=_headroom(ground, before, after),
+        excluded=_excluded(ground, before, after),
+        usd_per_hour=_hourly(change),
+        overlap_limit_usd=limits.usd_per_day,
+    )
 
 
 def _way_back(
