@@ -168,6 +168,10 @@ def _remember_params(params: dict[str, Any], **_: Any) -> None:
     _request.params = dict(params)
 
 
+REFUSED = "https://refused.invalid/"
+"""An address that no simulated service answers to."""
+
+
 def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
     world = current()
     _request.call = None
@@ -179,6 +183,7 @@ def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSR
     if fault is None:
         return None
     status, headers, body = error_answer(fault, service, dict(request.headers.items()))
+    request.url = REFUSED  # botocore asks every listener, so moto would act on a request that was refused
     return AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
 
 
