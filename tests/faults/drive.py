@@ -1,7 +1,6 @@
 """Run one change in one scenario to one ending, killed after one call, and say which laws broke."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -195,6 +194,3 @@ def plan(
 ) -> list[tuple[Scenario, Course]]:
     """Every pair that makes sense."""
     return [(s, c) for s in some for c in courses if s.deploys or not c.deploys]
-
-
-_ = (math, Mapping)

@@ -1,11 +1,13 @@
 """The laws of changing, as checks of one account after a change that was killed, disturbed or left alone."""
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.proposal import ProposalState
+from rightsizer.model.sight import EndpointSight, Gone
 from rightsizer.model.step import Step, StepKind
 from tests.changing.world import NAME, World
 
@@ -75,7 +77,7 @@ def _actions(w: World, targets: tuple[ScalableTarget, ...]) -> list[str]:
 def _written_before_done(w: World) -> Iterator[str]:
     """Law 4: the request before each write to what serves is a write of the journal."""
     calls = [c for c in w.box.calls if c.error is None or c.service in SERVICES]
-    for earlier, call in zip(calls, calls[1:], strict=False):
+    for earlier, call in pairwise(calls):
         repeated = (earlier.service, earlier.operation) == (call.service, call.operation)
         if call.writes and call.service in SERVICES and not repeated and earlier.service != "dynamodb":
             yield f"{call.action} was not announced in the journal (before it came {earlier.action})"
@@ -83,32 +85,37 @@ def _written_before_done(w: World) -> Iterator[str]:
 
 def _endpoint(w: World, change: Change, before: Mapping[str, Any]) -> Iterator[str]:
     endpoint = w.apply.changer.endpoint(NAME)
-    if endpoint.kind == "gone":
+    if isinstance(endpoint, Gone):
         if change.state is not ChangeState.HANDED_OVER and change.state is not ChangeState.REFUSED:
             yield f"the endpoint is gone, and the change is {change.state.value}"
         return
-    variants = [v.name for v in endpoint.variants]
-    live = w.apply.changer.scaling(NAME, variants)
-    counts = {v.name: v.desired_count for v in endpoint.variants}
+    live = w.apply.changer.scaling(NAME, [v.name for v in endpoint.variants])
     match change.state:
         case ChangeState.PROVEN | ChangeState.APPLIED:
             if change.plan.new_config and endpoint.config_name != change.plan.new_config:
                 yield f"it is called {change.state.value} and runs {endpoint.config_name}"
             yield from _missing(w, change, change.plan.settle)
         case ChangeState.ROLLED_BACK | ChangeState.REFUSED:
-            if endpoint.config_name not in (before["config"], change.plan.back_config):
-                yield f"it is called {change.state.value} and runs {endpoint.config_name}"
-            if counts != before["counts"]:
-                yield f"the counts are {counts}, and were {before['counts']}"
-            if plain(live) != before["scaling"]:
-                yield f"autoscaling is {plain(live)}, and was {before['scaling']}"
-            if _actions(w, live) != before["alarm"]:
-                yield f"the customer's alarm starts {_actions(w, live)}, and started {before['alarm']}"
+            yield from _old(w, change, endpoint, live, before)
         case ChangeState.HANDED_OVER:
             if before["scaling"] and not live and not _left(change, StepKind.REGISTER_TARGET):
                 yield "autoscaling is gone, and nobody is told how to put it back"
         case _:
             yield f"{change.state.value} is no end"
+
+
+def _old(
+    w: World, change: Change, endpoint: EndpointSight, live: tuple[ScalableTarget, ...], before: Mapping[str, Any]
+) -> Iterator[str]:
+    counts = {v.name: v.desired_count for v in endpoint.variants}
+    if endpoint.config_name not in (before["config"], change.plan.back_config):
+        yield f"it is called {change.state.value} and runs {endpoint.config_name}"
+    if counts != before["counts"]:
+        yield f"the counts are {counts}, and were {before['counts']}"
+    if plain(live) != before["scaling"]:
+        yield f"autoscaling is {plain(live)}, and was {before['scaling']}"
+    if _actions(w, live) != before["alarm"]:
+        yield f"the customer's alarm starts {_actions(w, live)}, and started {before['alarm']}"
 
 
 def _missing(w: World, change: Change, goals: tuple[Step, ...]) -> Iterator[str]:
