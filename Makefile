@@ -92,7 +92,7 @@ endef
 
 build: .aws-sam/build/.built .aws-sam/x86/.built ## Build with SAM: arm64 to deploy, x86_64 for the tests
 
-bench: install ## Import time of the doors, AWS calls of an evaluation of 1,000 endpoints
+bench: install .aws-sam/x86/.built .venv-lambda/.installed ## Cold start of the doors, AWS calls of an evaluation of 1,000
 	$(RUN) -m bench.imports
 	$(RUN) -m bench.calls
 

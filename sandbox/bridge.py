@@ -54,7 +54,7 @@ _EVENT_NAMES = {
     "secrets-manager": "secretsmanager",
     "eventbridge": "events",
 }
-_NEW_SERVICES: tuple[str, ...] = ()
+_NEW_SERVICES = ("pricing", "savingsplans")
 
 
 class _Every(frozenset[str]):
@@ -107,7 +107,7 @@ def install() -> None:
         root = "{0}/$" if "{0}/$" in urls.url_paths else "{0}/"
         urls.url_paths[root] = response_class(base, service, kept).dispatch
         if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
-            urls.url_paths["{0}/service/[^/]+/operation/[^/]+$"] = urls.url_paths["{0}/$"]
+            urls.url_paths["{0}/service/(?P<service>[^/]+)/operation/(?P<operation>[^/]+)$"] = urls.url_paths["{0}/$"]
     moto.__path__.append(str(Path(__file__).with_name("newservices")))
     for service in _NEW_SERVICES:
         pattern = re.compile(rf"https?://(api\.)?{service}(\.(.+))?\.amazonaws\.com")
@@ -193,10 +193,14 @@ def _remember_params(params: dict[str, Any], **_: Any) -> None:
     _request.params = dict(params)
 
 
+REFUSED = "https://refused.invalid/"
+"""An address that no simulated service answers to."""
+
+
 def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
     world = current()
     _request.call = None
-    if world is None:
+    if world is None or "amazonaws.com" not in request.url:  # a server on loopback has its own gate
         return None
     service, operation = service_of_event(event_name)
     call, fault = world.gate.arrive(service, operation, getattr(_request, "params", {}))
@@ -204,10 +208,8 @@ def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSR
     if fault is None:
         return None
     status, headers, body = error_answer(fault, service, dict(request.headers.items()))
-    answer = AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
-    # botocore asks every handler and takes the first answer: without this moto would carry out what we refused
-    request.url = REFUSED
-    return answer
+    request.url = REFUSED  # botocore asks every listener, so moto would act on a request that was refused
+    return AWSResponse(request.url, status, headers, MockRawResponse(body))  # type: ignore[arg-type]
 
 
 def _after_response(parsed_response: Any = None, exception: BaseException | None = None, **_: Any) -> None:

@@ -1,11 +1,11 @@
 """When a schedule expression fires next: ``rate(5 minutes)``, ``cron(20 4 * * ? *)``, ``at(2026-11-02T09:00:00)``.
 
 Source: EventBridge Scheduler user guide, schedule types; Application Auto Scaling uses the same ones. Cron fields:
-minutes hours day-of-month month day-of-week year. Times are UTC; L, W and # are not simulated and raise.
+minutes hours day-of-month month day-of-week year. Times are in the zone of `after`; L, W and # raise.
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sandbox.refusals import NotSimulated
 
@@ -20,7 +20,7 @@ def next_fire(expression: str, since: datetime, after: datetime) -> datetime | N
         step = timedelta(seconds=int(match[1]) * _UNITS[match[2]])
         return since + step * ((after - since) // step + 1)
     if match := re.fullmatch(r"at\((.+)\)", expression):
-        moment = datetime.fromisoformat(match[1]).replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(match[1]).replace(tzinfo=after.tzinfo)
         return moment if moment > after else None
     if match := re.fullmatch(r"cron\((\S+) (\S+) (\S+) (\S+) (\S+) (\S+)\)", expression):
         return _cron(match.groups(), after)

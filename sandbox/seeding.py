@@ -83,6 +83,8 @@ class Seeding:
         arn = str(self._do("CreateEndpoint", EndpointName=name, EndpointConfigName=config)["EndpointArn"])
         endpoint = self.world.fleet.endpoints[name]
         endpoint.status, endpoint.until, endpoint.created, endpoint.modified = "InService", None, born, born
+        self.world.fleet.ran[name] = []
+        self.world.fleet.note(endpoint, born)
         self.world.tags.put(arn, dict(tags or {}))
         return arn
 

@@ -5,16 +5,19 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from sandbox.billing import CostExplorer
 from sandbox.clock import Clock
 from sandbox.cloudwatch.alarms import Alarms
 from sandbox.cloudwatch.api import CloudWatch
 from sandbox.cloudwatch.store import MetricStore
 from sandbox.gate import Gate
+from sandbox.prices import Pricing, SavingsPlans
 from sandbox.quotas import Quotas
 from sandbox.sagemaker.api import SageMaker
 from sandbox.sagemaker.components import Components
 from sandbox.sagemaker.fleet import Fleet
 from sandbox.scaling.api import ApplicationAutoScaling
+from sandbox.scaling.scheduled import ScheduledScaling
 from sandbox.tagging import Tagging, Tags
 
 type Event = dict[str, Any]
@@ -33,12 +36,13 @@ class World:
         self._serial = 0
         self.tags = Tags()
         self.quotas = Quotas()
+        self.plans = SavingsPlans(self)
         self.metrics = MetricStore(self.clock)
         self.fleet = Fleet(self)
         self.components = Components(self)
         self.scaling = ApplicationAutoScaling(self)
         self.alarms = Alarms(self)
-        for timed in (self.fleet.load, self.alarms, self.fleet, self.components):
+        for timed in (self.fleet.load, self.alarms, self.fleet, self.components, ScheduledScaling(self)):
             self.clock.drive(timed)
         self._apis: dict[str, object] = {
             "sagemaker": Several(SageMaker(self), self.components),
@@ -46,6 +50,9 @@ class World:
             "application-autoscaling": self.scaling,
             "resourcegroupstaggingapi": Tagging(self),
             "service-quotas": self.quotas,
+            "pricing": Pricing(),
+            "savingsplans": self.plans,
+            "ce": CostExplorer(self, self.plans),
         }
 
     def api(self, service: str) -> object:

@@ -105,6 +105,7 @@ class SageMaker:
         self._world.tags.add(arn, p.get("Tags") or [])
         endpoint.until = now + fleet.timing.create
         fleet.endpoints[endpoint.name] = endpoint
+        fleet.note(endpoint, now)
         return {"EndpointArn": arn}
 
     def DescribeEndpoint(self, p: Params) -> Params:

@@ -30,6 +30,8 @@ class Fleet:
         self.image_generation: Counter[str] = Counter()
         """How often a moving image tag has been pointed at another digest."""
         self.load = LoadDriver(self)
+        self.ran: dict[str, list[tuple[datetime, Mapping[str, int]]]] = {}
+        """What each endpoint has run: (since when, instances by type), for the bill."""
 
     # what exists
 
@@ -142,6 +144,7 @@ class Fleet:
     def remove(self, endpoint: Endpoint) -> None:
         """The endpoint is gone; its scalable targets go with it."""
         del self.endpoints[endpoint.name]
+        self.ran.setdefault(endpoint.name, []).append((self.world.clock.now, {}))
         self.world.tags.forget(endpoint.arn)
         self.world.scaling.endpoint_deleted(endpoint.name)
 
@@ -245,8 +248,19 @@ class Fleet:
             return
         self._enter(endpoint, "InService")
 
+    def note(self, endpoint: Endpoint, since: datetime) -> None:
+        """Remember what the endpoint runs from now on: both fleets while a deployment goes on."""
+        runs: Counter[str] = Counter()
+        for variant in (*endpoint.variants.values(), *endpoint.shadows.values()):
+            if variant.instance_type:
+                runs[variant.instance_type] += max(variant.count, variant.desired_count)
+        if endpoint.deployment:
+            runs.update(_green(endpoint.deployment))
+        self.ran.setdefault(endpoint.name, []).append((since, dict(runs)))
+
     def _enter(self, endpoint: Endpoint, status: str) -> None:
         endpoint.status, endpoint.modified = status, self.world.clock.now
+        self.note(endpoint, endpoint.modified)
         events.endpoint_changed(self.world, endpoint)
         if endpoint.deployment:
             events.deployment_changed(self.world, endpoint)

@@ -1,10 +1,12 @@
 """A simulated account with one endpoint and the apply flow on its real adapters, for tests of changing."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 from rightsizer.aws.changer import AwsChanger
 from rightsizer.aws.history import HistoryBook
@@ -57,13 +59,16 @@ class World:
     def start(self) -> Change:
         return self.apply.start(self.proposal.id, self.now)
 
-    def run(self, hours: float, step: timedelta = timedelta(minutes=5)) -> Change:
-        """Ticks until the change is closed, or the time is over."""
+    def run(self, hours: float) -> Change:
+        """Ticks, each when the next look is due, until the change is closed or the time is over."""
         end = self.now + timedelta(hours=hours)
-        while self.now < end and not self.change.closed:
-            self.box.clock.advance(step)
+        change = self.change
+        while self.now < end and not change.closed:
+            due = change.next_due or end
+            self.box.clock.advance(max(min(due, end) - self.now, timedelta(minutes=1)))
             self.apply.tick(self.now)
-        return self.change
+            change = self.change
+        return change
 
     def shown(self) -> Proposal:
         found = self.store.proposal(self.proposal.id)
@@ -119,7 +124,7 @@ def world(
     **endpoint: Any,
 ) -> Iterator[World]:
     """An account with the endpoint `chat` and an approved proposal for it."""
-    with Sandbox(now=MONDAY) as box:
+    with patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), Sandbox(now=MONDAY) as box:
         settings: dict[str, Any] = {
             "instance_type": OLD_TYPE,
             "count": 1,
@@ -127,7 +132,8 @@ def world(
         } | endpoint
         box.add_endpoint(NAME, **settings)
         if seed is not None:
-            seed(box)
+            with box.gate.unrecorded():
+                seed(box)
         box.load(NAME, load or steady())
         table = box.client("dynamodb")
         create_table(table)
@@ -151,7 +157,7 @@ def world(
             metrics=CloudWatchMetrics(session, workers=1),
             quotas=EndpointQuotas(session),
             catalogue=catalogue(tables.instances(), tables.accelerators()),
-            limits=limits or ChangeLimits(probation=timedelta(hours=2)),
+            limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
             tell=lambda subject, text: told.append((subject, text)),
         )
         proposal = _approved(box, option or an_option(), kind, by)

@@ -18,6 +18,7 @@ def policy(config: dict[str, Any]) -> dict[str, Any]:
 
 @given(
     counts=COUNTS,
+    old=st.integers(1, 60),
     bake=st.integers(-10, 10_000),
     headroom=st.none() | st.integers(-5, 100),
     usd=st.decimals(0, 500, places=2),
@@ -25,10 +26,17 @@ def policy(config: dict[str, Any]) -> dict[str, Any]:
     alarms=st.integers(0, 20),
 )
 def test_every_field_is_within_the_limits_of_the_api(
-    counts: list[int], bake: int, headroom: int | None, usd: Decimal, most: Decimal | None, alarms: int
+    counts: list[int], old: int, bake: int, headroom: int | None, usd: Decimal, most: Decimal | None, alarms: int
 ) -> None:
+    before = [old] * len(counts)
     made = choose(
-        counts, [f"a{i}" for i in range(alarms)], bake, headroom=headroom, usd_per_hour=usd, overlap_limit_usd=most
+        before,
+        counts,
+        [f"a{i}" for i in range(alarms)],
+        bake,
+        headroom=headroom,
+        usd_per_hour=usd,
+        overlap_limit_usd=most,
     )
     rules = policy(made.config)
     assert 600 <= rules["MaximumExecutionTimeoutInSeconds"] <= 28_800
@@ -39,7 +47,7 @@ def test_every_field_is_within_the_limits_of_the_api(
         assert 0 <= waits <= 3600
         assert 0 <= rules["TerminationWaitInSeconds"] <= 3600
         if routing["Type"] == "CANARY":
-            assert routing["CanarySize"]["Value"] * 2 <= min(counts)
+            assert routing["CanarySize"]["Value"] * 2 <= min(*counts, old)
             assert rules["MaximumExecutionTimeoutInSeconds"] > waits + rules["TerminationWaitInSeconds"]
         if routing["Type"] == "LINEAR":
             assert 10 <= routing["LinearStepSize"]["Value"] <= 50
@@ -48,26 +56,27 @@ def test_every_field_is_within_the_limits_of_the_api(
     else:
         count, batch = counts[0], rules["MaximumBatchSize"]["Value"]
         assert len(counts) == 1, "rolling excludes several variants"
-        assert count * 0.05 <= batch <= count * 0.5
+        assert batch >= count * 0.05
+        assert batch <= max(1, min(count, old) * 0.5, count * 0.05 + 1)
         assert 0 <= rules["WaitIntervalInSeconds"] <= 3600
 
 
 def test_one_instance_is_replaced_at_once_and_baked() -> None:
-    rules = choose([1], ["a"], 600).config["BlueGreenUpdatePolicy"]
+    rules = choose([1], [1], ["a"], 600).config["BlueGreenUpdatePolicy"]
     assert rules["TrafficRoutingConfiguration"] == {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0}
     assert rules["TerminationWaitInSeconds"] == 600
 
 
 def test_two_instances_get_a_canary() -> None:
-    rules = choose([2], ["a"], 600).config["BlueGreenUpdatePolicy"]
+    rules = choose([2], [2], ["a"], 600).config["BlueGreenUpdatePolicy"]
     assert rules["TrafficRoutingConfiguration"]["CanarySize"] == {"Type": "INSTANCE_COUNT", "Value": 1}
 
 
 def test_a_quota_without_room_for_a_second_fleet_rolls() -> None:
-    assert choose([4], ["a"], 600, headroom=1).config["RollingUpdatePolicy"]["MaximumBatchSize"]["Value"] == 1
+    assert choose([4], [4], ["a"], 600, headroom=1).config["RollingUpdatePolicy"]["MaximumBatchSize"]["Value"] == 1
 
 
 def test_marketplace_is_told_that_nothing_is_baked() -> None:
-    made = choose([4], ["a"], 600, excluded="AWS ignores guardrails for Marketplace images")
+    made = choose([4], [4], ["a"], 600, excluded="AWS ignores guardrails for Marketplace images")
     assert made.config["BlueGreenUpdatePolicy"]["TerminationWaitInSeconds"] == 0
     assert "Marketplace" in made.sentence

@@ -1,9 +1,14 @@
+<<<<<<< HEAD
 """A refused request changes nothing."""
+=======
+"""An injected refusal refuses: what was asked does not happen."""
+>>>>>>> change
 
 import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.account import Sandbox
+<<<<<<< HEAD
 from sandbox.spot import add_spot
 
 
@@ -27,3 +32,18 @@ def test_a_refused_write_is_not_carried_out_by_moto() -> None:
             box.client("sqs").create_queue(QueueName="q")
         box.gate.heal()
         assert "QueueUrls" not in box.client("sqs").list_queues()
+=======
+
+
+def test_a_refused_write_leaves_no_trace() -> None:
+    with Sandbox() as box:
+        box.add_endpoint("chat", count=2)
+        box.fail("sagemaker", "UpdateEndpointWeightsAndCapacities", "ResourceLimitExceeded", "no more", times=1)
+        rows = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 1}]
+        with pytest.raises(ClientError, match="no more"):
+            box.client("sagemaker").update_endpoint_weights_and_capacities(
+                EndpointName="chat", DesiredWeightsAndCapacities=rows
+            )
+        assert box.status("chat") == "InService"
+        assert box.counts("chat") == {"AllTraffic": 2}
+>>>>>>> change

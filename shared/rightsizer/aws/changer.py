@@ -110,7 +110,11 @@ class AwsChanger:
                 {k: bool(v) for k, v in target.get("SuspendedState", {}).items()},
                 tuple(self._rows("describe_scaling_policies", "ScalingPolicies", resource, dimension)),
                 tuple(self._rows("describe_scheduled_actions", "ScheduledActions", resource, dimension)),
+                self._target_tags(target.get("ScalableTargetARN", "")),
             )
+
+    def _target_tags(self, arn: str) -> dict[str, str]:
+        return dict(self.autoscaling.list_tags_for_resource(ResourceARN=arn)["Tags"]) if arn else {}
 
     def _rows(self, operation: Any, key: str, resource: str, dimension: str) -> Iterator[dict[str, Any]]:
         pages = self.autoscaling.get_paginator(operation).paginate(

@@ -1,4 +1,8 @@
-"""The only place that makes clients: one boto3 session, standard time-outs, adaptive retries."""
+"""The only place that makes clients: one session, standard time-outs, adaptive retries.
+
+botocore's session, not boto3's: the clients are the same, and boto3 would load its resource and transfer machinery at
+each cold start, which costs as much as everything else together (`make bench`).
+"""
 
 import threading
 from collections.abc import Mapping
@@ -35,16 +39,18 @@ class Session:
         attempts: int = 8,
     ) -> None:
         try:
-            import boto3
-            import botocore.session
             from botocore.config import Config
             from botocore.exceptions import BotoCoreError
+            from botocore.session import Session as Core
         except ImportError:
             raise SettingsError("boto3 is not installed; install it with: pip install 'rightsizer[cli]'") from None
         try:
-            core = botocore.session.get_session()
-            core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
-            self._session = boto3.session.Session(region_name=region, profile_name=profile, botocore_session=core)
+            self._session = Core(profile=profile)
+            self._session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
+            self._session.get_scoped_config()  # raises when the profile is unknown
+            if region:
+                self._session.set_config_variable("region", region)
+            self.region: str = self._session.get_config_variable("region") or ""
         except BotoCoreError as error:
             raise SettingsError(f"opening the AWS profile {profile!r}: {error}") from None
         self._endpoint_url = endpoint_url
@@ -58,7 +64,6 @@ class Session:
         )
         self._clients: dict[tuple[str, str], Any] = {}
         self._lock = threading.Lock()
-        self.region = self._session.region_name or ""
         if not self.region:
             raise SettingsError("no AWS Region is set: pass --region or set AWS_REGION")
 
@@ -86,7 +91,7 @@ class Session:
         from botocore.exceptions import BotoCoreError
 
         try:
-            return self._session.client(  # type: ignore[call-overload]
+            return self._session.create_client(
                 service, region_name=region, endpoint_url=self._endpoint_url, config=self._config
             )
         except (BotoCoreError, ValueError) as error:

@@ -52,7 +52,7 @@ class Beginning:
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
         change = self._with_baseline(change, ground, now)
-        planned = planning.make(change, ground, catalogue, limits)
+        planned = planning.make(change, ground, catalogue, limits, now)
         if not isinstance(planned, planning.Planned):
             return self._refuse(change, planned, now)
         note = Entry(now, "plan", "noted", "; ".join((planned.plan.guardrail, *planned.notes)))

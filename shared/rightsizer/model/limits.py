@@ -45,6 +45,8 @@ class ChangeLimits:
     """Nothing starts while one of these alarms of the user's is in ALARM."""
     bake_s: int = 600
     """Baking time of a deployment, seconds (AWS: 0 to 3600)."""
+    rewire_alarms: bool = False
+    """Whether customers' alarms that start step policies may be written (their actions only)."""
     change_untagged: bool = False
     """Whether untagged endpoints may be changed after an approval."""
 

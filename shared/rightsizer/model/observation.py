@@ -98,6 +98,7 @@ class ScalableTarget:
     suspended: Mapping[str, bool] = field(default_factory=dict)
     policies: tuple[Mapping[str, Any], ...] = ()
     scheduled: tuple[Mapping[str, Any], ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

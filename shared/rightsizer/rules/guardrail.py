@@ -32,6 +32,7 @@ class Guardrail:
 
 
 def choose(
+    old_counts: Sequence[int],
     counts: Sequence[int],
     alarms: Sequence[str],
     bake_s: int,
@@ -43,16 +44,17 @@ def choose(
 ) -> Guardrail:
     """The strongest guardrail that this endpoint can have.
 
-    `counts` are the instances of each variant of the new fleet, `headroom` the instances that the quota still allows
+    `old_counts` and `counts` are the instances of each variant of the old and the new fleet (AWS does not say which of
+    the two a canary is a share of, so the smaller one counts), `headroom` the instances that the quota still allows
     (None: unknown), `excluded` why AWS ignores guardrails here (empty: it does not), `usd_per_hour` the price of the
     whole new fleet, `overlap_limit_usd` the most that the overlap may cost. Total: never raises.
     """
     bake = max(0, min(bake_s, WAIT_LIMIT_S))
-    smallest, total = min(counts, default=1), sum(counts)
+    smallest, total = min((*counts, *old_counts), default=1), sum(counts)
     if excluded:
         return _blue_green("ALL_AT_ONCE", {}, 0, 0, alarms, usd_per_hour, f"all at once without baking: {excluded}")
     if len(counts) == 1 and smallest >= 2 and headroom is not None and headroom < total:
-        return _rolling(smallest, bake, alarms, headroom)
+        return _rolling(smallest, total, bake, alarms, headroom)
     steps = 100 // STEP_PERCENT
     linear_cost = _overlap(usd_per_hour, (steps - 1) * bake + bake)
     if smallest >= LINEAR_FROM and (overlap_limit_usd is None or linear_cost <= overlap_limit_usd):
@@ -88,9 +90,8 @@ def _blue_green(
     return Guardrail({"BlueGreenUpdatePolicy": policy, **_rollback(alarms)}, limit, overlap, sentence)
 
 
-def _rolling(count: int, bake: int, alarms: Sequence[str], headroom: int) -> Guardrail:
-    batch = max(1, min(count // 2, headroom))
-    batch = max(batch, -(-count // 20))
+def _rolling(smallest: int, count: int, bake: int, alarms: Sequence[str], headroom: int) -> Guardrail:
+    batch = max(1, -(-count // 20), min(smallest // 2, headroom))
     batches = -(-count // batch)
     interval = min(bake, (LIMIT_HIGH_S - PROVISION_S) // batches)
     limit = _limit(batches * interval)

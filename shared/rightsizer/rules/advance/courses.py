@@ -137,7 +137,9 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
     plan, endpoint = change.plan, sight.endpoint
     ending = change.ending or ChangeState.HANDED_OVER
     carries_new = isinstance(endpoint, EndpointSight) and (
-        endpoint.config_name == plan.new_config if plan.new_config else ending is not ChangeState.ROLLED_BACK
+        endpoint.config_name == plan.new_config
+        if plan.new_config
+        else ending in (ChangeState.PROVEN, ChangeState.APPLIED)
     )
     if ending in (ChangeState.ROLLED_BACK, ChangeState.REFUSED) and plan.new_config and carries_new:
         text = f"{change.ref.name} took the new configuration after all; it goes back to {old_config(change)}"

@@ -1,0 +1,140 @@
+"""AWS calls of a full evaluation: `python -m bench.calls [--endpoints 1000]`.
+
+The sweep's and the evaluation's own handlers run on the sandbox, page by page through the queue, as deployed. Reads of
+the account are counted apart from metric reads (batched to the API's limits) and from our own table and queue.
+Requests for metrics are cut by how many datapoints could come, so the series are seeded thin: the calls are the same.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from functions.evaluate.app import lambda_handler as evaluate
+from functions.sweep.app import lambda_handler as sweep
+from rightsizer import bootstrap
+from sandbox.account import Sandbox
+from sandbox.stack import stack
+
+BUDGET = 3.2
+"""Read calls for each single-variant endpoint; metric reads, and our own table and queue, are apart."""
+OURS = ("dynamodb", "sqs", "s3", "sns")
+DAYS, PERIOD_S = 14, 300
+SEEDED = timedelta(hours=6)
+CONTEXT = SimpleNamespace(
+    function_name="bench",
+    memory_limit_in_mb=1769,
+    invoked_function_arn="arn:aws:lambda:::bench",
+    aws_request_id="bench",
+)
+
+
+def seed(box: Sandbox, endpoints: int) -> None:
+    """Single-variant endpoints, each with the same few hours of every signal."""
+    points = int(SEEDED.total_seconds()) // PERIOD_S
+    start = box.clock.now - SEEDED
+    box.set_quota("ml.g5.2xlarge", endpoints)
+    for index in range(endpoints):
+        name = f"endpoint-{index:04}"
+        box.add_endpoint(name, instance_type="ml.g5.2xlarge", count=1)
+        for metric in ("GPUUtilization", "GPUMemoryUtilization", "CPUUtilization", "MemoryUtilization"):
+            box.put_series(name, "AllTraffic", metric, start, PERIOD_S, [20.0] * points, samples=5.0)
+        box.put_series(name, "AllTraffic", "Invocations", start, PERIOD_S, [300.0] * points)
+        box.put_series(
+            name,
+            "AllTraffic",
+            "ModelLatency",
+            start,
+            PERIOD_S,
+            [80_000.0] * points,
+            samples=300.0,
+            percentiles={f"p{p}": [90_000.0] * points for p in (50, 95, 99)},
+        )
+
+
+def deploy(box: Sandbox) -> dict[str, str]:
+    """Table and queue as the template describes them; the functions' environment."""
+    described = stack()
+    table = described.of("AWS::DynamoDB::Table")["Table"]
+    keys = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+    box.client("dynamodb").create_table(TableName="rightsizer", **{key: table[key] for key in keys})
+    queue = box.client("sqs").create_queue(QueueName="evaluation")["QueueUrl"]
+    variables = described.function("evaluate")["Environment"]["Variables"]
+    ours = {key: str(value) for key, value in variables.items() if key.startswith("RIGHTSIZER_")}
+    return ours | {"RIGHTSIZER_TABLE": "rightsizer", "RIGHTSIZER_QUEUE_URL": queue}
+
+
+def batches(box: Sandbox, queue: str) -> Iterator[dict[str, Any]]:
+    """What Lambda would hand to the function until the queue is empty."""
+    sqs = box.client("sqs")
+    while messages := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", []):
+        records = [{"messageId": m["MessageId"], "body": m["Body"], "eventSource": "aws:sqs"} for m in messages]
+        yield {"Records": records}
+        for message in messages:
+            sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+
+
+def run(box: Sandbox, variables: dict[str, str]) -> Counter[str]:
+    """One full sweep and every evaluation that follows; the calls by action, without those of the queue's poller."""
+    counted: Counter[str] = Counter()
+
+    def called(handler: Any, event: dict[str, Any]) -> Any:
+        before = len(box.calls)
+        answer = handler(event, CONTEXT)
+        counted.update(call.action for call in box.calls[before:])
+        return answer
+
+    due = {
+        "source": "rightsizer.scheduler",
+        "detail-type": "Sweep Due",
+        "id": "bench",
+        "time": box.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "detail": {"sweep": "full"},
+    }
+    called(sweep, due)
+    for number, batch in zip(count(1), batches(box, variables["RIGHTSIZER_QUEUE_URL"]), strict=False):
+        failed = called(evaluate, batch)["batchItemFailures"]
+        print(f"\rbatch {number}, {len(failed)} failed", end="", file=sys.stderr)
+        if failed:
+            raise SystemExit(f"\n{len(failed)} messages of batch {number} failed: the counts would mean nothing")
+    print(file=sys.stderr)
+    return counted
+
+
+def main() -> int:
+    """Print the table; the exit code says whether the budget holds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--endpoints", type=int, default=1000)
+    given = parser.parse_args()
+    began = time.process_time()
+    with Sandbox() as box:
+        seed(box, given.endpoints)
+        variables = deploy(box)
+        with patch.dict(
+            os.environ, variables | {"POWERTOOLS_LOG_LEVEL": "ERROR", "POWERTOOLS_METRICS_DISABLED": "true"}
+        ):
+            bootstrap.reset()
+            bootstrap.set_clock(lambda: box.clock.now)
+            counted = run(box, variables)
+            bootstrap.reset()
+    ours = sum(n for action, n in counted.items() if action.split(":")[0] in OURS)
+    metrics = counted["cloudwatch:GetMetricData"]
+    reads = counted.total() - ours - metrics
+    for action, calls in sorted(counted.items()):
+        print(f"{action:<55}{calls:>8}{calls / given.endpoints:>9.2f}")
+    seconds = time.process_time() - began
+    print(f"\n{given.endpoints} endpoints, {DAYS} days at {PERIOD_S} s; CPU of product and sandbox: {seconds:.0f} s")
+    each = reads / given.endpoints
+    print(f"reads of the account: {each:.2f} an endpoint (budget {BUDGET}); GetMetricData: {metrics}; ours: {ours}")
+    return 0 if reads <= BUDGET * given.endpoints else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""The sandbox as a server on loopback, so that any boto3, AWS CLI or built function can be pointed at it.
+
+    with serve(box) as url:
+        subprocess.run([...], env={"AWS_ENDPOINT_URL": url, ...})
+
+moto's WSGI application answers; a thin layer around it feeds the gate. HTTP/1.1 with keep-alive, and without Nagle's
+algorithm, which would cost some 40 ms a call. Three paths are our own: GET /sandbox/clock, POST
+/sandbox/advance?seconds=N, GET /sandbox/calls.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from io import BytesIO
+from typing import Any
+from urllib.parse import parse_qs
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from sandbox.account import Sandbox
+from sandbox.answers import error_answer
+from sandbox.gate import Call, Fault
+from sandbox.refusals import Killed, NotSimulated
+
+type Environ = dict[str, Any]
+type Start = Callable[..., Any]
+
+_SIGNING_NAMES = {
+    "monitoring": "cloudwatch", "tagging": "resourcegroupstaggingapi", "servicequotas": "service-quotas",
+}  # fmt: skip
+
+
+class GatedApplication:
+    """moto's application behind the gate; one request at a time, as the account has one state."""
+
+    def __init__(self, box: Sandbox, before: Callable[[], None]) -> None:
+        self._box, self._before = box, before
+        self._application = DomainDispatcherApplication(create_backend_app)
+        self._lock = threading.RLock()
+
+    def __call__(self, environ: Environ, start: Start) -> Iterable[bytes]:
+        """Answer one request."""
+        with self._lock:
+            self._before()
+            if environ["PATH_INFO"].startswith("/sandbox/"):
+                return self._own(environ, start)
+            return self._gated(environ, start)
+
+    def _gated(self, environ: Environ, start: Start) -> Iterable[bytes]:
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = BytesIO(body)
+        service, operation, params = described(environ, body)
+        try:
+            call, fault = self._box.gate.arrive(service, operation, params)
+        except Killed as killed:  # the caller is another process: it sees the connection fail
+            return _answer(start, 503, {"content-type": "text/plain"}, str(killed).encode())
+        if fault:
+            return _answer(start, *error_answer(fault, service, _headers(environ)))
+        return self._passed(environ, start, service, call)
+
+    def _passed(self, environ: Environ, start: Start, service: str, call: Call | None) -> Iterable[bytes]:
+        seen: list[str] = []
+
+        def record(status: str, headers: Any, *rest: Any) -> Any:
+            seen.append(status)
+            return start(status, headers, *rest)
+
+        try:
+            parts = list(self._application(environ, record))
+        except NotSimulated as refusal:
+            if call:
+                call.error = "NotSimulated"
+            fault = Fault("NotSimulated", str(refusal))  # 400, so that botocore does not repeat it
+            return _answer(start, *error_answer(fault, service, _headers(environ)))
+        if call:
+            self._box.gate.leave(call, None if seen and seen[0][:1] in "23" else _code(b"".join(parts)))
+        return parts
+
+    def _own(self, environ: Environ, start: Start) -> Iterable[bytes]:
+        query = parse_qs(environ.get("QUERY_STRING", ""))
+        match environ["PATH_INFO"]:
+            case "/sandbox/advance":
+                self._box.clock.advance(timedelta(seconds=float(query["seconds"][0])))
+                answer: Any = {"now": self._box.clock.now.isoformat()}
+            case "/sandbox/clock":
+                answer = {"now": self._box.clock.now.isoformat()}
+            case "/sandbox/calls":
+                answer = self._box.calls.counts()
+            case _:
+                return _answer(start, 404, {}, b"{}")
+        return _answer(start, 200, {"content-type": "application/json"}, json.dumps(answer).encode())
+
+
+def described(environ: Environ, body: bytes) -> tuple[str, str, dict[str, Any]]:
+    """(service, operation, parameters) of a signed request, as far as they can be read without its model."""
+    scope = re.search(r"Credential=[^/]+/\d+/[^/]+/([^/]+)/aws4_request", environ.get("HTTP_AUTHORIZATION", ""))
+    service = scope[1] if scope else "unsigned"
+    service = _SIGNING_NAMES.get(service, service)
+    params: dict[str, Any] = {}
+    if target := environ.get("HTTP_X_AMZ_TARGET"):
+        if "json" in environ.get("CONTENT_TYPE", ""):
+            params = json.loads(body or b"{}")
+        return service, target.rpartition(".")[2], params
+    if match := re.search(r"/operation/([^/?]+)", environ["PATH_INFO"]):
+        return service, match[1], params
+    form = parse_qs(body.decode("latin-1")) if "form" in environ.get("CONTENT_TYPE", "") else {}
+    if "Action" in form:
+        return service, form["Action"][0], {key: values[0] for key, values in form.items()}
+    return service, f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}", params
+
+
+def _headers(environ: Environ) -> dict[str, str | bytes]:
+    return {"content-type": environ.get("CONTENT_TYPE", "")}
+
+
+def _answer(start: Start, status: int, headers: dict[str, str], body: bytes) -> Iterable[bytes]:
+    start(f"{status} {'OK' if status < 300 else 'Refused'}", [*headers.items(), ("content-length", str(len(body)))])
+    return [body]
+
+
+def _code(body: bytes) -> str:
+    match = re.search(rb'"__type":\s*"(?:[^"#]*#)?([^"]+)"|<Code>([^<]+)</Code>', body)
+    return (match[1] or match[2]).decode() if match else "Error"
+
+
+class _Handler(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Say nothing: the calls are recorded."""
+
+
+def listen(box: Sandbox, port: int = 0, before: Callable[[], None] = lambda: None) -> BaseWSGIServer:
+    """A server of `box` on 127.0.0.1; `before` runs before each request."""
+    application = GatedApplication(box, before)
+    return make_server("127.0.0.1", port, application, threaded=True, request_handler=_Handler)
+
+
+@contextmanager
+def serve(box: Sandbox, port: int = 0) -> Iterator[str]:
+    """Serve `box` from a thread of this process; the address to set as AWS_ENDPOINT_URL."""
+    server = listen(box, port)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,61 @@
+"""From an approved proposal and a look at the ground to a plan: every step of both directions, made once."""
+
+from datetime import datetime
+
+from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, count_only
+from rightsizer.flows.planning.config import new_config
+from rightsizer.flows.planning.fleet import live, wanted
+from rightsizer.flows.planning.planned import Planned
+from rightsizer.model.change import Before, Change
+from rightsizer.model.ground import Ground
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.option import OptionKind
+from rightsizer.model.reason import Code, Reason
+from rightsizer.rules import scaling
+
+__all__ = ["Planned", "make"]
+
+CONFIG_KINDS = frozenset(
+    {
+        OptionKind.INSTANCE_TYPE,
+        OptionKind.TYPE_AND_COUNT,
+        OptionKind.FEWER_GPUS,
+        OptionKind.INSTANCE_POOLS,
+        OptionKind.ROUTING,
+    }
+)
+"""Options that need a new configuration."""
+
+
+def make(
+    change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLimits, now: datetime
+) -> Planned | tuple[Reason, ...]:
+    """The plan, or every reason why there is none. The ground has passed preflight."""
+    endpoint, config = ground.endpoint, ground.config
+    if config is None:
+        return (Reason(Code.CONFIGURATION_REPLACED, f"configuration {endpoint.config_name} does not exist any more"),)
+    unsafe = scaling.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
+    if unsafe:
+        return unsafe
+    running = live(endpoint, config)
+    before = Before(
+        endpoint.config_name,
+        endpoint.modified_at,
+        endpoint.failure_reason,
+        running,
+        ground.scaling,
+        tuple(dict(a) for a in ground.customer_alarms),
+        {},
+        dict(ground.tags),
+    )
+    after = tuple(wanted(v, change, ground) for v in running)
+    if ground.option.kind is OptionKind.INSTANCE_COUNT and not ground.scaling:
+        return count_only(change, before, after)
+    if ground.option.kind in (OptionKind.AUTOSCALING, OptionKind.INSTANCE_COUNT):
+        return bounds_only(change, ground, before, now)
+    if ground.option.kind is OptionKind.SCHEDULE:
+        return by_the_hour(change, ground, before)
+    if ground.option.kind in CONFIG_KINDS:
+        return new_config(change, ground, config, before, after, catalogue, limits, now)
+    return (Reason(Code.NOT_IN_PLACE, f"{ground.option.kind.value} is not carried out by this program"),)

@@ -1,0 +1,75 @@
+"""Plans that deploy nothing: counts, autoscaling bounds, counts by the hour."""
+
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.flows.planning.planned import Planned
+from rightsizer.model.change import Before, Change, Plan, VariantCount
+from rightsizer.model.ground import Ground
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.step import Step, StepKind
+from rightsizer.rules import scaling
+
+
+def count_only(change: Change, before: Before, after: tuple[VariantCount, ...]) -> Planned | tuple[Reason, ...]:
+    """Counts move without a new configuration: nothing is deployed, nothing is cloned."""
+    changed = [v for v in after if v not in before.variants]
+    if not changed:
+        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
+    old = {v.name: v for v in before.variants}
+    plan = Plan(
+        turn=_capacity(change.ref.name, changed),
+        back=_capacity(change.ref.name, [old[v.name] for v in changed]),
+        after=after,
+        guardrail="counts only: no deployment, and the way back is the same call",
+    )
+    return Planned(before, plan, Decimal(0))
+
+
+def _capacity(endpoint: str, variants: list[VariantCount]) -> Step:
+    """One call changes the capacity of one variant, or the weights of several."""
+    rows = [{"VariantName": v.name, "DesiredInstanceCount": v.count} for v in variants]
+    counts = ",".join(f"{v.name}={v.count}" for v in variants)
+    return Step(
+        StepKind.SET_CAPACITY,
+        f"{endpoint} to {counts}",
+        {"EndpointName": endpoint, "DesiredWeightsAndCapacities": rows},
+    )
+
+
+def bounds_only(change: Change, ground: Ground, before: Before, now: datetime) -> Planned | tuple[Reason, ...]:
+    """Bounds and targets of the autoscaling that is there: no deployment, and the way back is the same call."""
+    if not ground.scaling:
+        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is not autoscaled any more"),)
+    same_size = scaling.Capacity(1, 1)
+    new = scaling.rebuild(scaling.retarget(ground.scaling, change.option.target, same_size), (), ground.scaling, now)
+    old = scaling.rebuild(ground.scaling, (), ground.scaling, now)
+    moved = tuple(step for step in new if step not in old)
+    if not moved:
+        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is autoscaled as asked already"),)
+    keys = {step.key for step in moved}
+    plan = Plan(
+        settle=moved,
+        restore=tuple(step for step in old if step.key in keys),
+        after=before.variants,
+        guardrail="autoscaling bounds only: no deployment, reversible at once",
+    )
+    return Planned(before, plan, Decimal(0))
+
+
+def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
+    counts = change.option.target.hourly_counts or ()
+    if len(counts) != 24:
+        return (Reason(Code.NOT_IN_PLACE, f"a schedule needs 24 hourly counts, got {len(counts)}"),)
+    if ground.scaling:
+        return (Reason(Code.AUTOSCALED, f"{change.ref.name} is autoscaled; a schedule would fight with its policies"),)
+    steps = scaling.by_the_hour(change.ref.name, change.variant, counts, change.id)
+    who = {k: steps[0].params[k] for k in ("ServiceNamespace", "ResourceId", "ScalableDimension")}
+    mine = [v for v in before.variants if v.name == change.variant]
+    plan = Plan(
+        settle=steps,
+        restore=(Step(StepKind.DEREGISTER_TARGET, steps[0].subject, who), _capacity(change.ref.name, mine)),
+        after=before.variants,
+        guardrail="scheduled counts: no deployment; the way back removes the schedule and sets the old count",
+    )
+    return Planned(before, plan, Decimal(0))

@@ -1,0 +1,155 @@
+"""Plans that deploy a new configuration: clone, guardrail, roll-back alarms, autoscaling taken away and given back."""
+
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.flows.planning.fleet import capacity_of
+from rightsizer.flows.planning.planned import Planned
+from rightsizer.model.change import Before, Change, Plan, VariantCount
+from rightsizer.model.ground import Ground
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.option import Target
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import ConfigSight
+from rightsizer.model.step import Step, StepKind
+from rightsizer.rules import alarms, clone, guardrail, scaling
+
+CHANGE_TAG = "rightsizer:change"
+
+
+def new_config(
+    change: Change,
+    ground: Ground,
+    config: ConfigSight,
+    before: Before,
+    after: tuple[VariantCount, ...],
+    catalogue: Catalogue,
+    limits: ChangeLimits,
+    now: datetime,
+) -> Planned | tuple[Reason, ...]:
+    tags = {CHANGE_TAG: change.id}
+    new = clone.clone(config, after, change.option.target, catalogue, tags, ground.endpoint.capture_stopped)
+    if not isinstance(new, clone.Clone):
+        return new
+    if new.content_hash == clone.content_hash(config.body):
+        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
+    old = _way_back(config, before, catalogue, tags, ground.endpoint.capture_stopped)
+    watching = _watching(change, new.name, after, limits)
+    names = tuple(step.subject for step in watching)
+    guard = _guardrail(change, ground, before, after, names, limits)
+    settle, restore = rebuilt(change, ground, now)
+    back_name = old.name if old is not None else before.config_name
+    plan = Plan(
+        prepare=(_create(new), *((_create(old),) if old is not None else ()), *watching),
+        clear=scaling.clear(ground.scaling),
+        settle=settle,
+        restore=restore,
+        turn=_update(change.ref.name, new.name, guard.config),
+        back=_update(change.ref.name, back_name, {}),
+        tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
+        new_config=new.name,
+        back_config=back_name,
+        after=after,
+        alarms=names,
+        deployment_limit_s=guard.limit_s,
+        guardrail=guard.sentence,
+    )
+    return Planned(before, plan, guard.overlap_usd, new.notes)
+
+
+def _watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
+    return alarms.rollback_alarms(
+        change.id,
+        change.ref.name,
+        [v.name for v in after],
+        config,
+        limits.alarm_prefix,
+        change.objective_p95_s,
+        change.baseline,
+    )
+
+
+def _guardrail(
+    change: Change,
+    ground: Ground,
+    before: Before,
+    after: tuple[VariantCount, ...],
+    names: tuple[str, ...],
+    limits: ChangeLimits,
+) -> guardrail.Guardrail:
+    return guardrail.choose(
+        [v.count for v in before.variants],
+        [v.count for v in after],
+        names,
+        limits.bake_s,
+        headroom=_headroom(ground, before, after),
+        excluded=_excluded(ground, before, after),
+        usd_per_hour=_hourly(change),
+        overlap_limit_usd=limits.usd_per_day,
+    )
+
+
+def _way_back(
+    config: ConfigSight, before: Before, catalogue: Catalogue, tags: dict[str, str], capture_stopped: bool
+) -> clone.Clone | None:
+    """A clone of the old configuration with the live counts, where deploying the old one would reset them."""
+    written = {
+        v["VariantName"]: (v.get("InitialInstanceCount"), float(v.get("InitialVariantWeight", 1.0)))
+        for v in config.body.get("ProductionVariants", [])
+    }
+    if all(written.get(v.name) == (v.count, v.weight) for v in before.variants):
+        return None
+    first = before.variants[0]
+    cloned = clone.clone(
+        config, before.variants, Target(first.instance_type, first.count), catalogue, tags, capture_stopped
+    )
+    return cloned if isinstance(cloned, clone.Clone) else None
+
+
+def _create(cloned: clone.Clone) -> Step:
+    return Step(StepKind.CREATE_CONFIG, cloned.name, cloned.body)
+
+
+def _update(endpoint: str, config: str, deployment: dict[str, object]) -> Step:
+    params: dict[str, object] = {
+        "EndpointName": endpoint,
+        "EndpointConfigName": config,
+        "RetainAllVariantProperties": False,
+    }
+    if deployment:
+        params["DeploymentConfig"] = deployment
+    return Step(StepKind.UPDATE_ENDPOINT, f"{endpoint} to {config}", params)
+
+
+def _headroom(ground: Ground, before: Before, after: tuple[VariantCount, ...]) -> int | None:
+    """Instances of the target type that the quota leaves beside our own; others' use is AWS's to refuse."""
+    if ground.quota is None:
+        return None
+    wanted = {v.instance_type for v in after}
+    return ground.quota - sum(v.count for v in before.variants if v.instance_type in wanted)
+
+
+def _excluded(ground: Ground, before: Before, after: tuple[VariantCount, ...]) -> str:
+    if ground.marketplace:
+        return "AWS ignores guardrails for Marketplace images"
+    if any(v.instance_type.startswith("ml.inf1.") for v in (*before.variants, *after)):
+        return "AWS ignores guardrails for Inf1 instances"
+    return ""
+
+
+def _hourly(change: Change) -> Decimal:
+    return change.option.price.usd_per_hour * change.option.target.instance_count
+
+
+def rebuilt(change: Change, ground: Ground, now: datetime) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Autoscaling for the new capacity, and as it was."""
+    mine = f"/variant/{change.variant}"
+    touched = tuple(t for t in ground.scaling if t.resource_id.endswith(mine))
+    others = tuple(t for t in ground.scaling if t not in touched)
+    new = (*scaling.retarget(touched, change.option.target, capacity_of(change, ground)), *others)
+    alarms_ = tuple(ground.customer_alarms)
+    return (
+        scaling.rebuild(new, alarms_, ground.scaling, now),
+        scaling.rebuild(ground.scaling, alarms_, ground.scaling, now),
+    )

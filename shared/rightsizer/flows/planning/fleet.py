@@ -1,0 +1,42 @@
+"""What the endpoint runs, and what it shall run."""
+
+import math
+
+from rightsizer.model.change import Change, VariantCount
+from rightsizer.model.ground import Ground
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.sight import ConfigSight, EndpointSight
+from rightsizer.rules import scaling
+
+
+def live(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ...]:
+    """Types from the configuration, counts and weights from what is live: autoscaling and people move them."""
+    types = {v["VariantName"]: v.get("InstanceType", "") for v in config.body.get("ProductionVariants", [])}
+    return tuple(
+        VariantCount(v.name, types.get(v.name, ""), v.desired_count, v.desired_weight) for v in endpoint.variants
+    )
+
+
+def wanted(variant: VariantCount, change: Change, ground: Ground) -> VariantCount:
+    """What a variant shall run. An autoscaled fleet keeps the share of its size that is needed at this hour."""
+    if variant.name != change.variant:
+        return variant
+    target, count = change.option.target, change.option.target.instance_count
+    own = mine(ground, variant.name)
+    if own is not None:
+        capacity = capacity_of(change, ground)
+        bounds = scaling.retarget((own,), target, capacity)[0]
+        needed = math.ceil(variant.count * capacity.new / capacity.old - 1e-9)
+        count = min(max(needed, bounds.minimum, 1), max(bounds.maximum, 1))
+    return VariantCount(variant.name, target.instance_type, count, variant.weight)
+
+
+def mine(ground: Ground, variant: str) -> ScalableTarget | None:
+    resource = f"endpoint/{ground.proposal.ref.name}/variant/{variant}"
+    return next((t for t in ground.scaling if t.resource_id == resource), None)
+
+
+def capacity_of(change: Change, ground: Ground) -> scaling.Capacity:
+    """The option serves with its count what the decision's fleet served with its own."""
+    old = max(1, ground.proposal.recommendation.instance_count)
+    return scaling.Capacity(old, max(1, change.option.target.instance_count))

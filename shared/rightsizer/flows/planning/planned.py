@@ -1,0 +1,16 @@
+"""A finished plan, before anything is written."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rightsizer.model.change import Before, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a change stores before its first write."""
+
+    before: Before
+    plan: Plan
+    overlap_usd: Decimal
+    notes: tuple[str, ...] = ()

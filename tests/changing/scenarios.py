@@ -1,0 +1,100 @@
+"""Scenarios of changing: an endpoint, what is asked of it, and what counts as new and as old."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rightsizer.model.observation import EndpointKind
+from rightsizer.model.option import Option, OptionKind, Target
+from sandbox.account import Sandbox
+from tests.changing.world import NAME, NEW_TYPE, an_option
+
+STEPS = {
+    "PolicyName": "burst",
+    "PolicyType": "StepScaling",
+    "StepScalingPolicyConfiguration": {
+        "AdjustmentType": "ChangeInCapacity",
+        "StepAdjustments": [{"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}],
+        "Cooldown": 300,
+    },
+}
+NIGHT = {
+    "ScheduledActionName": "night",
+    "Schedule": "cron(0 22 * * ? *)",
+    "Timezone": "Europe/Berlin",
+    "ScalableTargetAction": {"MinCapacity": 1, "MaxCapacity": 2},
+}
+VARIANT = "sagemaker:variant:DesiredInstanceCount"
+
+
+def autoscaled(box: Sandbox) -> None:
+    """Target tracking, a step policy that an alarm of the customer's starts, a scheduled action, a suspension."""
+    box.autoscale(NAME, 1, 4, policies=(STEPS,), scheduled=(NIGHT,))
+    scaling = box.client("application-autoscaling")
+    who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
+    suspended = {"ScheduledScalingSuspended": True}
+    scaling.register_scalable_target(**who, ScalableDimension=VARIANT, SuspendedState=suspended)
+    policies = scaling.describe_scaling_policies(**who)["ScalingPolicies"]
+    arn = next(p["PolicyARN"] for p in policies if p["PolicyName"] == "burst")
+    box.client("cloudwatch").put_metric_alarm(
+        AlarmName="burst-now",
+        Namespace="AWS/SageMaker",
+        MetricName="Invocations",
+        Dimensions=[{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": "AllTraffic"}],
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=100_000.0,
+        ComparisonOperator="GreaterThanThreshold",
+        TreatMissingData="notBreaching",
+        AlarmActions=[arn, f"arn:aws:sns:eu-west-1:{box.account}:pager"],
+    )
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One kind of change."""
+
+    name: str
+    option: Option
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
+    seed: Callable[[Sandbox], None] | None = None
+    kind: EndpointKind = EndpointKind.REAL_TIME
+    deploys: bool = True
+    """Whether a new configuration is deployed, so that endings of deployments apply."""
+
+
+PLAIN = Scenario("plain type change", an_option())
+AUTOSCALED = Scenario("autoscaled type change", an_option(target=Target(NEW_TYPE, 2)), {"count": 1}, autoscaled)
+COUNT = Scenario(
+    "count only",
+    an_option(kind=OptionKind.INSTANCE_COUNT, target=Target("ml.g5.4xlarge", 1)),
+    {"count": 3},
+    deploys=False,
+)
+SEVERAL = Scenario(
+    "several variants",
+    an_option(),
+    {"more_variants": ({"VariantName": "Second", "InstanceType": "ml.g5.4xlarge", "InitialInstanceCount": 1},)},
+    kind=EndpointKind.MULTI_VARIANT,
+)
+POOLS = Scenario(
+    "instance pools",
+    an_option(kind=OptionKind.INSTANCE_POOLS, target=Target(NEW_TYPE, 1, pools=(NEW_TYPE, "ml.g5.4xlarge"))),
+)
+BOUNDS = Scenario(
+    "autoscaling bounds",
+    an_option(kind=OptionKind.AUTOSCALING, target=Target("ml.g5.4xlarge", 2, minimum=1, maximum=2)),
+    {"count": 2},
+    autoscaled,
+    deploys=False,
+)
+HOURS = Scenario(
+    "counts by the hour",
+    an_option(
+        kind=OptionKind.SCHEDULE, target=Target("ml.g5.4xlarge", 2, hourly_counts=(1,) * 8 + (2,) * 12 + (1,) * 4)
+    ),
+    {"count": 2},
+    deploys=False,
+)
+ALL = (PLAIN, AUTOSCALED, COUNT, SEVERAL, POOLS, BOUNDS, HOURS)

@@ -1,0 +1,76 @@
+"""Every kind of change that is carried out in place, from its approval to its proof."""
+
+from typing import Any
+
+import pytest
+
+from rightsizer.model.change import ChangeState
+from tests.changing import scenarios
+from tests.changing.scenarios import Scenario
+from tests.changing.world import NAME, NEW_TYPE, World, world
+
+WHO: dict[str, Any] = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
+
+
+def carried_out(scenario: Scenario) -> Any:
+    return world(scenario.option, seed=scenario.seed, kind=scenario.kind, **scenario.endpoint)
+
+
+def proven(w: World) -> None:
+    w.start()
+    change = w.run(30)
+    assert change.state is ChangeState.PROVEN, change.outcome
+
+
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda s: s.name)
+def test_it_is_proven_and_leaves_nothing_behind(scenario: Scenario) -> None:
+    with carried_out(scenario) as w:
+        proven(w)
+        ours = [
+            a["AlarmName"]
+            for a in w.box.client("cloudwatch").describe_alarms(AlarmNamePrefix="rightsizer-")["MetricAlarms"]
+        ]
+        invocations = len(w.box.calls.of("dynamodb", "Query"))
+    assert ours == []
+    assert w.journal is not None
+    assert invocations <= 40
+
+
+def test_autoscaling_comes_back_for_the_new_capacity_with_its_alarm_on_the_new_policy() -> None:
+    with carried_out(scenarios.AUTOSCALED) as w:
+        scaling, cloudwatch = w.box.client("application-autoscaling"), w.box.client("cloudwatch")
+        before = scaling.describe_scaling_policies(**WHO)["ScalingPolicies"]
+        proven(w)
+        target = scaling.describe_scalable_targets(ServiceNamespace="sagemaker", ResourceIds=[WHO["ResourceId"]])[
+            "ScalableTargets"
+        ][0]
+        policies = scaling.describe_scaling_policies(**WHO)["ScalingPolicies"]
+        actions = scaling.describe_scheduled_actions(**WHO)["ScheduledActions"]
+        alarm = cloudwatch.describe_alarms(AlarmNames=["burst-now"])["MetricAlarms"][0]
+    old = {p["PolicyName"]: p["PolicyARN"] for p in before}
+    new = {p["PolicyName"]: p["PolicyARN"] for p in policies}
+    tracking = next(p for p in policies if p["PolicyType"] == "TargetTrackingScaling")
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (2, 8), "one old instance is two new ones"
+    assert target["SuspendedState"]["ScheduledScalingSuspended"] is True
+    assert tracking["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 50.0
+    assert actions[0]["ScalableTargetAction"] == {"MinCapacity": 2, "MaxCapacity": 4}
+    assert new.keys() == old.keys()
+    assert new["burst"] != old["burst"]
+    assert alarm["AlarmActions"] == [new["burst"], f"arn:aws:sns:eu-west-1:{w.box.account}:pager"]
+
+
+def test_pools_put_the_cheap_type_first_and_keep_the_old_one() -> None:
+    with carried_out(scenarios.POOLS) as w:
+        proven(w)
+        config = w.box.client("sagemaker").describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
+    pools = config["ProductionVariants"][0]["InstancePools"]
+    assert [p["InstanceType"] for p in sorted(pools, key=lambda p: p["Priority"])] == [NEW_TYPE, "ml.g5.4xlarge"]
+
+
+def test_counts_alone_need_no_new_configuration() -> None:
+    with carried_out(scenarios.COUNT) as w:
+        proven(w)
+        counts = w.box.counts(NAME)
+        created = w.box.calls.of("sagemaker", "CreateEndpointConfig")
+    assert counts == {"AllTraffic": 1}
+    assert created == []
