@@ -3,12 +3,22 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from rightsizer.model.option import OptionKind
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Thresholds of the decision. Shares are 0..1; the reasons for each default are in docs/decision-model.md."""
 
     lookback_days: int = 14
+    by_itself: frozenset[OptionKind] = frozenset(
+        {OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT}
+    )
+    """Dimensions that may be applied without a person; the others are proposed."""
+    ask_without_objective: bool = True
+    """Whether a person decides where no latency objective is declared."""
+    tests: bool = True
+    """Whether shadow tests may be planned."""
     # evidence
     valid_share: float = 0.8
     """Periods with utilisation datapoints that a window needs."""
@@ -60,6 +70,10 @@ class Policy:
     """Longer p95 that nobody asked for, at most, without a declared objective."""
     # candidates
     count_factor: int = 2
+    excess_share: float = 0.002
+    """Requests over the objective, beyond those of today, that a choice may cause in the replay."""
+    replay_requests: int = 15000
+    """Requests that one run of the replay serves at most."""
     cold_share: float = 0.005
     """Requests that may meet a cold start when an endpoint sleeps."""
     async_from_s: float = 10.0

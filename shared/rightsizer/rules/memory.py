@@ -12,6 +12,7 @@ from rightsizer.model.policy import Policy
 PREALLOCATING = frozenset({"vllm", "lmi", "tgi", "sglang", "tensorflow"})
 """Servers that take a fixed share of whatever card they get, whatever the model needs."""
 WEIGHTS_FACTOR = 1.2
+JUMP = 1.03
 _GIB = 1024**3
 
 
@@ -36,9 +37,14 @@ def memory_need(
         return MemoryNeed(MemoryClass.PREALLOCATED, None, weights, peak, margin)
     ratio = max(d.gpu_memory.p99 / max(d.gpu_memory.p5, 1e-9) for d, _ in seen if d.gpu_memory)
     kind = MemoryClass.STATIC if ratio < policy.static_ratio else MemoryClass.ELASTIC
-    slope = _slope([top for _, top in seen])
+    tops = [top for _, top in seen]
+    slope = _slope(tops)
     growth = slope * policy.growth_days if slope > 0 else 0.0
-    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing=slope > 0)
+    jump = tops[-1] / max(tops[:-1]) if len(tops) > 1 and max(tops[:-1]) > 0 else 1.0
+    if jump > JUMP:
+        # A leak shows first as one day above all days before: leave room for two more such days.
+        growth = max(growth, peak * (jump**2 - 1))
+    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing=slope > 0 or jump > JUMP)
 
 
 def _gib(digest: DayDigest, catalogue: Catalogue) -> float:

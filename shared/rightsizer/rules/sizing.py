@@ -1,52 +1,71 @@
-"""What a request costs on a candidate: its latency, the workers of an instance, the room left for waiting."""
+"""What a request costs on a candidate: its latency against today's, and the workers of an instance."""
 
 from dataclasses import dataclass
 
-from rightsizer.model.candidate import Goal, Slowdown
+from rightsizer.model.candidate import Slowdown
 from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """One request on the candidate, without waiting."""
+class Ratio:
+    """Latency without waiting on the candidate over today's."""
 
-    service_s: float
-    """Time that a request keeps a worker busy, with the middle slowdown: for counting."""
-    p95_s: float
-    """With the bound of the slowdown: for promising."""
-    workers: int
-    """Requests that one instance serves at once."""
-    slack: float
-    """Slowdown of the GPU part at which p95 meets the objective."""
+    mid: float
+    bound: float
 
 
-def host_factor(now: InstanceType, candidate: InstanceType, demand: Demand, policy: Policy) -> float:
-    """How the part of the latency outside the GPU scales: by vCPU when the CPU is busy, else as it is."""
-    if candidate.vcpu >= now.vcpu or demand.cpu_p95 is None or demand.cpu_p95 <= policy.cpu_scaling_share:
+def host_factor(now: InstanceType, candidate: InstanceType, demand: Demand) -> float:
+    """Bound of how the latency outside the GPU scales: by the vCPUs that it can use, by all when that is unknown."""
+    if candidate.vcpu >= now.vcpu:
         return 1.0
-    return now.vcpu / candidate.vcpu
+    if demand.host_threads is None:
+        return now.vcpu / candidate.vcpu
+    threads = max(1.15 * demand.host_threads, 1.0)
+    return min(threads, now.vcpu) / min(threads, candidate.vcpu)
 
 
-def service_on(
-    candidate: InstanceType, demand: Demand, latency: Latency, speed: Slowdown, host: float, goal: Goal, policy: Policy
-) -> Service:
-    """The request on the candidate. Count by the middle slowdown, promise latency by the bound (decision.md 4.3)."""
+def ratio_of(demand: Demand, speed: Slowdown, host: float, measured: float | None, policy: Policy) -> Ratio:
+    """Latency ratio from the GPU share and the host factor, or as a test measured it on exactly this type."""
     share = demand.gpu_share
+    mid, bound = (1 - share) * host + share * speed.mid, (1 - share) * host + share * speed.bound
+    if measured is None:
+        return Ratio(mid, bound)
+    if speed.source == "tested":
+        middle = (mid + measured) / 2
+        return Ratio(middle, middle * (1 + policy.measured_error))
+    return Ratio(measured, measured * (1 + policy.measured_error))
+
+
+def gpu_room(demand: Demand, host: float, stretch: float) -> float:
+    """The slowdown of the GPU part at which the latency grows by `stretch`."""
+    share = demand.gpu_share
+    return max((stretch - (1 - share) * host) / share, 0.0) if share > 0 else float("inf")
+
+
+def workers_of(candidate: InstanceType, now: InstanceType, demand: Demand, latency: Latency) -> int:
+    """Requests that an instance of the candidate serves at once: one for each GPU, or group of GPUs, that it uses."""
     gpus = max(candidate.accelerator_count, 1)
+    used = min(demand.gpus_used or gpus, gpus)
     together = 1
     if demand.gpu_s_per_request and demand.gpu_s_per_request > 1.2 * latency.mean_s:
-        together = min(gpus, round(demand.gpu_s_per_request / latency.mean_s))
-    workers = max(gpus // together, 1)
-    mean = latency.mean_s
-    if demand.concurrency > policy.batching_concurrency and demand.gpu_s_per_request:
-        mean = demand.gpu_s_per_request / together
-    limit = policy.objective_safety * goal.p95_s / latency.p95_s
-    slack = (limit - (1 - share) * host) / share if share > 0 else 1e9
-    return Service(
-        service_s=mean * ((1 - share) * host + share * speed.mid),
-        p95_s=latency.p95_s * ((1 - share) * host + share * speed.bound),
-        workers=workers,
-        slack=max(slack, 0.0),
-    )
+        together = max(1, min(now.accelerator_count, round(demand.gpu_s_per_request / latency.mean_s)))
+    return max(used // together, 1)
+
+
+def unqueued(latency: Latency, rate: float, workers: float) -> float:
+    """Service time over latency: what remains when the mean waiting of one M/G/1 queue per worker is taken out."""
+    if workers <= 0 or rate <= 0:
+        return 1.0
+    variation = min(latency.squared_variation, 2.0)
+    low, high = 0.0, latency.mean_s
+    for _ in range(40):
+        middle = (low + high) / 2
+        rho = rate * middle / workers
+        wait = float("inf") if rho >= 1 else rho * middle * (1 + variation) / (2 * (1 - rho))
+        if middle + wait > latency.mean_s:
+            high = middle
+        else:
+            low = middle
+    return low / latency.mean_s if latency.mean_s > 0 else 1.0

@@ -1,0 +1,96 @@
+"""What tests and changes of the past taught about a candidate type."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.policy import Policy
+from rightsizer.model.quantile import quantile
+
+PRIOR = 1.25
+"""Bound of slowdown over phi before anything was learnt: 98.9 % of 1,131 measured moves stayed below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is known of one candidate on this endpoint."""
+
+    gpu_ratio: float | None = None
+    """Measured slowdown of the GPU part on this accelerator."""
+    latency_ratio: float | None = None
+    """Measured ratio of the mean latency on exactly this type."""
+    started: bool = False
+    """A test or change showed that the model starts and runs on this accelerator."""
+    refuted: PastChange | None = None
+    other_q: float | None = None
+    """Slowdown over phi as measured on another accelerator of the same endpoint."""
+
+
+type Find = Callable[[str], InstanceType | None]
+
+
+def lesson(
+    history: History,
+    reference: InstanceType,
+    candidate: InstanceType,
+    find: Find,
+    phi_of: Callable[[InstanceType], float],
+) -> Lesson:
+    """Everything the endpoint's own past says about `candidate`; ratios are against `reference`."""
+    gpu = latency = other = None
+    started, refuted = False, None
+    for past in history.endpoint:
+        target = find(past.to_type)
+        if target is None or target.accelerator is None or past.from_type != reference.name:
+            continue
+        same_chip = candidate.accelerator is not None and target.accelerator.model == candidate.accelerator.model
+        if past.to_type == candidate.name:
+            latency = past.latency_ratio or latency
+            refuted = past if past.refuted else None
+        if same_chip:
+            gpu = past.realised_slowdown or gpu
+            started = (started or not past.refuted) and past.failure != "memory"
+        elif past.realised_slowdown:
+            other = past.realised_slowdown / max(phi_of(target), 1e-9)
+    return Lesson(gpu, latency, started, refuted, other)
+
+
+def resting(past: PastChange, times: int, demand_now: float | None, policy: Policy, now: datetime) -> datetime | None:
+    """Until when a refuted type rests, or None when it may be tried again. Each failure doubles the rest.
+
+    A change of demand by a quarter lifts it: the failure belonged to another load.
+    """
+    if past.demand and demand_now and abs(demand_now / past.demand - 1) > policy.blacklist_demand:
+        return None
+    until = past.at + timedelta(days=policy.blacklist_days * 2 ** (times - 1))
+    return until if now < until else None
+
+
+def width(history: History, phi_of: Callable[[PastChange], float | None], framework: str, policy: Policy) -> float:
+    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's outcomes, shrunk to the prior.
+
+    With n outcomes of the framework their own quantile weighs n / (n + 20) (decision.md 4.8).
+    """
+    seen = sorted(q for p in history.account if (q := _q(p, phi_of, framework)) is not None)
+    if not seen:
+        return PRIOR
+    n = len(seen)
+    rank = min(math.ceil((n + 1) * 0.975) / n, 1.0)
+    own = quantile(seen, rank) if n >= 39 else max(seen[-1], 1.0)
+    weight = n / (n + policy.shrinkage)
+    return weight * own + (1 - weight) * PRIOR
+
+
+def _q(past: PastChange, phi_of: Callable[[PastChange], float | None], framework: str) -> float | None:
+    if past.realised_slowdown is None or past.framework != framework:
+        return None
+    ratio = phi_of(past)
+    return past.realised_slowdown / ratio if ratio else None
+
+
+def failures(history: Sequence[PastChange], to_type: str) -> int:
+    """How often a change or test to the type was refuted."""
+    return sum(1 for p in history if p.to_type == to_type and p.refuted)

@@ -1,0 +1,31 @@
+"""How many requests a limit cuts off, and how much slower they may become."""
+
+import math
+
+from rightsizer.model.demand import Latency
+from rightsizer.model.digest import BIN
+
+
+def late_share(latency: Latency, limit_s: float) -> float:
+    """Share of the requests above `limit_s`, with part of the bin that the limit falls into."""
+    share = 0.0
+    edge = math.sqrt(BIN)
+    for value, weight in reversed(latency.bins):
+        if value / edge >= limit_s:
+            share += weight
+        elif value * edge > limit_s:
+            share += weight * (value * edge - limit_s) / (value * edge - value / edge)
+        else:
+            break
+    return share
+
+
+def stretch(latency: Latency, limit_s: float, excess: float) -> float:
+    """The largest factor on every latency at which at most `excess` more of the requests exceed `limit_s`."""
+    allowed = late_share(latency, limit_s) + excess
+    share = 0.0
+    for value, weight in reversed(latency.bins):
+        share += weight
+        if share > allowed:
+            return limit_s / (value * math.sqrt(BIN))
+    return limit_s / latency.bins[0][0] if latency.bins else 1.0
