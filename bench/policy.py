@@ -33,10 +33,12 @@ EAGER = replace(
     Policy(),
     by_itself=IN_PLACE,
     ask_without_objective=False,
+    act_without_gpu_metrics=True,
     valid_share=0.0,
     requests_needed=20,
     days_for_hours=1,
     idle_days=3,
+    stopped_hours=9.0,
     minimum_saving_share=0.02,
     minimum_saving_usd=Decimal(5),
     confidence_propose=0.0,
@@ -48,7 +50,7 @@ EAGER = replace(
     test_value=1.0,
 )
 """Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same."""
-PRODUCTION = replace(Policy(), by_itself=IN_PLACE, ask_without_objective=False)
+PRODUCTION = replace(Policy(), by_itself=IN_PLACE, ask_without_objective=False, act_without_gpu_metrics=True)
 """The product's own gates, in an account that lets every dimension be applied and approves what is proposed."""
 
 
@@ -242,7 +244,7 @@ def _tested(trial: Any, memory: _Memory) -> PastChange:
     work = sum(w for d in base for w, n in zip(d.busy_s, d.requests, strict=True) if w is not None and n is not None)
     calls = sum(n for d in base for w, n in zip(d.busy_s, d.requests, strict=True) if w is not None and n is not None)
     latency = None
-    if trial.latency_mean_ms and trial.production_latency_mean_ms and trial.requests >= 5:
+    if trial.latency_mean_ms and trial.production_latency_mean_ms and trial.requests >= 2:
         latency = trial.latency_mean_ms / trial.production_latency_mean_ms
     return PastChange(
         DAY_0 + timedelta(days=trial.day),
@@ -324,7 +326,7 @@ def _action(actions: Any, found: Recommendation, view: _View) -> Any:
     if option is None or found.gate is Gate.SILENT:
         return None
     if found.gate is Gate.TEST:
-        return actions.Trial(option.target.instance_type, hours=2)
+        return actions.Trial(option.target.instance_type, hours=float(option.facts.get("test hours", "2")))
     if option.kind is OptionKind.SCALE_TO_ZERO:
         minutes = option.target.idle_minutes or 60
         return None if view.scale_to_zero_minutes == minutes else actions.ScaleToZeroWhenIdle(minutes)

@@ -11,7 +11,7 @@ from rightsizer.rules.cost import cost_of
 from rightsizer.rules.finding import Suffering, outgrown, starving, suffering
 from rightsizer.rules.gate import Case, gate, restoring
 from rightsizer.rules.offer import Money, nap_option, restore_option
-from rightsizer.rules.sleep import best_nap
+from rightsizer.rules.sleep import best_nap, stopped
 from rightsizer.rules.tail import late_share
 from rightsizer.rules.trial import Unsure, before_sure, impossible, worth_testing
 
@@ -29,7 +29,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     sure = tuple(sorted((*options.sure, *asleep), key=lambda o: (o.usd_per_month, o.target.instance_type)))
     base = replace(base, excluded=options.excluded)
     hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
-    if hungry is not None and at.runs.name == at.reference.name and not sure:
+    if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
     best = sure[0] if sure else None
     tested = _tested(at, options, best)
@@ -52,7 +52,7 @@ def _hurt(at: Situation) -> Suffering | None:
         return Suffering(grown, severe=True)
     if at.runs.name == at.reference.name and at.instances >= sum(at.fleet) / 24 - 0.01:
         return None
-    usual = late_share(at.latency, at.goal.p95_s)
+    usual = late_share(at.latency.bins, at.goal.p95_s)
     return suffering(since[-2:], at.goal, usual, at.policy)
 
 
@@ -76,10 +76,12 @@ def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendatio
 def _sleep(at: Situation) -> tuple[Option, ...]:
     """Scaling to zero, where the owner tolerates cold starts or nobody would have met one."""
     tolerated = at.endpoint.tags.get(COLD_TAG, "").lower() == "true"
-    if not tolerated and at.peak > 1:
+    found = stopped(at.days, at.policy.stopped_hours)
+    if found is None and not tolerated and at.peak > 1:
         return ()  # a fleet of several wakes into a crowd
     days = [d for d in at.days if d.day > at.days[0].day] or list(at.days)
-    found = best_nap(days, tolerated, at.policy.cold_share, at.policy.days_for_hours + 1)
+    if found is None:
+        found = best_nap(days, tolerated, at.policy.cold_share, at.policy.days_for_hours + 1)
     if found is None or found.asleep_share <= 0:
         return ()
     awake = at.instances * (1 - found.asleep_share)
@@ -154,8 +156,8 @@ def _why_kept(options: Options, at: Situation) -> Reason:
         best = max(options.unsure, key=lambda u: u.prize)
         return Reason(
             Code.RISK_TOO_HIGH,
-            f"{best.option.target.instance_type} would be cheaper, but only {100 * best.chance:.0f} % likely fast enough"
-            f" and large enough; a test is not planned",
+            f"{best.option.target.instance_type} would be cheaper, but is only {100 * best.chance:.0f} % likely fast"
+            f" enough and large enough; a test is not planned",
         )
     cheaper = [
         e

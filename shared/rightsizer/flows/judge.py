@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.flows.choose import chosen_or_kept
-from rightsizer.flows.situation import Given, Situation
-from rightsizer.model.demand import Demand, MemoryClass
-from rightsizer.model.digest import DayDigest, UsageDigest
+from rightsizer.flows.situation import LEAST, Given, Situation
+from rightsizer.model.demand import Demand, Latency, MemoryClass
+from rightsizer.model.digest import SLOT_S, DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, EndpointKind
@@ -17,7 +17,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.demand import demand_of
+from rightsizer.rules.demand import demand_of, latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
@@ -25,6 +25,7 @@ from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.memory import memory_need
 from rightsizer.rules.objective import goal_of
 from rightsizer.rules.offer import delete_option
+from rightsizer.rules.sizing import Unqueued, unqueued
 
 
 def judge(
@@ -87,7 +88,9 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     reference, base = _reference(hardware, days, given)
     kills = sum(1 for p in given.history.endpoint if p.failure == "memory" and p.ended == "rolled-back")
     memory = memory_need(days, given.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
-    demand = demand_of(days, base, reference, memory, policy)
+    waiting = _unqueued(endpoint, base)
+    share = waiting[0].share(waiting[1]) if waiting else 1.0
+    demand = demand_of(days, base, reference, memory, policy, share)
     bare = replace(
         _bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
         evidence=evidence_of(days, demand, reference),
@@ -121,6 +124,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         latency=demand.latency,
         goal=goal_of(endpoint.objective, demand.latency, policy),
         instances=_instances(endpoint, days, given.history),
+        unqueued=waiting[0] if waiting else None,
         cautious=sum(1 for p in given.history.endpoint if p.refuted and p.from_type == p.to_type),
     )
     return chosen_or_kept(replace(bare, usd_per_month=at.usd), at)
@@ -141,6 +145,18 @@ def _reference(
     if found is not None:
         return found, [d for d in before if d.instance_type == found.name]
     return hardware, [d for d in days if d.instance_type == hardware.name] or list(days[-1:])
+
+
+def _unqueued(endpoint: Endpoint, base: Sequence[DayDigest]) -> tuple[Unqueued, Latency] | None:
+    """How to take the waiting out of the latency, where requests can wait behind one worker."""
+    latency = latency_of(base)
+    counts = [c for d in base for c in d.instances if c]
+    known = sum(1 for d in base for v in d.requests if v is not None)
+    mean = sum(counts) / len(counts) if counts else 1.0
+    if latency is None or not known or (mean >= 1.5 and endpoint.variants[0].routing == LEAST):
+        return None
+    rate = sum(d.request_count for d in base) / (known * SLOT_S)
+    return unqueued(latency, rate, mean * max(base[0].gpus, 1)), latency
 
 
 def _instances(endpoint: Endpoint, days: Sequence[DayDigest], history: History) -> float:

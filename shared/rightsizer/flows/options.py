@@ -19,7 +19,7 @@ from rightsizer.rules.replay import Plan
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.sizing import Ratio, gpu_room, host_factor, ratio_of, workers_of
 from rightsizer.rules.speed import chance, measured, phi, slowdown
-from rightsizer.rules.trial import Unsure
+from rightsizer.rules.trial import Unsure, hours_of_test
 
 NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
 
@@ -105,6 +105,9 @@ def _draft(at: Situation, hardware: InstanceType) -> Draft | Reason:
     known = lesson(at.given.history, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t))
     if (rests := _resting(at, hardware, known)) is not None:
         return rests
+    if known.too_small_gib >= new.usable_gib and old.model != new.model:
+        sentence = f"the model did not fit {known.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
+        return Reason(Code.MEMORY_TOO_SMALL, sentence)
     ratio_phi = phi(old, new)
     speed = _speed(at, known, hardware)
     host = host_factor(at.reference, hardware, at.demand)
@@ -117,8 +120,8 @@ def _draft(at: Situation, hardware: InstanceType) -> Draft | Reason:
         fast = chance(room, ratio_phi) if speed.source in ("datasheet", "learnt") and not same_chip else 0.0
         if tried > 1 and known.gpu_ratio is None and known.latency_ratio is None:
             fast = 0.0
-        elif same_chip and known.latency_ratio is None and at.demand.host_threads is None:
-            fast = 0.5
+        elif same_chip and known.latency_ratio is None:
+            fast = 0.5  # only the bound of the host factor speaks against it
     if fast <= 0 and fit > 0:
         return Reason(
             Code.TOO_SLOW,
@@ -191,11 +194,12 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     hourly = at.may(OptionKind.SCHEDULE) and at.policy.days_for_hours <= len({d.day for d in at.days})
     most = at.peak * at.policy.count_factor
     slower = draft.ratio.bound
-    if at.peak == 1 and draft.workers == 1:
-        single = Plan((1,) * 24, 1, random_routing, slower)
-        kept = draft.hardware.name == at.reference.name or at.carries(single) is not None
-        plan = single if kept else None
-    else:
+    single = Plan((1,) * 24, draft.workers, random_routing, slower)
+    same = draft.hardware.name == at.reference.name
+    plan: Plan | None = None
+    if at.peak == 1 and (same or at.carries(single) is not None):
+        plan = single
+    elif not (at.peak == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
         plan = at.smallest(slower, draft.workers, random_routing, hourly, most)
     if plan is None:
         return Reason(
@@ -240,6 +244,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None) -> Opt
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
+        "test hours": f"{hours_of_test(at.demand.load.peak_rate, at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
     if served is not None:

@@ -18,7 +18,7 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.replay import Plan, Served, Stream, concurrency, hourly_plan, serve, stream_of
-from rightsizer.rules.sizing import unqueued
+from rightsizer.rules.sizing import Unqueued, service_bins
 from rightsizer.rules.tail import stretch
 
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
@@ -54,6 +54,8 @@ class Situation:
     goal: Goal
     instances: float
     """Mean instances now."""
+    unqueued: Unqueued | None = None
+    """How to take waiting out of the latency; None where there is none to speak of."""
     tight: bool = False
     """Today's fleet, set by us, no longer carries the load: dearer options count too."""
     cautious: int = 0
@@ -86,7 +88,7 @@ class Situation:
 
     @cached_property
     def still_carries(self) -> bool:
-        """Whether the fleet that we set, on the type it was measured on, still carries the last days with its margin."""
+        """Whether the fleet that we set, on the type it was measured on, still carries the last days."""
         if not self.changed or self.runs.name != self.reference.name or self.peak < 2:
             return True
         last = self.days[-1].instances
@@ -127,16 +129,18 @@ class Situation:
     @cached_property
     def stretch(self) -> float:
         """How much slower every request may become before too many miss the goal."""
-        return max(stretch(self.latency, self.goal.p95_s, self.policy.excess_share), 1.0)
+        return max(stretch(self.service, self.goal.p95_s, self.policy.excess_share), 1.0)
+
+    @cached_property
+    def service(self) -> tuple[tuple[float, float], ...]:
+        """Service times without waiting, (seconds, share)."""
+        return service_bins(self.latency, self.unqueued) if self.unqueued else self.latency.bins
 
     @cached_property
     def stream(self) -> Stream:
         """The requests of the most recent days, without the waiting that they met."""
-        rate = self.demand.load.mean_rate
-        mean = sum(self.fleet) / 24
-        shrink = unqueued(self.latency, rate, mean) if self.random or mean < 1.5 else 1.0
         known = [d for d in self.days if d.request_count > 0]
-        return stream_of(known, self.latency, shrink, self.policy.replay_requests)
+        return stream_of(known, self.service, self.policy.replay_requests)
 
     @cached_property
     def before(self) -> Served:

@@ -13,18 +13,24 @@ PER_HOUR = 3600 // SLOT_S
 
 
 def demand_of(
-    days: Sequence[DayDigest], same: Sequence[DayDigest], runs: InstanceType, memory: MemoryNeed, policy: Policy
+    days: Sequence[DayDigest],
+    same: Sequence[DayDigest],
+    runs: InstanceType,
+    memory: MemoryNeed,
+    policy: Policy,
+    unqueued: float = 1.0,
 ) -> Demand:
     """The demand behind `days`, not empty. `same` are the days on the reference type `runs`, with its own fleet.
 
-    Requests count from all days; latency, GPU seconds and host needs only from the reference days.
+    Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
+    share of the latency that is no waiting.
     """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)
     known = sum(1 for d in days for v in d.requests if v is not None)
     dates = len({d.day for d in days})
-    latency = _latency(same)
-    gpu_s, share, concurrency = _service(same, latency, runs, policy)
+    latency = latency_of(same)
+    gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
     minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
@@ -45,11 +51,12 @@ def demand_of(
         gpus_used=_gpus_used(same, runs),
         error_share=sum(d.errors for d in same) / max(sum(d.request_count for d in same), 1.0),
         silent_days=_silent(days),
-        host_threads=_threads(same, latency, share, runs),
+        host_threads=_threads(same, latency, share, runs, unqueued),
     )
 
 
-def _latency(days: Sequence[DayDigest]) -> Latency | None:
+def latency_of(days: Sequence[DayDigest]) -> Latency | None:
+    """Latency of these days as it was, waiting included; None without a datapoint."""
     bins: dict[int, float] = {}
     for digest in days:
         for index, weight in digest.latency:
@@ -67,7 +74,7 @@ def _latency(days: Sequence[DayDigest]) -> Latency | None:
 
 
 def _service(
-    days: Sequence[DayDigest], latency: Latency | None, runs: InstanceType, policy: Policy
+    days: Sequence[DayDigest], latency: Latency | None, runs: InstanceType, policy: Policy, unqueued: float
 ) -> tuple[float | None, float, float]:
     """GPU seconds per request, GPU share of the latency, mean concurrency per GPU (utilisation law, Little's law)."""
     busy = calls = active = 0.0
@@ -84,7 +91,7 @@ def _service(
     concurrency = max(1.0, calls * latency.mean_s / max(active, 1.0))
     if concurrency > policy.batching_concurrency:
         return gpu_s, 1.0, concurrency
-    return gpu_s, min(max(gpu_s * concurrency / latency.mean_s, 0.0), 1.0), concurrency
+    return gpu_s, min(max(gpu_s * concurrency / (latency.mean_s * unqueued), 0.0), 1.0), concurrency
 
 
 def _load(days: Sequence[DayDigest], policy: Policy) -> Load:
@@ -135,7 +142,9 @@ def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
     return work / room if room else None
 
 
-def _threads(days: Sequence[DayDigest], latency: Latency | None, share: float, runs: InstanceType) -> float | None:
+def _threads(
+    days: Sequence[DayDigest], latency: Latency | None, share: float, runs: InstanceType, unqueued: float
+) -> float | None:
     """vCPUs that the host's part of a request keeps busy: CPU above its quiet level over the host's concurrency."""
     known = [d for d in days if d.cpu and d.cpu_mean is not None]
     if not known or latency is None or share >= 1:
@@ -146,7 +155,7 @@ def _threads(days: Sequence[DayDigest], latency: Latency | None, share: float, r
         mean = digest.cpu_mean or 0.0
         counts = [c for c in digest.instances if c]
         work += (mean - (quiet if quiet < 0.5 * mean else 0.0)) * (sum(counts) / len(counts) if counts else 1.0)
-        inside += digest.request_count * latency.mean_s * (1 - share) / 86400
+        inside += digest.request_count * latency.mean_s * unqueued * (1 - share) / 86400
     return work / inside if inside > 0 else None
 
 

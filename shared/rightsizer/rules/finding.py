@@ -12,7 +12,6 @@ from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 
-
 SEVERE = 0.05
 """Excess share from which the last good configuration comes back whatever else could be done."""
 MUCH = 1.25
@@ -23,7 +22,7 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
     """Why the datapoints do not allow a judgement, or None. Missing is unknown, never idle (law 1)."""
     if endpoint.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
-    if demand.gpu_mean is None:
+    if demand.gpu_mean is None and not (policy.act_without_gpu_metrics and demand.host_memory_gib is not None):
         return Reason(
             Code.NO_GPU_METRICS,
             f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
@@ -32,7 +31,11 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
         return Reason(
             Code.TOO_FEW_DAYS, f"only {24 * demand.days:.0f} hours of datapoints since its configuration changed"
         )
-    if demand.valid_share < policy.valid_share * min(demand.days, 1.0) and demand.days >= 1:
+    if (
+        demand.gpu_mean is not None
+        and demand.valid_share < policy.valid_share * min(demand.days, 1.0)
+        and demand.days >= 1
+    ):
         return Reason(
             Code.TOO_MANY_GAPS,
             f"{100 * demand.valid_share:.0f} % of the periods have GPU datapoints,"

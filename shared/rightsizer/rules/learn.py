@@ -25,6 +25,8 @@ class Lesson:
     started: bool = False
     """A test or change showed that the model starts and runs on this accelerator."""
     refuted: PastChange | None = None
+    too_small_gib: float = 0.0
+    """The model did not fit a card with this much usable memory."""
     other_q: float | None = None
     """Slowdown over phi as measured on another accelerator of the same endpoint."""
 
@@ -41,21 +43,36 @@ def lesson(
 ) -> Lesson:
     """Everything the endpoint's own past says about `candidate`; ratios are against `reference`."""
     gpu = latency = other = None
-    started, refuted = False, None
+    started, refuted, small = False, None, 0.0
     for past in history.endpoint:
         target = find(past.to_type)
-        if target is None or target.accelerator is None or past.from_type != reference.name:
+        source = find(past.from_type)
+        if target is None or source is None or target.accelerator is None or source.accelerator is None:
+            continue
+        if reference.accelerator is None or source.accelerator.model != reference.accelerator.model:
+            started = started or (not past.refuted and _no_smaller(candidate, target))
             continue
         same_chip = candidate.accelerator is not None and target.accelerator.model == candidate.accelerator.model
+        if past.refuted and past.failure == "memory":
+            small = max(small, target.accelerator.usable_gib)
+        elif not past.refuted:
+            started = started or _no_smaller(candidate, target)
         if past.to_type == candidate.name:
-            latency = past.latency_ratio or latency
+            latency = (past.latency_ratio if past.from_type == reference.name else None) or latency
             refuted = past if past.refuted else None
         if same_chip:
             gpu = past.realised_slowdown or gpu
-            started = (started or not past.refuted) and past.failure != "memory"
         elif past.realised_slowdown:
             other = past.realised_slowdown / max(phi_of(target), 1e-9)
-    return Lesson(gpu, latency, started, refuted, other)
+    return Lesson(gpu, latency, started, refuted, small, other)
+
+
+def _no_smaller(candidate: InstanceType, target: InstanceType) -> bool:
+    """Whether what fitted `target` fits the candidate: as much memory per GPU, as many GPUs."""
+    if candidate.accelerator is None or target.accelerator is None:
+        return False
+    enough = candidate.accelerator.usable_gib >= target.accelerator.usable_gib
+    return enough and candidate.accelerator_count >= target.accelerator_count
 
 
 def resting(past: PastChange, times: int, demand_now: float | None, policy: Policy, now: datetime) -> datetime | None:

@@ -26,7 +26,8 @@ def memory_need(
 ) -> MemoryNeed:
     """The GPU memory one GPU must offer, GiB. Pre-allocated means unknown: only a start on the candidate tells."""
     weights = (model_bytes or 0) / _GIB * WEIGHTS_FACTOR
-    seen = [(d, _gib(d, catalogue)) for d in days if d.gpu_memory is not None]
+    fewest = min((max(d.gpus, 1) for d in days), default=1)
+    seen = [(d, _gib(d, catalogue) * max(d.gpus, 1) / fewest) for d in days if d.gpu_memory is not None]
     if not seen:
         return MemoryNeed(MemoryClass.UNKNOWN, None, weights, 0.0, 1.0)
     margin = 1 + policy.memory_margin + policy.memory_margin_small_sample / math.sqrt(len({d.day for d, _ in seen}))

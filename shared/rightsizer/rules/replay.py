@@ -1,15 +1,18 @@
 """Run past days again on a fleet, request by request, without chance: the same days always give the same answer."""
 
 import heapq
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rightsizer.model.demand import Latency
 from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
 from rightsizer.model.quantile import quantile
 
 GOLDEN = 0.6180339887498949
 TABLE = 1024
+PER_HOUR = 3600 // SLOT_S
+BUNCHED = 4.0
+"""Variance over mean from which requests are taken to come in bunches; below, the margin of the load covers it."""
 REGIME = 0.5
 """Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 QUANTILES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8)
@@ -52,13 +55,13 @@ class Served:
     """The largest p95 of an hour with at least 20 requests."""
 
 
-def stream_of(days: Sequence[DayDigest], latency: Latency, shrink: float, limit: int) -> Stream:
+def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
     """Requests of the most recent days, at most about `limit` of them, whole days.
 
     Arrivals are scattered within their five minutes as independent requests are, in bunches where the counts
-    were more uneven than that. Service times follow the latency histogram, scaled by `shrink` to leave out waiting.
+    were more uneven than that. Service times follow `bins`, (seconds, share) ascending.
     """
-    table = _table(latency, shrink)
+    table = _table(bins)
     busiest = max((d.request_count for d in days), default=0.0)
     days = [d for d in days if d.request_count >= REGIME * busiest]
     usual = _usual(days)
@@ -72,13 +75,13 @@ def stream_of(days: Sequence[DayDigest], latency: Latency, shrink: float, limit:
     return Stream(tuple(reversed(chosen)))
 
 
-def _table(latency: Latency, shrink: float) -> list[float]:
+def _table(bins: Sequence[tuple[float, float]]) -> list[float]:
     out: list[float] = []
     reached = 0.0
-    for value, share in latency.bins:
+    for value, share in bins:
         reached += share
-        out += [value * shrink] * (min(round(reached * TABLE), TABLE) - len(out))
-    return out + [latency.bins[-1][0] * shrink] * (TABLE - len(out))
+        out += [value] * (min(round(reached * TABLE), TABLE) - len(out))
+    return out + [bins[-1][0]] * (TABLE - len(out))
 
 
 def _usual(days: Sequence[DayDigest]) -> list[float]:
@@ -97,12 +100,10 @@ def _scatter(
 ) -> tuple[list[float], list[float]]:
     """Arrivals and service times of one day. A fixed congruential sequence stands in for chance."""
     state = (seed * 7919 + 12345) & 0x7FFFFFFF
-    bunch = max(1, round((digest.dispersion or 1.0) ** 0.5)) if (digest.dispersion or 1.0) > 2 else 1
+    bunch = max(1, round((digest.dispersion or 1.0) ** 0.5)) if (digest.dispersion or 1.0) > BUNCHED else 1
     arrivals: list[float] = []
     carried = 0.0
-    last_slot = 288 if keep >= 1 else int(288 * keep)
-    first = _busiest(digest, last_slot) if keep < 1 else 0
-    for slot in range(first, first + last_slot):
+    for slot in _kept(digest, usual, keep):
         seen = digest.requests[slot]
         carried += usual[slot] if seen is None else seen
         n = int(carried)
@@ -120,12 +121,17 @@ def _scatter(
     return arrivals, services
 
 
-def _busiest(digest: DayDigest, width: int) -> int:
-    """The first slot of the busiest stretch of `width` slots."""
-    sums = [0.0]
-    for value in digest.requests:
-        sums.append(sums[-1] + (value or 0.0))
-    return max(range(289 - width), key=lambda i: sums[i + width] - sums[i])
+def _kept(digest: DayDigest, usual: Sequence[float], keep: float) -> list[int]:
+    """All slots, or of each hour its busiest ones, about `keep` of them: a sample errs towards the crowd."""
+    if keep >= 1:
+        return list(range(SLOTS))
+    each = max(1, math.ceil(PER_HOUR * keep))
+    counts = [usual[i] if v is None else v for i, v in enumerate(digest.requests)]
+    return [
+        slot
+        for hour in range(0, SLOTS, PER_HOUR)
+        for slot in sorted(sorted(range(hour, hour + PER_HOUR), key=lambda i: (-counts[i], i))[:each])
+    ]
 
 
 def serve(stream: Stream, plan: Plan, limit_s: float) -> Served:
@@ -194,7 +200,8 @@ def concurrency(stream: Stream, slower: float) -> tuple[tuple[int, ...], ...]:
                 heapq.heappop(leaving)
             heapq.heappush(leaving, at + work * slower)
             by_hour[int(at // 3600)].append(len(leaving))
-    return tuple(tuple(sorted(v)) for v in by_hour)
+    # An hour borrows from its neighbours: few days make single hours a matter of luck, and slopes begin early.
+    return tuple(tuple(sorted(by_hour[h - 1] + by_hour[h] + by_hour[(h + 1) % 24])) for h in range(24))
 
 
 def hourly_plan(

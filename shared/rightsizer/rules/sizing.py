@@ -1,5 +1,6 @@
 """What a request costs on a candidate: its latency against today's, and the workers of an instance."""
 
+import math
 from dataclasses import dataclass
 
 from rightsizer.model.candidate import Slowdown
@@ -54,18 +55,57 @@ def workers_of(candidate: InstanceType, now: InstanceType, demand: Demand, laten
     return max(used // together, 1)
 
 
-def unqueued(latency: Latency, rate: float, workers: float) -> float:
-    """Service time over latency: what remains when the mean waiting of one M/G/1 queue per worker is taken out."""
-    if workers <= 0 or rate <= 0:
-        return 1.0
-    variation = min(latency.squared_variation, 2.0)
-    low, high = 0.0, latency.mean_s
-    for _ in range(40):
+@dataclass(frozen=True, slots=True)
+class Unqueued:
+    """How to take the waiting out of a latency: service = mean_s x (latency / its mean) ** power."""
+
+    mean_s: float
+    power: float
+
+    def share(self, latency: Latency) -> float:
+        """Service time over latency, of the means."""
+        return min(self.mean_s / latency.mean_s, 1.0) if latency.mean_s > 0 else 1.0
+
+
+def unqueued(latency: Latency, rate: float, workers: float) -> Unqueued:
+    """Mean and spread of the service behind a latency, for one M/G/1 queue per worker with log-normal service.
+
+    Both moments must match: E(L) = S + W, Var(L) = Var(S) + W^2 + rate E(S^3) / 3(1 - rho) (Pollaczek-Khinchine).
+    """
+    total = latency.squared_variation
+    if workers <= 0 or rate <= 0 or total <= 0:
+        return Unqueued(latency.mean_s, 1.0)
+    low, high = 0.0, total * 1.5
+    for _ in range(30):
+        spread = (low + high) / 2
+        mean = _mean_service(latency.mean_s, rate / workers, spread)
+        rho = rate * mean / workers
+        wait = latency.mean_s - mean
+        third = mean**3 * (1 + spread) ** 3
+        variance = mean**2 * spread + wait**2 + rate / workers * third / (3 * max(1 - rho, 1e-6))
+        if variance > total * latency.mean_s**2:
+            high = spread
+        else:
+            low = spread
+    power = math.sqrt(math.log1p(low) / math.log1p(total))
+    return Unqueued(_mean_service(latency.mean_s, rate / workers, low), min(power, 1.0))
+
+
+def _mean_service(latency_s: float, rate: float, spread: float) -> float:
+    """The service time S with S + rho S (1 + spread) / 2(1 - rho) = latency, rho = rate x S."""
+    low, high = 0.0, latency_s
+    for _ in range(30):
         middle = (low + high) / 2
-        rho = rate * middle / workers
-        wait = float("inf") if rho >= 1 else rho * middle * (1 + variation) / (2 * (1 - rho))
-        if middle + wait > latency.mean_s:
+        rho = rate * middle
+        if rho >= 1 or middle + rho * middle * (1 + spread) / (2 * (1 - rho)) > latency_s:
             high = middle
         else:
             low = middle
-    return low / latency.mean_s if latency.mean_s > 0 else 1.0
+    return low
+
+
+def service_bins(latency: Latency, taken: Unqueued) -> tuple[tuple[float, float], ...]:
+    """The latency histogram without its waiting, (seconds, share), ascending, with the mean of the service."""
+    raw = [((value / latency.mean_s) ** taken.power, share) for value, share in latency.bins]
+    mean = sum(value * share for value, share in raw)
+    return tuple((value / mean * taken.mean_s, share) for value, share in raw)

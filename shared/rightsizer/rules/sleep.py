@@ -7,6 +7,7 @@ from rightsizer.model.digest import SLOT_S, DayDigest
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 COLD_S = 300.0
+STOPPED_MINUTES = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +49,32 @@ def naps(days: Sequence[DayDigest]) -> tuple[Nap, ...]:
     return tuple(nap(days, minutes) for minutes in TIMEOUTS)
 
 
+def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
+    """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before."""
+    silent = longest = 0.0
+    for digest in days:
+        for count in digest.requests:
+            if count is None or count > 0:
+                longest, silent = max(longest, silent), 0.0
+            else:
+                silent += SLOT_S
+    if silent < 3600 * least_hours or silent < 4 * longest:
+        return None
+    return Nap(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
+
+
 def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | None:
     """The timeout to take, or None.
 
-    Where cold starts are tolerated the shortest; else the shortest one that met nobody cold even at two thirds of it
-    in at least `certain_days` days, so that a gap half as long again as any seen is still covered.
+    Where cold starts are tolerated the shortest; else the shortest one that met nobody cold even at half of it in
+    at least `certain_days` days, so that a gap twice as long as any seen is still covered.
     """
     if tolerated:
         return nap(days, TIMEOUTS[0])
     if len({d.day for d in days}) < certain_days:
         return None
     for candidate in naps(days):
-        tight = nap(days, int(candidate.minutes * 2 / 3))
-        if tight.cold <= cold_share * tight.requests / 2:
+        tight = nap(days, candidate.minutes // 2)
+        if tight.cold <= cold_share * tight.requests / 4:
             return candidate
     return None

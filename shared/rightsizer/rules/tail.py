@@ -1,16 +1,18 @@
 """How many requests a limit cuts off, and how much slower they may become."""
 
 import math
+from collections.abc import Sequence
 
-from rightsizer.model.demand import Latency
 from rightsizer.model.digest import BIN
 
+type Bins = Sequence[tuple[float, float]]
 
-def late_share(latency: Latency, limit_s: float) -> float:
+
+def late_share(bins: Bins, limit_s: float) -> float:
     """Share of the requests above `limit_s`, with part of the bin that the limit falls into."""
     share = 0.0
     edge = math.sqrt(BIN)
-    for value, weight in reversed(latency.bins):
+    for value, weight in reversed(bins):
         if value / edge >= limit_s:
             share += weight
         elif value * edge > limit_s:
@@ -20,12 +22,12 @@ def late_share(latency: Latency, limit_s: float) -> float:
     return share
 
 
-def stretch(latency: Latency, limit_s: float, excess: float) -> float:
+def stretch(bins: Bins, limit_s: float, excess: float) -> float:
     """The largest factor on every latency at which at most `excess` more of the requests exceed `limit_s`."""
-    allowed = late_share(latency, limit_s) + excess
+    allowed = late_share(bins, limit_s) + excess
     share = 0.0
-    for value, weight in reversed(latency.bins):
+    for value, weight in reversed(bins):
         share += weight
         if share > allowed:
             return limit_s / (value * math.sqrt(BIN))
-    return limit_s / latency.bins[0][0] if latency.bins else 1.0
+    return limit_s / bins[0][0] if bins else 1.0

@@ -1,5 +1,6 @@
 """Whether a shadow test is worth its money, and which one first (decision.md 4.6)."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -46,9 +47,17 @@ def impossible(endpoint: Endpoint) -> Reason | None:
     return None
 
 
+def hours_of_test(peak_rate: float, instances: float, policy: Policy) -> float:
+    """Hours of a test, long enough for about `test_requests` requests of one instance's share, a day at most."""
+    expected = 3600 * peak_rate / max(instances, 1.0) / 3
+    needed = policy.test_requests / expected if expected > 0 else 24.0
+    return float(min(max(policy.test_hours, math.ceil(needed)), 24))
+
+
 def cost_of_test(option: Option, policy: Policy) -> float:
     """USD of one test: one instance of the candidate for the test's hours and its provisioning."""
-    return float(option.price.usd_per_hour) * (policy.test_hours + policy.provision_minutes / 60)
+    hours = float(option.facts.get("test hours", policy.test_hours))
+    return float(option.price.usd_per_hour) * (hours + policy.provision_minutes / 60)
 
 
 def worth_testing(
@@ -69,10 +78,11 @@ def worth_testing(
     if not worth:
         return None
     gain, best, cost = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
+    hours = best.option.facts.get("test hours", f"{policy.test_hours:g}")
     return best, Reason(
         Code.TEST_WORTH_IT,
-        f"a {policy.test_hours:g} h shadow test of {best.option.target.instance_type} costs about USD {cost:.2f} and"
-        f" wins USD {gain:.0f} per month on average ({100 * best.chance:.0f} % that it is fast enough and fits)",
+        f"a {hours} h shadow test of {best.option.target.instance_type} costs about USD {cost:.2f} and wins"
+        f" USD {gain:.0f} per month on average ({100 * best.chance:.0f} % that it is fast enough and fits)",
     )
 
 
