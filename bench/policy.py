@@ -37,6 +37,7 @@ EAGER = replace(
     valid_share=0.0,
     requests_needed=20,
     days_for_hours=1,
+    nap_days=5,
     idle_days=3,
     stopped_hours=9.0,
     minimum_saving_share=0.02,

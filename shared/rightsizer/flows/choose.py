@@ -81,7 +81,7 @@ def _sleep(at: Situation) -> tuple[Option, ...]:
         return ()  # a fleet of several wakes into a crowd
     days = [d for d in at.days if d.day > at.days[0].day] or list(at.days)
     if found is None:
-        found = best_nap(days, tolerated, at.policy.cold_share, at.policy.days_for_hours + 1)
+        found = best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
     if found is None or found.asleep_share <= 0:
         return ()
     awake = at.instances * (1 - found.asleep_share)

@@ -1,6 +1,7 @@
 """Compose the rules into options: every type of the catalogue, sized, priced, rated; or ruled out with a reason."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.flows.situation import LEAST, Situation
@@ -12,8 +13,9 @@ from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.cost import cost_of
+from rightsizer.rules.demand import latency_of
 from rightsizer.rules.eligible import Limits, refusal
-from rightsizer.rules.learn import Lesson, failures, lesson, resting, width
+from rightsizer.rules.learn import FALSE_ALARM, Lesson, failures, lesson, resting, threads, width
 from rightsizer.rules.offer import Money, type_option
 from rightsizer.rules.replay import Plan
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
@@ -71,6 +73,7 @@ def options_for(at: Situation) -> Options:
             excluded.append(Excluded(hardware.name, found))
     drafts.sort(key=lambda d: (d.least_usd, -d.hardware.vcpu, d.hardware.name))
     sure: list[Option] = []
+    hopeful: list[Unsure] = []
     best = at.ceiling
     for draft in (d for d in drafts if d.sure):
         if draft.least_usd >= best or len(sure) >= 4:
@@ -79,6 +82,8 @@ def options_for(at: Situation) -> Options:
         if isinstance(offer, Option):
             sure.append(offer)
             best = min(best, float(offer.usd_per_month))
+        elif (less := _if_faster(at, draft)) is not None:
+            hopeful.append(less)
         else:
             excluded.append(Excluded(draft.hardware.name, offer))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
@@ -88,7 +93,16 @@ def options_for(at: Situation) -> Options:
         for d in drafts
         if not d.sure and d.least_usd < (1 - at.policy.minimum_saving_share) * best
     )
-    return Options(tuple(sure), unsure, tuple(excluded))
+    return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded))
+
+
+def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
+    """A candidate whose fleet is too busy at the bound of its slowdown, but not at the middle: worth measuring."""
+    if draft.speed.source not in ("datasheet", "learnt") or draft.ratio.bound <= draft.ratio.mid:
+        return None
+    middle = replace(draft, ratio=Ratio(draft.ratio.mid, draft.ratio.mid), fast=0.5)
+    offer = _offer(at, middle)
+    return Unsure(offer, 0.5 * draft.fit) if isinstance(offer, Option) else None
 
 
 def _mean(target: Target) -> float:
@@ -110,7 +124,8 @@ def _draft(at: Situation, hardware: InstanceType) -> Draft | Reason:
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     ratio_phi = phi(old, new)
     speed = _speed(at, known, hardware)
-    host = host_factor(at.reference, hardware, at.demand)
+    shown = threads(at.given.history, at.reference, at.given.catalogue.find, at.demand.gpu_share)
+    host = host_factor(at.reference, hardware, at.demand, shown)
     ratio = ratio_of(at.demand, speed, host, known.latency_ratio, at.policy)
     same_chip = old.model == new.model
     fit = 1.0 if known.started else _fit(at, hardware)
@@ -145,6 +160,8 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
     if known.refuted is None or hardware.name == at.reference.name:
         return None
     times = failures(at.given.history.endpoint, hardware.name)
+    if times < 2 and known.refuted.failure == "alarm" and _no_slower(at, hardware):
+        return None
     until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
     if until is None:
         return None
@@ -153,6 +170,12 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
         f"{hardware.name} failed {times} time(s), last on {known.refuted.at:%Y-%m-%d}"
         f" ({known.refuted.failure or 'unknown cause'}); it rests until {until:%Y-%m-%d}",
     )
+
+
+def _no_slower(at: Situation, hardware: InstanceType) -> bool:
+    """Whether the hours on the type show no slower median: then the alarm had another cause."""
+    there = latency_of([d for d in at.days if d.instance_type == hardware.name])
+    return there is not None and there.p50_s <= FALSE_ALARM * at.latency.p50_s
 
 
 def _speed(at: Situation, known: Lesson, hardware: InstanceType) -> Slowdown:
@@ -189,6 +212,8 @@ def _fit(at: Situation, hardware: InstanceType) -> float:
 
 
 def _offer(at: Situation, draft: Draft) -> Option | Reason:
+    if at.endpoint.scaling and not at.changed:
+        return _rescaled(at, draft)
     switch = at.may(OptionKind.ROUTING)
     random_routing = at.random and not switch
     hourly = at.may(OptionKind.SCHEDULE) and at.policy.days_for_hours <= len({d.day for d in at.days})
@@ -212,6 +237,28 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     return option
 
 
+def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
+    """Another type under the customer's own autoscaling: same policy, bounds scaled by what the type can do."""
+    low = min(t.minimum for t in at.endpoint.scaling)
+    high = max(t.maximum for t in at.endpoint.scaling)
+    roomy = draft.ratio.bound <= 1.05 or draft.ratio.bound * 1.3 <= at.stretch
+    if not roomy:
+        return Reason(
+            Code.TOO_SLOW,
+            f"{draft.hardware.name} may be {draft.ratio.bound:.2f}-fold slower; behind autoscaling that lags by minutes"
+            f" {at.stretch:.2f}-fold leaves too little room",
+        )
+    grown = max(draft.ratio.mid, 1.0)
+    mean = at.instances * grown
+    plan = Plan((max(low, 1),) * 24, draft.workers, at.random, draft.ratio.bound)
+    option = _option(at, draft, plan, LEAST if at.may(OptionKind.ROUTING) and at.random else None, mean)
+    bounds = replace(option.target, minimum=max(low, 1), maximum=max(math.ceil(high * grown), low))
+    option = replace(option, target=bounds)
+    if option.saving_usd_per_month <= 0:
+        return Reason(Code.NOT_CHEAPER, f"{draft.hardware.name} would cost USD {option.usd_per_month} per month")
+    return option
+
+
 def _fleet(plan: Plan) -> str:
     low, high = min(plan.counts), max(plan.counts)
     return f"{low} x" if low == high else f"{low} to {high} x"
@@ -223,11 +270,11 @@ def _guess(at: Situation, draft: Draft, mean: float) -> Option:
     return _option(at, draft, Plan((count,) * 24, draft.workers, at.random, draft.ratio.mid), None)
 
 
-def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None) -> Option:
+def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
     hardware, policy = draft.hardware, at.policy
     count = max(plan.counts)
-    mean = sum(plan.counts) / 24
-    served = at.served(plan) if draft.sure else None
+    mean = instances or sum(plan.counts) / 24
+    served = at.served(plan) if draft.sure and instances is None else None
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {
         "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),

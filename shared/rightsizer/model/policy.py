@@ -81,6 +81,8 @@ class Policy:
     async_from_s: float = 10.0
     cpu_class_share: float = 0.01
     """GPU utilisation maximum below which no GPU is needed."""
+    nap_days: int = 14
+    """Days of history before sleeping is dared where nobody said that cold starts are fine."""
     idle_days: int = 14
     stopped_hours: float = 72.0
     """Silence after which the traffic counts as stopped, when no gap before was a quarter as long."""

@@ -33,6 +33,22 @@ class Lesson:
 
 type Find = Callable[[str], InstanceType | None]
 
+FALSE_ALARM = 1.05
+"""Median latency ratio up to which a roll-back by alarm was not the new type's fault."""
+
+
+def threads(history: History, reference: InstanceType, find: Find, share: float) -> float | None:
+    """vCPUs that the host's part uses, as tests on the same accelerator with fewer vCPUs showed; None without one."""
+    for past in reversed(history.endpoint):
+        target = find(past.to_type)
+        if target is None or target.accelerator is None or reference.accelerator is None or not past.latency_ratio:
+            continue
+        if target.accelerator.model != reference.accelerator.model or share >= 0.95 or target.vcpu >= reference.vcpu:
+            continue
+        factor = (past.latency_ratio - share) / (1 - share)
+        return max(target.vcpu * factor, 1.0) if factor > 1.15 else float(target.vcpu)
+    return None
+
 
 def lesson(
     history: History,
@@ -58,7 +74,7 @@ def lesson(
         elif not past.refuted:
             started = started or _no_smaller(candidate, target)
         if past.to_type == candidate.name:
-            latency = (past.latency_ratio if past.from_type == reference.name else None) or latency
+            latency = past.latency_ratio or latency
             refuted = past if past.refuted else None
         if same_chip:
             gpu = past.realised_slowdown or gpu

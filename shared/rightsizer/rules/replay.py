@@ -11,8 +11,6 @@ from rightsizer.model.quantile import quantile
 GOLDEN = 0.6180339887498949
 TABLE = 1024
 PER_HOUR = 3600 // SLOT_S
-BUNCHED = 4.0
-"""Variance over mean from which requests are taken to come in bunches; below, the margin of the load covers it."""
 REGIME = 0.5
 """Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 QUANTILES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8)
@@ -58,8 +56,8 @@ class Served:
 def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
     """Requests of the most recent days, at most about `limit` of them, whole days.
 
-    Arrivals are scattered within their five minutes as independent requests are, in bunches where the counts
-    were more uneven than that. Service times follow `bins`, (seconds, share) ascending.
+    Arrivals are scattered within their five minutes as independent requests are; the margin of the load covers what
+    bunches there are. Service times follow `bins`, (seconds, share) ascending.
     """
     table = _table(bins)
     busiest = max((d.request_count for d in days), default=0.0)
@@ -100,7 +98,6 @@ def _scatter(
 ) -> tuple[list[float], list[float]]:
     """Arrivals and service times of one day. A fixed congruential sequence stands in for chance."""
     state = (seed * 7919 + 12345) & 0x7FFFFFFF
-    bunch = max(1, round((digest.dispersion or 1.0) ** 0.5)) if (digest.dispersion or 1.0) > BUNCHED else 1
     arrivals: list[float] = []
     carried = 0.0
     for slot in _kept(digest, usual, keep):
@@ -109,12 +106,9 @@ def _scatter(
         n = int(carried)
         carried -= n
         part = []
-        at = 0.0
-        for k in range(n):
-            if k % bunch == 0:
-                state = (1103515245 * state + 12345) & 0x7FFFFFFF
-                at = SLOT_S * (slot + state / 0x80000000)
-            part.append(at)
+        for _ in range(n):
+            state = (1103515245 * state + 12345) & 0x7FFFFFFF
+            part.append(SLOT_S * (slot + state / 0x80000000))
         part.sort()
         arrivals += part
     services = [table[int(((k + 1) * GOLDEN % 1.0) * TABLE)] for k in range(len(arrivals))]

@@ -17,13 +17,16 @@ class Ratio:
     bound: float
 
 
-def host_factor(now: InstanceType, candidate: InstanceType, demand: Demand) -> float:
-    """Bound of how the latency outside the GPU scales: by the vCPUs that it can use, by all when that is unknown."""
+def host_factor(now: InstanceType, candidate: InstanceType, demand: Demand, shown: float | None = None) -> float:
+    """Bound of how the latency outside the GPU scales: by the vCPUs that it can use, by all when that is unknown.
+
+    `shown` are the vCPUs that a test showed to be in use; a figure from CPU metrics gets half as much on top.
+    """
     if candidate.vcpu >= now.vcpu:
         return 1.0
-    if demand.host_threads is None:
+    if demand.host_threads is None and shown is None:
         return now.vcpu / candidate.vcpu
-    threads = max(1.15 * demand.host_threads, 1.0)
+    threads = shown if shown is not None else max(1.5 * (demand.host_threads or 0.0), 1.0)
     return min(threads, now.vcpu) / min(threads, candidate.vcpu)
 
 
