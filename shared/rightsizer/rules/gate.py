@@ -109,11 +109,9 @@ def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> 
 
 
 def _same(past: PastChange, target: Target) -> bool:
-    """Whether the failure speaks against the target: the same type, and no more instances than failed then."""
-    if past.to_type != target.instance_type:
+    """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
+    if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
-    if past.from_type != past.to_type:
-        return True
     mean = sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
     return mean <= 1.02 * (past.mean_instances or past.to_count)
 
