@@ -1,41 +1,31 @@
 """Judge one endpoint: digests, demand, options, finding, gate. Pure composition of the rules."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rightsizer.flows.options import Situation, options_for, situation
-from rightsizer.model.demand import Demand, MemoryClass
-from rightsizer.model.digest import DayDigest, UsageDigest
+from rightsizer.flows.choose import chosen_or_kept
+from rightsizer.flows.situation import LEAST, Given, Situation
+from rightsizer.model.demand import Demand, Latency, MemoryClass
+from rightsizer.model.digest import SLOT_S, DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, EndpointKind
-from rightsizer.model.option import Excluded, Option
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.demand import demand_of
+from rightsizer.rules.demand import demand_of, latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
-from rightsizer.rules.finding import idle, starving, too_little
+from rightsizer.rules.finding import idle, too_little
 from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.memory import memory_need
+from rightsizer.rules.objective import goal_of
 from rightsizer.rules.offer import delete_option
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What the account and the past say, beside the endpoint's own metrics."""
-
-    prices: PriceTable
-    catalogue: Catalogue
-    quotas: Mapping[str, int]
-    history: History
-    policy: Policy
-    now: datetime
+from rightsizer.rules.sizing import Unqueued, unqueued
 
 
 def judge(
@@ -95,80 +85,86 @@ def judge_digests(
 
 def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest], given: Given) -> Recommendation:
     policy = given.policy
-    memory = memory_need(days, given.catalogue, policy, endpoint.framework, endpoint.model_data_bytes)
-    demand = demand_of(days, hardware, memory, policy)
-    base = replace(
+    reference, base = _reference(hardware, days, given)
+    kills = sum(1 for p in given.history.endpoint if p.failure == "memory" and p.ended == "rolled-back")
+    memory = memory_need(days, given.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
+    waiting = _unqueued(endpoint, base)
+    share = waiting[0].share(waiting[1]) if waiting else 1.0
+    demand = demand_of(days, base, reference, memory, policy, share)
+    bare = replace(
         _bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
-        evidence=evidence_of(days, demand, hardware),
+        evidence=evidence_of(days, demand, reference),
         hourly_requests=hourly_requests(days),
         finding=Finding.OPTIMIZED,
+        not_checked=_not_checked(demand),
     )
     little = too_little(endpoint, demand, policy)
     if little is not None:
-        return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
-    if base.price is None:
+        return replace(bare, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
+    if bare.price is None:
         reason = Reason(
             Code.NO_PRICE, f"{hardware.name} has no price in {given.prices.region}: no saving can be stated"
         )
-        return replace(base, reason=reason, gate_reason=reason)
+        return replace(bare, reason=reason, gate_reason=reason)
     quiet = idle(endpoint, demand, policy)
     if quiet is not None:
-        return _idle(base, quiet, demand, base.price, endpoint, given)
+        return _idle(bare, quiet, demand, bare.price, endpoint, given)
     if demand.latency is None:
         reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
-        return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason)
-    at = situation(endpoint, hardware, base.price, demand, demand.latency, given.prices, given.quotas, policy)
-    return _weighed(base, at, given)
-
-
-def _weighed(base: Recommendation, at: Situation, given: Given) -> Recommendation:
-    options, excluded = options_for(at, given.catalogue)
-    base = replace(base, excluded=excluded, not_checked=_not_checked(at.demand))
-    hungry = starving(at.demand, at.latency, at.goal, given.policy)
-    if hungry is not None:
-        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
-    worth = [o for o in options if o.risk <= given.policy.risk_propose]
-    kept = tuple(worth + [o for o in options if o not in worth])
-    if not worth:
-        reason = _why_kept(options, excluded, at)
-        return replace(base, options=(), reason=reason, gate_reason=reason)
-    chosen = worth[0]
-    share = float(chosen.saving_usd_per_month / at.usd) if at.usd else 0.0
-    longer = (chosen.p95_s or 0.0) / at.latency.p95_s - 1
-    case = Case(
-        at.endpoint,
-        chosen,
-        at.demand,
-        at.now.name,
-        share,
-        at.goal.declared,
-        longer if chosen.target.instance_type != at.now.name else 0.0,
+        return replace(bare, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason)
+    at = Situation(
+        endpoint=endpoint,
+        given=given,
+        reference=reference,
+        runs=hardware,
+        price=bare.price,
+        days=days,
+        base=base,
+        demand=demand,
+        latency=demand.latency,
+        goal=goal_of(endpoint.objective, demand.latency, policy),
+        instances=_instances(endpoint, days, given.history),
+        unqueued=waiting[0] if waiting else None,
+        cautious=sum(1 for p in given.history.endpoint if p.refuted and p.from_type == p.to_type),
     )
-    verdict, why = gate(case, given.history, given.policy, given.now)
-    small = why.code is Code.SAVING_TOO_SMALL
-    reason = Reason(
-        Code.CHEAPER_OPTION,
-        f"{chosen.target.instance_count} x {chosen.target.instance_type} serves the same load for"
-        f" USD {chosen.usd_per_month} per month, today USD {at.usd}",
-    )
-    return replace(
-        base,
-        finding=Finding.OPTIMIZED if small else Finding.OVER_PROVISIONED,
-        reason=why if small else reason,
-        options=kept,
-        gate=verdict,
-        gate_reason=why,
-    )
+    return chosen_or_kept(replace(bare, usd_per_month=at.usd), at)
 
 
-def _why_kept(options: Sequence[Option], excluded: Sequence[Excluded], at: Situation) -> Reason:
-    if options:
-        best = options[0]
-        sentence = f"the only cheaper option, {best.target.instance_type}, has performance risk {int(best.risk)}"
-        return Reason(Code.RISK_TOO_HIGH, sentence)
-    cheaper = [e for e in excluded if (p := at.prices.find(e.instance_type)) and p.usd_per_hour < at.price.usd_per_hour]
-    tail = f"; closest: {cheaper[0].reason.sentence}" if cheaper else ""
-    return Reason(Code.ALREADY_RIGHT, f"none of {len(excluded)} other types is cheaper and serves this load{tail}")
+def _reference(
+    hardware: InstanceType, days: Sequence[DayDigest], given: Given
+) -> tuple[InstanceType, Sequence[DayDigest]]:
+    """The type, and the days on it, that latency is measured on: those before our own first change, else today's.
+
+    After a change the baseline would shrink with every step (scaling in makes the next decision look at less).
+    """
+    first = min(
+        (p.at.date() for p in given.history.endpoint if p.ended not in ("tested", "update-failed")), default=None
+    )
+    before = [d for d in days if first is not None and d.day < first and d.latency]
+    found = given.catalogue.find(before[-1].instance_type) if before else None
+    if found is not None:
+        return found, [d for d in before if d.instance_type == found.name]
+    return hardware, [d for d in days if d.instance_type == hardware.name] or list(days[-1:])
+
+
+def _unqueued(endpoint: Endpoint, base: Sequence[DayDigest]) -> tuple[Unqueued, Latency] | None:
+    """How to take the waiting out of the latency, where requests can wait behind one worker."""
+    latency = latency_of(base)
+    counts = [c for d in base for c in d.instances if c]
+    known = sum(1 for d in base for v in d.requests if v is not None)
+    mean = sum(counts) / len(counts) if counts else 1.0
+    if latency is None or not known or (mean >= 1.5 and endpoint.variants[0].routing == LEAST):
+        return None
+    rate = sum(d.request_count for d in base) / (known * SLOT_S)
+    return unqueued(latency, rate, mean * max(base[0].gpus, 1)), latency
+
+
+def _instances(endpoint: Endpoint, days: Sequence[DayDigest], history: History) -> float:
+    """Mean instances: as counted over the last week (or since our change) where the count moves, else the count now."""
+    if not endpoint.scaling:
+        return float(endpoint.variants[0].current_count)
+    seen = [c for d in days[-1 if history.endpoint else -7 :] for c in d.instances if c is not None]
+    return sum(seen) / len(seen) if seen else float(endpoint.variants[0].current_count)
 
 
 def _idle(
@@ -215,6 +211,8 @@ def _not_checked(demand: Demand) -> tuple[str, ...]:
         found.append("GPU seconds per request: too few requests or no GPU metrics, taken as wholly GPU-bound")
     if demand.memory.kind is MemoryClass.PREALLOCATED:
         found.append("the real GPU memory need: the server pre-allocates, only a start on the candidate tells")
+    if demand.cpu_p95 is None:
+        found.append("vCPU use: no CPU metrics, so fewer vCPUs count as proportionally slower")
     return tuple(found)
 
 

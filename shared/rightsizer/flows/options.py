@@ -1,172 +1,329 @@
 """Compose the rules into options: every type of the catalogue, sized, priced, rated; or ruled out with a reason."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.model.candidate import Fleet, Goal, Slowdown
-from rightsizer.model.demand import Demand, Latency
-from rightsizer.model.hardware import Catalogue, InstanceType
-from rightsizer.model.observation import Endpoint, Variant
-from rightsizer.model.option import Excluded, Option, Risk, Target
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import Price, PriceTable
+from rightsizer.flows.situation import LEAST, Situation
+from rightsizer.model.candidate import Slowdown
+from rightsizer.model.demand import MemoryClass
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.history import PastChange
+from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
+from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
-from rightsizer.rules.cost import cost_of, monthly
+from rightsizer.rules.cost import cost_of
+from rightsizer.rules.demand import latency_of
 from rightsizer.rules.eligible import Limits, refusal
-from rightsizer.rules.objective import goal_of
+from rightsizer.rules.learn import FALSE_ALARM, Lesson, failures, lesson, resting, threads, width
 from rightsizer.rules.offer import Money, type_option
-from rightsizer.rules.queueing import smallest_fleet
+from rightsizer.rules.replay import Plan
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
-from rightsizer.rules.sizing import Service, host_factor, service_on
-from rightsizer.rules.speed import chance, slowdown
+from rightsizer.rules.sizing import Ratio, gpu_room, host_factor, ratio_of, workers_of
+from rightsizer.rules.speed import chance, measured, phi, slowdown
+from rightsizer.rules.trial import Unsure, hours_of_test
 
 NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """One endpoint with everything that its options are weighed against."""
+class Draft:
+    """A candidate that may serve, before its fleet is computed."""
 
-    endpoint: Endpoint
-    variant: Variant
-    now: InstanceType
+    hardware: InstanceType
     price: Price
-    demand: Demand
-    latency: Latency
-    goal: Goal
-    prices: PriceTable
-    quotas: Mapping[str, int]
-    policy: Policy
+    speed: Slowdown
+    ratio: Ratio
+    workers: int
+    fit: float
+    """0..1 that the model fits and starts."""
+    fast: float
+    """0..1 that it is fast enough."""
+    started: bool
+    least_usd: float
+    """Lower bound of the monthly cost."""
 
     @property
-    def usd(self) -> Decimal:
-        """US dollars of a month as it runs today."""
-        return monthly(self.price, self.variant.current_count)
+    def sure(self) -> bool:
+        """Whether nothing remains to be measured."""
+        return self.fit >= 1 and self.fast >= 1
 
 
-def situation(
-    endpoint: Endpoint,
-    now: InstanceType,
-    price: Price,
-    demand: Demand,
-    latency: Latency,
-    prices: PriceTable,
-    quotas: Mapping[str, int],
-    policy: Policy,
-) -> Situation:
-    """The situation of a variant with latency data."""
-    goal = goal_of(endpoint.objective, latency, policy)
-    return Situation(endpoint, endpoint.variants[0], now, price, demand, latency, goal, prices, quotas, policy)
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that could be done."""
+
+    sure: tuple[Option, ...]
+    """Cheapest first."""
+    unsure: tuple[Unsure, ...]
+    excluded: tuple[Excluded, ...]
 
 
-def options_for(at: Situation, catalogue: Catalogue) -> tuple[tuple[Option, ...], tuple[Excluded, ...]]:
-    """Options that save, best first, and every candidate that was ruled out."""
-    found: list[Option] = []
+def options_for(at: Situation) -> Options:
+    """Options that save and every candidate that was ruled out."""
+    drafts: list[Draft] = []
     excluded: list[Excluded] = []
-    for candidate in catalogue:
-        if not candidate.has_gpu:
+    for hardware in at.given.catalogue:
+        if not hardware.has_gpu:
             continue
-        price = at.prices.find(candidate.name)
-        if price is not None and price.usd_per_hour >= at.price.usd_per_hour * at.policy.count_factor * max(
-            at.variant.current_count, 1
-        ):
-            continue
-        reason = refusal(at.now, candidate, at.demand, Limits(price, at.quotas.get(candidate.name)))
-        if reason is None and price is not None:
-            offer = _sized(at, candidate, price)
-            if isinstance(offer, Option):
-                found.append(offer)
-            else:
-                excluded.append(Excluded(candidate.name, offer))
-        elif reason is not None:
-            excluded.append(Excluded(candidate.name, reason))
-    return tuple(sorted(found, key=lambda o: _rank(o, at))), tuple(excluded)
+        found = _draft(at, hardware)
+        if isinstance(found, Draft):
+            drafts.append(found)
+        else:
+            excluded.append(Excluded(hardware.name, found))
+    drafts.sort(key=lambda d: (d.least_usd, -d.hardware.vcpu, d.hardware.name))
+    sure: list[Option] = []
+    hopeful: list[Unsure] = []
+    best = at.ceiling
+    for draft in (d for d in drafts if d.sure):
+        if draft.least_usd >= best or len(sure) >= 4:
+            break
+        offer = _offer(at, draft)
+        if isinstance(offer, Option):
+            sure.append(offer)
+            best = min(best, float(offer.usd_per_month))
+        elif (less := _if_faster(at, draft)) is not None:
+            hopeful.append(less)
+        else:
+            excluded.append(Excluded(draft.hardware.name, offer))
+    sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
+    mean = _mean(sure[0].target) if sure else at.instances
+    unsure = tuple(
+        Unsure(_guess(at, d, mean), d.fit * d.fast)
+        for d in drafts
+        if not d.sure and d.least_usd < (1 - at.policy.minimum_saving_share) * best
+    )
+    return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded))
 
 
-def _sized(at: Situation, candidate: InstanceType, price: Price) -> Option | Reason:
-    old, new = at.now.accelerator, candidate.accelerator
-    if old is None or new is None:
-        return Reason(Code.NO_ACCELERATOR, f"{candidate.name} has no accelerator")
-    speed = slowdown(old, new, at.policy)
-    host = host_factor(at.now, candidate, at.demand, at.policy)
-    service = service_on(candidate, at.demand, at.latency, speed, host, at.goal, at.policy)
-    fleet = _fleet(at, candidate, service, speed)
-    if fleet is None:
+def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
+    """A candidate whose fleet is too busy at the bound of its slowdown, but not at the middle: worth measuring."""
+    if draft.speed.source not in ("datasheet", "learnt") or draft.ratio.bound <= draft.ratio.mid:
+        return None
+    middle = replace(draft, ratio=Ratio(draft.ratio.mid, draft.ratio.mid), fast=0.5)
+    offer = _offer(at, middle)
+    return Unsure(offer, 0.5 * draft.fit) if isinstance(offer, Option) else None
+
+
+def _mean(target: Target) -> float:
+    return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
+
+
+def _draft(at: Situation, hardware: InstanceType) -> Draft | Reason:
+    price = at.given.prices.find(hardware.name)
+    reason = refusal(at.reference, hardware, at.demand, Limits(price, at.given.quotas.get(hardware.name)))
+    old, new = at.reference.accelerator, hardware.accelerator
+    if reason is not None or price is None or old is None or new is None:
+        return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
+    tried = sum(1 for p in at.given.history.endpoint if p.ended == "tested" and p.to_type == hardware.name)
+    known = lesson(at.given.history, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t))
+    if (rests := _resting(at, hardware, known)) is not None:
+        return rests
+    if known.too_small_gib >= new.usable_gib and old.model != new.model:
+        sentence = f"the model did not fit {known.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
+        return Reason(Code.MEMORY_TOO_SMALL, sentence)
+    ratio_phi = phi(old, new)
+    speed = _speed(at, known, hardware)
+    shown = threads(at.given.history, at.reference, at.given.catalogue.find, at.demand.gpu_share)
+    host = host_factor(at.reference, hardware, at.demand, shown)
+    ratio = ratio_of(at.demand, speed, host, known.latency_ratio, at.policy)
+    same_chip = old.model == new.model
+    fit = 1.0 if known.started else _fit(at, hardware)
+    fast = 1.0
+    if ratio.bound > at.stretch:
+        room = gpu_room(at.demand, host, at.stretch)
+        fast = chance(room, ratio_phi) if speed.source in ("datasheet", "learnt") and not same_chip else 0.0
+        if tried > 1 and known.gpu_ratio is None and known.latency_ratio is None:
+            fast = 0.0
+        elif same_chip and known.latency_ratio is None:
+            fast = 0.5  # only the bound of the host factor speaks against it
+    if fast <= 0 and fit > 0:
         return Reason(
             Code.TOO_SLOW,
-            f"p95 on {candidate.name} may reach {service.p95_s:.2f} s (slowdown up to {speed.bound:.2f});"
-            f" the objective is {at.goal.p95_s:.2f} s",
+            f"latency on {hardware.name} may grow {ratio.bound:.2f}-fold ({speed.source}); {at.stretch:.2f} is the most"
+            f" at which the objective of {at.goal.p95_s:.2f} s holds",
         )
-    option = _option(at, candidate, price, service, fleet, speed)
-    if option.saving_usd_per_month <= 0:
+    workers = workers_of(hardware, at.reference, at.demand, at.latency)
+    busy = at.demand.load.mean_rate * at.latency.mean_s * ratio.mid / workers * 0.8
+    least = float(price.usd_per_hour) * 730 * max(busy, 1.0)
+    if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
+        return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least USD {least:.0f} per month")
+    return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
+
+
+def _phi(at: Situation, hardware: InstanceType) -> float:
+    old, new = at.reference.accelerator, hardware.accelerator
+    return phi(old, new) if old and new else 1.0
+
+
+def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | None:
+    if known.refuted is None or hardware.name == at.reference.name:
+        return None
+    times = failures(at.given.history.endpoint, hardware.name)
+    if times < 2 and known.refuted.failure == "alarm" and _no_slower(at, hardware):
+        return None
+    until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
+    if until is None:
+        return None
+    return Reason(
+        Code.BLACKLISTED,
+        f"{hardware.name} failed {times} time(s), last on {known.refuted.at:%Y-%m-%d}"
+        f" ({known.refuted.failure or 'unknown cause'}); it rests until {until:%Y-%m-%d}",
+    )
+
+
+def _no_slower(at: Situation, hardware: InstanceType) -> bool:
+    """Whether the hours on the type show no slower median: then the alarm had another cause."""
+    there = latency_of([d for d in at.days if d.instance_type == hardware.name])
+    return there is not None and there.p50_s <= FALSE_ALARM * at.latency.p50_s
+
+
+def _speed(at: Situation, known: Lesson, hardware: InstanceType) -> Slowdown:
+    old, new = at.reference.accelerator, hardware.accelerator
+    assert old is not None
+    assert new is not None
+    if known.gpu_ratio is not None and old.model != new.model:
+        return measured(old, new, known.gpu_ratio, at.policy)
+    find = at.given.catalogue.find
+
+    def ratio(past: PastChange) -> float | None:
+        a, b = find(past.from_type), find(past.to_type)
+        return phi(a.accelerator, b.accelerator) if a and b and a.accelerator and b.accelerator else None
+
+    bound = width(at.given.history, ratio, at.endpoint.framework, at.policy)
+    if known.other_q is not None:
+        bound = min(bound, known.other_q * (1 + at.policy.other_type_spread))
+    return slowdown(old, new, at.policy, bound if bound != at.policy.slowdown_bound else None)
+
+
+def _fit(at: Situation, hardware: InstanceType) -> float:
+    """Probability that the model fits: certain with a known need, by the share of the card when it is unknown."""
+    old, new = at.reference.accelerator, hardware.accelerator
+    if old is None or new is None:
+        return 0.0
+    share = 0.8 if hardware.accelerator_count < at.reference.accelerator_count else 1.0
+    if new.usable_gib >= old.usable_gib:
+        return share
+    memory = at.demand.memory
+    if memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or memory.need_gib is None:
+        low = memory.lower_gib
+        return share * max(0.0, min(0.95, (new.usable_gib - low) / max(old.usable_gib - low, 0.1)))
+    return share
+
+
+def _offer(at: Situation, draft: Draft) -> Option | Reason:
+    if at.endpoint.scaling and not at.changed:
+        return _rescaled(at, draft)
+    switch = at.may(OptionKind.ROUTING)
+    random_routing = at.random and not switch
+    hourly = at.may(OptionKind.SCHEDULE) and at.policy.days_for_hours <= len({d.day for d in at.days})
+    most = at.peak * at.policy.count_factor
+    slower = draft.ratio.bound
+    single = Plan((1,) * 24, draft.workers, random_routing, slower)
+    same = draft.hardware.name == at.reference.name
+    plan: Plan | None = None
+    if at.peak == 1 and (same or at.carries(single) is not None):
+        plan = single
+    elif not (at.peak == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
+        plan = at.smallest(slower, draft.workers, random_routing, hourly, most)
+    if plan is None:
         return Reason(
-            Code.NOT_CHEAPER,
-            f"{fleet.count} x {candidate.name} would cost USD {option.usd_per_month} per month, today USD {at.usd}",
+            Code.TOO_BUSY,
+            f"{draft.hardware.name}: no count up to {most} kept the replayed days within {at.goal.p95_s:.2f} s",
         )
+    option = _option(at, draft, plan, LEAST if switch and at.random and max(plan.counts) > 1 else None)
+    if option.saving_usd_per_month <= 0 and not at.tight:
+        return Reason(Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost USD {option.usd_per_month}")
     return option
 
 
-def _fleet(at: Situation, candidate: InstanceType, service: Service, speed: Slowdown) -> Fleet | None:
-    if speed.source != "same" and service.p95_s > at.policy.objective_safety * at.goal.p95_s:
-        return None
-    room = max(at.policy.objective_safety * at.goal.p95_s - service.p95_s, 0.0)
-    growth = 1 + at.policy.down_with_growth
-    fleet = smallest_fleet(
-        at.demand.load.peak_rate * growth,
-        service.service_s,
-        service.workers,
-        room,
-        at.demand.load.dispersion,
-        at.latency.squared_variation,
-        at.variant.routing == "LEAST_OUTSTANDING_REQUESTS",
-        at.policy,
-    )
-    same = candidate.name == at.now.name
-    count = at.variant.current_count
-    if fleet is None or (same and fleet.count >= count):
-        return Fleet(count, 0.0, at.policy.rho_one) if same else fleet
-    if at.policy.halve_at_most and fleet.count < -(-count // 2):
-        return Fleet(-(-count // 2), fleet.waiting_p95_s, fleet.load_per_worker * fleet.count / -(-count // 2))
-    return fleet
+def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
+    """Another type under the customer's own autoscaling: same policy, bounds scaled by what the type can do."""
+    low = min(t.minimum for t in at.endpoint.scaling)
+    high = max(t.maximum for t in at.endpoint.scaling)
+    roomy = draft.ratio.bound <= 1.05 or draft.ratio.bound * 1.3 <= at.stretch
+    if not roomy:
+        return Reason(
+            Code.TOO_SLOW,
+            f"{draft.hardware.name} may be {draft.ratio.bound:.2f}-fold slower; behind autoscaling that lags by minutes"
+            f" {at.stretch:.2f}-fold leaves too little room",
+        )
+    grown = max(draft.ratio.mid, 1.0)
+    mean = at.instances * grown
+    plan = Plan((max(low, 1),) * 24, draft.workers, at.random, draft.ratio.bound)
+    option = _option(at, draft, plan, LEAST if at.may(OptionKind.ROUTING) and at.random else None, mean)
+    bounds = replace(option.target, minimum=max(low, 1), maximum=max(math.ceil(high * grown), low))
+    option = replace(option, target=bounds)
+    if option.saving_usd_per_month <= 0:
+        return Reason(Code.NOT_CHEAPER, f"{draft.hardware.name} would cost USD {option.usd_per_month} per month")
+    return option
 
 
-def _option(
-    at: Situation, candidate: InstanceType, price: Price, service: Service, fleet: Fleet, speed: Slowdown
-) -> Option:
-    harm = 0.0 if speed.source == "same" else 1 - chance(service.slack, speed.phi)
+def _fleet(plan: Plan) -> str:
+    low, high = min(plan.counts), max(plan.counts)
+    return f"{low} x" if low == high else f"{low} to {high} x"
+
+
+def _guess(at: Situation, draft: Draft, mean: float) -> Option:
+    """The option as it would be with the middle slowdown; its fleet is computed once it was measured."""
+    count = max(1, round(mean * draft.ratio.mid / max(draft.workers, 1))) if at.peak > 1 else 1
+    return _option(at, draft, Plan((count,) * 24, draft.workers, at.random, draft.ratio.mid), None)
+
+
+def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
+    hardware, policy = draft.hardware, at.policy
+    count = max(plan.counts)
+    mean = instances or sum(plan.counts) / 24
+    served = at.served(plan) if draft.sure and instances is None else None
+    load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {
-        "gpu-memory": memory_risk(at.now, candidate, at.demand, started=False),
-        "host-memory": host_risk(at.now, candidate, at.demand),
-        "vcpu": vcpu_risk(at.now, candidate, at.demand),
-        "latency": step(harm, at.policy) if speed.source != "same" else Risk.VERY_LOW,
+        "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
+        "host-memory": host_risk(at.reference, hardware, at.demand),
+        "vcpu": vcpu_risk(at.reference, hardware, at.demand),
+        "latency": step(1 - draft.fast, policy),
         "capacity": max(
-            load_risk(fleet.load_per_worker, at.policy), quota_risk(fleet.count, at.quotas.get(candidate.name))
+            _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),
     }
-    changed = candidate.name != at.now.name
-    cost = cost_of(at.usd, price, fleet.count, fleet.count, harm, at.prices.commitment, at.policy, changed)
+    moved = hardware.name != at.runs.name
+    cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, at.given.prices.commitment, policy, moved)
     facts = {
-        "datasheet ratio": f"{speed.phi:.2f}",
-        "slowdown": f"{speed.hopeful:.2f} to {speed.bound:.2f} ({speed.source})",
-        "planned load per worker": f"{100 * fleet.load_per_worker:.0f} %",
+        "datasheet ratio": f"{draft.speed.phi:.2f}",
+        "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
+        "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
+        "test hours": f"{hours_of_test(at.demand.load.peak_rate, at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
+    if served is not None:
+        facts["replay"] = f"{served.late} of {served.requests} requests over the objective, {at.before.late} as it was"
+    hourly = plan.counts if min(plan.counts) != count else None
+    insured = at.may(OptionKind.AUTOSCALING) and (count < at.peak or hourly is not None or moved)
+    target = Target(
+        hardware.name,
+        count,
+        hourly_counts=hourly,
+        minimum=min(plan.counts) if insured else None,
+        maximum=max(at.peak * policy.count_factor, count) if insured else None,
+        routing=routing,
+    )
     return type_option(
-        (at.now.name, at.variant.current_count),
-        Target(candidate.name, fleet.count),
-        price,
+        (at.runs.name, at.variant.current_count),
+        target,
+        draft.price,
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
         risks,
         at.demand.confidence,
-        round(service.p95_s + fleet.waiting_p95_s, 4),
+        round(at.latency.p95_s * draft.ratio.bound, 4),
         facts,
-        NOT_CHECKED if changed else (),
+        NOT_CHECKED if moved and not draft.started else (),
     )
 
 
-def _rank(option: Option, at: Situation) -> tuple[float, str]:
-    """Lowest expected cost first: the bill, the switch, and the price of harm (decision.md 4.6)."""
-    harm = (0.0, 0.01, 0.03, 0.10, 0.50)[int(option.risk)]
-    penalty = harm * at.policy.harm_months * float(at.usd)
-    return float(option.usd_per_month) + float(option.switch_usd) + penalty, option.target.instance_type
+def _capped(risk: Risk, replayed: bool) -> Risk:
+    """A load that the replay carried with its margin is no higher risk than low."""
+    return min(risk, Risk.LOW) if replayed else risk
+
+
+def saving_share(at: Situation, option: Option) -> float:
+    """Saving as a share of what the endpoint costs now."""
+    return float(option.saving_usd_per_month / at.usd) if at.usd > Decimal(0) else 0.0

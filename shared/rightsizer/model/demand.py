@@ -54,6 +54,8 @@ class Latency:
     p99_s: float
     squared_variation: float
     """Squared coefficient of variation of the service time."""
+    bins: tuple[tuple[float, float], ...] = ()
+    """(seconds, share of the requests), ascending: what a limit would cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +86,5 @@ class Demand:
     error_share: float
     silent_days: int
     """Whole latest days without any request, while utilisation was published."""
+    host_threads: float | None = None
+    """vCPUs that the host's part of one request keeps busy; None without CPU metrics."""

@@ -9,8 +9,8 @@ from rightsizer.errors import InputError
 SLOT_S = 300
 """Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
 SLOTS = 86400 // SLOT_S
-BIN = 1.04
-"""Ratio between the edges of two latency bins: a quantile is known to 4 %."""
+BIN = 1.02
+"""Ratio between the edges of two latency bins: a quantile is known to 2 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class DayDigest:
     host_memory: Spread | None
     cpu: Spread | None
     """Per vCPU, 0..1."""
+    cpu_mean: float | None = None
+    """Mean vCPUs busy per instance."""
     backlog: float | None = None
     """Largest backlog of an asynchronous endpoint; None when none was published."""
     skew: float | None = None

@@ -22,6 +22,19 @@ class PastChange:
     demand: float | None = None
     """GPU seconds per second at the time, to notice that the demand has changed since."""
     framework: str = ""
+    mean_instances: float | None = None
+    """Instances on average over the day, where hourly counts were set."""
+    latency_ratio: float | None = None
+    """Mean latency on the new type over the old one for the same requests, where a test measured it."""
+    memory_gib: float | None = None
+    """Largest GPU memory seen on the new type, GiB per GPU."""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the outcome speaks against the new type itself; a lack of capacity or quota does not."""
+        if self.ended == "tested":
+            return self.failure in ("memory", "health-check")
+        return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
 
 
 @dataclass(frozen=True, slots=True)

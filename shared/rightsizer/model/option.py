@@ -65,6 +65,8 @@ class Target:
     """Instance pools in order of priority."""
     target_value: float | None = None
     """Re-targeted value of the target-tracking policy."""
+    idle_minutes: int | None = None
+    """Minutes without a request after which all instances leave."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,24 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from rightsizer.model.option import OptionKind
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Thresholds of the decision. Shares are 0..1; the reasons for each default are in docs/decision-model.md."""
 
     lookback_days: int = 14
+    by_itself: frozenset[OptionKind] = frozenset(
+        {OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT}
+    )
+    """Dimensions that may be applied without a person; the others are proposed."""
+    ask_without_objective: bool = True
+    """Whether a person decides where no latency objective is declared."""
+    act_without_gpu_metrics: bool = False
+    """Whether latency and host metrics are enough to judge an endpoint that publishes no GPU utilisation."""
+    tests: bool = True
+    """Whether shadow tests may be planned."""
     # evidence
     valid_share: float = 0.8
     """Periods with utilisation datapoints that a window needs."""
@@ -60,12 +72,20 @@ class Policy:
     """Longer p95 that nobody asked for, at most, without a declared objective."""
     # candidates
     count_factor: int = 2
+    excess_share: float = 0.002
+    """Requests over the objective, beyond those of today, that a choice may cause in the replay."""
+    replay_requests: int = 5000
+    """Requests that one run of the replay serves at most."""
     cold_share: float = 0.005
     """Requests that may meet a cold start when an endpoint sleeps."""
     async_from_s: float = 10.0
     cpu_class_share: float = 0.01
     """GPU utilisation maximum below which no GPU is needed."""
+    nap_days: int = 14
+    """Days of history before sleeping is dared where nobody said that cold starts are fine."""
     idle_days: int = 14
+    stopped_hours: float = 72.0
+    """Silence after which the traffic counts as stopped, when no gap before was a quarter as long."""
     # objective and risk
     harm_months: float = 3.0
     risk_steps: tuple[float, float, float, float] = (0.005, 0.02, 0.05, 0.20)
@@ -76,6 +96,8 @@ class Policy:
     test_value: float = 5.0
     tests_per_month: int = 4
     test_hours: float = 2.0
+    test_requests: int = 20
+    """Requests that a test should see; sparse traffic is tested for longer, a day at most."""
     # gate
     minimum_saving_share: float = 0.10
     minimum_saving_usd: Decimal = Decimal(50)

@@ -12,15 +12,25 @@ from rightsizer.model.quantile import quantile, weighted
 PER_HOUR = 3600 // SLOT_S
 
 
-def demand_of(days: Sequence[DayDigest], runs: InstanceType, memory: MemoryNeed, policy: Policy) -> Demand:
-    """The demand behind these days; `days` must not be empty. Only days on `runs` tell latency and GPU seconds."""
-    same = [d for d in days if d.instance_type == runs.name] or list(days[-1:])
+def demand_of(
+    days: Sequence[DayDigest],
+    same: Sequence[DayDigest],
+    runs: InstanceType,
+    memory: MemoryNeed,
+    policy: Policy,
+    unqueued: float = 1.0,
+) -> Demand:
+    """The demand behind `days`, not empty. `same` are the days on the reference type `runs`, with its own fleet.
+
+    Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
+    share of the latency that is no waiting.
+    """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)
     known = sum(1 for d in days for v in d.requests if v is not None)
     dates = len({d.day for d in days})
-    latency = _latency(same)
-    gpu_s, share, concurrency = _service(same, latency, runs, policy)
+    latency = latency_of(same)
+    gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
     minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
@@ -38,13 +48,15 @@ def demand_of(days: Sequence[DayDigest], runs: InstanceType, memory: MemoryNeed,
         cpu_p95=max((d.cpu.p95 for d in same if d.cpu), default=None),
         gpu_mean=_gpu_mean(same, runs),
         gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
-        gpus_used=None,
+        gpus_used=_gpus_used(same, runs),
         error_share=sum(d.errors for d in same) / max(sum(d.request_count for d in same), 1.0),
         silent_days=_silent(days),
+        host_threads=_threads(same, latency, share, runs, unqueued),
     )
 
 
-def _latency(days: Sequence[DayDigest]) -> Latency | None:
+def latency_of(days: Sequence[DayDigest]) -> Latency | None:
+    """Latency of these days as it was, waiting included; None without a datapoint."""
     bins: dict[int, float] = {}
     for digest in days:
         for index, weight in digest.latency:
@@ -57,11 +69,12 @@ def _latency(days: Sequence[DayDigest]) -> Latency | None:
     middle = sum(value * weight for value, weight in pairs) / total
     variance = sum(weight * (value - middle) ** 2 for value, weight in pairs) / total
     p50, p95, p99 = (weighted(pairs, q) for q in (0.5, 0.95, 0.99))
-    return Latency(mean, p50, p95, p99, min(variance / middle**2, 4.0))
+    shares = tuple((value, weight / total) for value, weight in pairs)
+    return Latency(mean, p50, p95, p99, min(variance / middle**2, 4.0), shares)
 
 
 def _service(
-    days: Sequence[DayDigest], latency: Latency | None, runs: InstanceType, policy: Policy
+    days: Sequence[DayDigest], latency: Latency | None, runs: InstanceType, policy: Policy, unqueued: float
 ) -> tuple[float | None, float, float]:
     """GPU seconds per request, GPU share of the latency, mean concurrency per GPU (utilisation law, Little's law)."""
     busy = calls = active = 0.0
@@ -78,7 +91,7 @@ def _service(
     concurrency = max(1.0, calls * latency.mean_s / max(active, 1.0))
     if concurrency > policy.batching_concurrency:
         return gpu_s, 1.0, concurrency
-    return gpu_s, min(max(gpu_s * concurrency / latency.mean_s, 0.0), 1.0), concurrency
+    return gpu_s, min(max(gpu_s * concurrency / (latency.mean_s * unqueued), 0.0), 1.0), concurrency
 
 
 def _load(days: Sequence[DayDigest], policy: Policy) -> Load:
@@ -127,6 +140,34 @@ def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
                 work += value
                 room += SLOT_S * count * max(runs.accelerator_count, 1)
     return work / room if room else None
+
+
+def _threads(
+    days: Sequence[DayDigest], latency: Latency | None, share: float, runs: InstanceType, unqueued: float
+) -> float | None:
+    """vCPUs that the host's part of a request keeps busy: CPU above its quiet level over the host's concurrency."""
+    known = [d for d in days if d.cpu and d.cpu_mean is not None]
+    if not known or latency is None or share >= 1:
+        return None
+    work = inside = 0.0
+    for digest in known:
+        quiet = digest.cpu.p5 * runs.vcpu if digest.cpu else 0.0
+        mean = digest.cpu_mean or 0.0
+        counts = [c for c in digest.instances if c]
+        work += (mean - (quiet if quiet < 0.5 * mean else 0.0)) * (sum(counts) / len(counts) if counts else 1.0)
+        inside += digest.request_count * latency.mean_s * unqueued * (1 - share) / 86400
+    return work / inside if inside > 0 else None
+
+
+def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> int | None:
+    """GPUs of an instance that can have worked: neither utilisation nor memory ever needed more of them."""
+    gpus = runs.accelerator_count
+    busy = max((d.gpu.peak for d in days if d.gpu), default=None)
+    full = max((d.gpu_memory.peak for d in days if d.gpu_memory), default=None)
+    if gpus < 2 or busy is None or full is None:
+        return None
+    used = max(math.ceil(busy * gpus - 0.02), math.ceil(full * gpus - 0.02), 1)
+    return used if used < gpus else None
 
 
 def _silent(days: Sequence[DayDigest]) -> int:

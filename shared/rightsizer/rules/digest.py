@@ -105,6 +105,7 @@ class _Day:
             gpu_memory=_spread(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
             host_memory=_spread(host, self.get("MemoryUtilization", "Maximum"), 1),
             cpu=_spread(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
+            cpu_mean=_mean(cpu, 100.0),
             backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
         )
 
@@ -169,6 +170,11 @@ class _Day:
             top = next((series[i] for _, series in reversed(known) if series[i] > 0 and n > 1), mean[i])
             bins[_bin(top)] = bins.get(_bin(top), 0.0) + n * (1 - done)
         return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
+
+
+def _mean(values: Values, scale: float) -> float | None:
+    present = [v for v in values if v == v]
+    return round(sum(present) / len(present) / scale, 4) if present else None
 
 
 def _bin(microseconds: float) -> int:

@@ -22,14 +22,21 @@ def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: 
     if limits.price is None:
         return Reason(Code.NO_PRICE, f"{candidate.name} has no price in this Region, so it is no candidate")
     return (
-        _hardware(now, candidate)
-        or _memory(candidate, demand)
+        _hardware(now, candidate, demand.gpus_used or spread_over(now, demand))
+        or _memory(now, candidate, demand)
         or _host(now, candidate, demand)
         or _quota(candidate, limits)
     )
 
 
-def _hardware(now: InstanceType, candidate: InstanceType) -> Reason | None:
+def spread_over(now: InstanceType, demand: Demand) -> int:
+    """GPUs that one request needs at once: one, unless it works longer than it takes."""
+    if demand.gpu_s_per_request is None or demand.latency is None:
+        return now.accelerator_count
+    return max(1, min(now.accelerator_count, round(demand.gpu_s_per_request / demand.latency.mean_s + 0.3)))
+
+
+def _hardware(now: InstanceType, candidate: InstanceType, used: int) -> Reason | None:
     chip, old = candidate.accelerator, now.accelerator
     if chip is None or old is None:
         return Reason(Code.NO_ACCELERATOR, f"{candidate.name} has no accelerator")
@@ -38,8 +45,9 @@ def _hardware(now: InstanceType, candidate: InstanceType) -> Reason | None:
     if candidate.cpu_arch != now.cpu_arch:
         sentence = f"{candidate.name} is {candidate.cpu_arch}, the image runs on {now.cpu_arch}"
         return Reason(Code.ANOTHER_ARCHITECTURE, sentence)
-    if candidate.accelerator_count != now.accelerator_count:
-        sentence = f"{candidate.name} has {candidate.accelerator_count} GPUs, {now.name} has {now.accelerator_count}"
+    if candidate.accelerator_count > now.accelerator_count or candidate.accelerator_count < (used or 1):
+        have = f"{now.name} uses {used} of {now.accelerator_count}"
+        sentence = f"{candidate.name} has {candidate.accelerator_count} GPUs, {have}"
         return Reason(Code.OTHER_GPU_COUNT, sentence)
     if _older(chip.compute_capability, old.compute_capability):
         return Reason(
@@ -58,9 +66,13 @@ def _dotted(capability: tuple[int, int] | None) -> str:
     return ".".join(map(str, capability)) if capability else "none"
 
 
-def _memory(candidate: InstanceType, demand: Demand) -> Reason | None:
+def _memory(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason | None:
     usable = candidate.accelerator.usable_gib if candidate.accelerator else 0.0
     need = demand.memory.need_gib
+    if need is not None and demand.gpus_used:
+        need *= now.accelerator_count / demand.gpus_used
+    if need is not None and now.accelerator and now.accelerator.model == candidate.accelerator.model:  # type: ignore[union-attr]
+        return None
     if need is not None and need > usable:
         return Reason(
             Code.MEMORY_TOO_SMALL,

@@ -1,17 +1,28 @@
 """The finding: too little data, idle, or starving. What remains is over-provisioned or right."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from rightsizer.model.candidate import Goal
-from rightsizer.model.demand import Demand, Latency
+from rightsizer.model.demand import Demand, Latency, MemoryNeed
+from rightsizer.model.digest import BIN, DayDigest
+from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
+
+SEVERE = 0.05
+"""Excess share from which the last good configuration comes back whatever else could be done."""
+MUCH = 1.25
+"""p95 over the objective at which it is missed by more than the noise of a few days."""
 
 
 def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """Why the datapoints do not allow a judgement, or None. Missing is unknown, never idle (law 1)."""
     if endpoint.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
-    if demand.gpu_mean is None:
+    if demand.gpu_mean is None and not (policy.act_without_gpu_metrics and demand.host_memory_gib is not None):
         return Reason(
             Code.NO_GPU_METRICS,
             f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
@@ -20,7 +31,11 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
         return Reason(
             Code.TOO_FEW_DAYS, f"only {24 * demand.days:.0f} hours of datapoints since its configuration changed"
         )
-    if demand.valid_share < policy.valid_share * min(demand.days, 1.0) and demand.days >= 1:
+    if (
+        demand.gpu_mean is not None
+        and demand.valid_share < policy.valid_share * min(demand.days, 1.0)
+        and demand.days >= 1
+    ):
         return Reason(
             Code.TOO_MANY_GAPS,
             f"{100 * demand.valid_share:.0f} % of the periods have GPU datapoints,"
@@ -45,12 +60,61 @@ def idle(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     )
 
 
-def starving(demand: Demand, latency: Latency, goal: Goal, policy: Policy) -> Reason | None:
-    """Evidence that users suffer now, or None: latency against a declared objective, or GPU memory at its end.
+@dataclass(frozen=True, slots=True)
+class Suffering:
+    """Requests over the objective since our own last change, beyond the usual."""
 
-    High utilisation alone proves nothing: a duty cycle of 99 % can be 33 to 50 % of the cores.
+    reason: Reason
+    severe: bool
+    """Whether the last good configuration must come back at once, instead of a little more room."""
+
+
+def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> Suffering | None:
+    """Evidence that our own last change hurts, or None.
+
+    Days differ: an excess counts from twice the allowed share, a quarter of the usual share, or three standard
+    deviations of the count, whichever is largest.
     """
-    if goal.declared and latency.p95_s > goal.p95_s:
+    bins: dict[int, float] = {}
+    for digest in days:
+        for index, weight in digest.latency:
+            bins[index] = bins.get(index, 0.0) + weight
+    total = sum(bins.values())
+    late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
+    excess = late - usual * total
+    noise = 3 * math.sqrt(max(usual * total, 1.0))
+    if total < 20 or excess <= max(2 * policy.excess_share * total, 0.25 * usual * total, noise):
+        return None
+    reason = Reason(
+        Code.UNDER_PROVISIONED,
+        f"since the last change {late:.0f} of {total:.0f} requests took longer than {goal.p95_s:.2f} s,"
+        f" before it {100 * usual:.1f} %",
+    )
+    return Suffering(reason, excess > SEVERE * total)
+
+
+def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) -> Reason | None:
+    """Evidence that the smaller card we moved to is too small for what the memory grew to."""
+    usable = runs.accelerator.usable_gib if runs.accelerator else 0.0
+    had = reference.accelerator.usable_gib if reference.accelerator else 0.0
+    if memory.need_gib is None or usable >= had or memory.need_gib <= usable:
+        return None
+    return Reason(
+        Code.UNDER_PROVISIONED,
+        f"GPU memory grew to {memory.peak_gib:.1f} GiB ({memory.need_gib:.1f} GiB with room to grow), {runs.name} has"
+        f" {usable:.1f} GiB: the last good configuration comes back",
+    )
+
+
+def starving(demand: Demand, latency: Latency, goal: Goal, policy: Policy, instances: float) -> Reason | None:
+    """Evidence that users suffer now for want of capacity, or None.
+
+    High utilisation alone proves nothing: a duty cycle of 99 % can be 33 to 50 % of the cores. A p95 a little above
+    the objective while most workers are free is no want of capacity either: more of the same would not help.
+    """
+    load = demand.load.peak_rate * latency.mean_s / max(instances, 1.0)
+    short = load > policy.rho_one or latency.p95_s > MUCH * goal.p95_s
+    if goal.declared and latency.p95_s > goal.p95_s and short:
         return Reason(
             Code.UNDER_PROVISIONED,
             f"p95 is {latency.p95_s:.2f} s, above the objective of {goal.p95_s:.2f} s ({goal.source})",

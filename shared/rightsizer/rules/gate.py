@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rightsizer.model.demand import Demand
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, Mode
-from rightsizer.model.option import Option
+from rightsizer.model.option import Option, OptionKind, Target
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
@@ -34,7 +34,7 @@ def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict
     """The strictest answer that applies; each names the number that decided."""
     return (
         _silent(case, history, policy, now)
-        or _propose_only(case)
+        or _propose_only(case, policy)
         or _not_yet(case, policy)
         or (
             Gate.APPLY,
@@ -89,15 +89,10 @@ def cooling(history: History, policy: Policy, now: datetime) -> Reason | None:
     return None
 
 
-def failed(past: PastChange) -> bool:
-    """Whether an outcome speaks against the type itself; a lack of capacity or quota does not."""
-    return past.ended in ("rolled-back", "update-failed") and past.failure not in ("capacity", "quota")
-
-
 def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> Reason | None:
     """The reason why this target must rest after failures, or None. Each failure doubles the rest."""
     target = case.option.target
-    failures = [p for p in history.endpoint if failed(p) and _same(p, target.instance_type, target.instance_count)]
+    failures = [p for p in history.endpoint if p.refuted and _same(p, target)]
     if not failures:
         return None
     until = failures[-1].at + timedelta(days=policy.blacklist_days * 2 ** (len(failures) - 1))
@@ -113,13 +108,22 @@ def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> 
     )
 
 
-def _same(past: PastChange, instance_type: str, count: int) -> bool:
-    if past.to_type != instance_type:
+def _same(past: PastChange, target: Target) -> bool:
+    """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
+    if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
-    return past.from_type != past.to_type or count <= past.to_count
+    mean = sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
+    return mean <= 1.02 * (past.mean_instances or past.to_count)
 
 
-def _propose_only(case: Case) -> Verdict | None:
+def restoring(endpoint: Endpoint, why: Reason) -> Verdict:
+    """Growth is always fast: no cooldown, no minimum saving; only a person's mode and a stack hold it back."""
+    if endpoint.mode is Mode.AUTO and not endpoint.owned_by and endpoint.plain:
+        return Gate.APPLY, why
+    return Gate.PROPOSE, why
+
+
+def _propose_only(case: Case, policy: Policy) -> Verdict | None:
     endpoint, option = case.endpoint, case.option
     if not endpoint.plain:
         return Gate.PROPOSE, Reason(
@@ -135,11 +139,11 @@ def _propose_only(case: Case) -> Verdict | None:
         )
     if endpoint.owned_by:
         return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
-    if endpoint.scaling:
+    if endpoint.scaling and OptionKind.AUTOSCALING not in policy.by_itself:
         return Gate.PROPOSE, Reason(
             Code.AUTOSCALED, "Application Auto Scaling manages its count: proposed until bounds are carried along"
         )
-    if not option.in_place:
+    if option.kind not in policy.by_itself:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
     return None
 
@@ -152,12 +156,13 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
         )
     smaller = option.target.instance_type != case.instance_type
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
-    if smaller and not case.declared and case.lengthening > policy.lengthening:
+    ask = policy.ask_without_objective
+    if ask and smaller and not case.declared and case.lengthening > policy.lengthening:
         return Gate.PROPOSE, Reason(
             Code.NO_OBJECTIVE,
             f"p95 may lengthen by {100 * case.lengthening:.0f} % and no objective is declared (rightsizer:p95-ms)",
         )
-    if not case.declared:
+    if ask and not case.declared:
         return Gate.PROPOSE, Reason(
             Code.NO_OBJECTIVE, "no latency objective is declared (tag rightsizer:p95-ms), so a person decides"
         )

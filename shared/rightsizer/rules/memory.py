@@ -12,6 +12,7 @@ from rightsizer.model.policy import Policy
 PREALLOCATING = frozenset({"vllm", "lmi", "tgi", "sglang", "tensorflow"})
 """Servers that take a fixed share of whatever card they get, whatever the model needs."""
 WEIGHTS_FACTOR = 1.2
+JUMP = 1.03
 _GIB = 1024**3
 
 
@@ -25,7 +26,8 @@ def memory_need(
 ) -> MemoryNeed:
     """The GPU memory one GPU must offer, GiB. Pre-allocated means unknown: only a start on the candidate tells."""
     weights = (model_bytes or 0) / _GIB * WEIGHTS_FACTOR
-    seen = [(d, _gib(d, catalogue)) for d in days if d.gpu_memory is not None]
+    fewest = min((max(d.gpus, 1) for d in days), default=1)
+    seen = [(d, _gib(d, catalogue) * max(d.gpus, 1) / fewest) for d in days if d.gpu_memory is not None]
     if not seen:
         return MemoryNeed(MemoryClass.UNKNOWN, None, weights, 0.0, 1.0)
     margin = 1 + policy.memory_margin + policy.memory_margin_small_sample / math.sqrt(len({d.day for d, _ in seen}))
@@ -36,9 +38,14 @@ def memory_need(
         return MemoryNeed(MemoryClass.PREALLOCATED, None, weights, peak, margin)
     ratio = max(d.gpu_memory.p99 / max(d.gpu_memory.p5, 1e-9) for d, _ in seen if d.gpu_memory)
     kind = MemoryClass.STATIC if ratio < policy.static_ratio else MemoryClass.ELASTIC
-    slope = _slope([top for _, top in seen])
+    tops = [top for _, top in seen]
+    slope = _slope(tops)
     growth = slope * policy.growth_days if slope > 0 else 0.0
-    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing=slope > 0)
+    jump = tops[-1] / max(tops[:-1]) if len(tops) > 1 and max(tops[:-1]) > 0 else 1.0
+    if jump > JUMP:
+        # A leak shows first as one day above all days before: leave room for two more such days.
+        growth = max(growth, peak * (jump**2 - 1))
+    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing=slope > 0 or jump > JUMP)
 
 
 def _gib(digest: DayDigest, catalogue: Catalogue) -> float:

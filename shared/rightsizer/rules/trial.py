@@ -1,0 +1,91 @@
+"""Whether a shadow test is worth its money, and which one first (decision.md 4.6)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rightsizer.model.history import History
+from rightsizer.model.observation import Endpoint, EndpointKind
+from rightsizer.model.option import Option
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code, Reason
+
+NO_SHADOW = {
+    EndpointKind.MULTI_VARIANT: "it has several variants",
+    EndpointKind.MULTI_MODEL: "it hosts several models",
+    EndpointKind.MARKETPLACE: "its model comes from AWS Marketplace",
+    EndpointKind.SERVERLESS: "it is serverless",
+    EndpointKind.ASYNC: "it is asynchronous",
+    EndpointKind.SHADOW: "it has a shadow variant already",
+    EndpointKind.INFERENCE_COMPONENTS: "it is made of inference components",
+}
+"""Endpoints that cannot have a shadow variant (SageMaker guide, shadow tests)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """An option that would save, were it fast enough and did it fit."""
+
+    option: Option
+    chance: float
+    """0..1 that both hold."""
+
+    @property
+    def prize(self) -> float:
+        """Expected saving, USD per month."""
+        return self.chance * float(self.option.saving_usd_per_month)
+
+
+def impossible(endpoint: Endpoint) -> Reason | None:
+    """Why the endpoint cannot have a shadow test, or None."""
+    for kind in endpoint.kinds:
+        if kind in NO_SHADOW:
+            return Reason(
+                Code.TEST_NOT_POSSIBLE, f"no shadow test is possible: {NO_SHADOW[kind]}; use a guarded canary"
+            )
+    return None
+
+
+def hours_of_test(peak_rate: float, instances: float, policy: Policy) -> float:
+    """Hours of a test, long enough for about `test_requests` requests of one instance's share, a day at most."""
+    expected = 3600 * peak_rate / max(instances, 1.0) / 3
+    needed = policy.test_requests / expected if expected > 0 else 24.0
+    return float(min(max(policy.test_hours, math.ceil(needed)), 24))
+
+
+def cost_of_test(option: Option, policy: Policy) -> float:
+    """USD of one test: one instance of the candidate for the test's hours and its provisioning."""
+    hours = float(option.facts.get("test hours", policy.test_hours))
+    return float(option.price.usd_per_hour) * (hours + policy.provision_minutes / 60)
+
+
+def worth_testing(
+    unsure: Sequence[Unsure], sure: Decimal, history: History, policy: Policy
+) -> tuple[Unsure, Reason] | None:
+    """The test with the largest expected gain over the `sure` saving, or None when none is worth its cost.
+
+    It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure.
+    """
+    if not policy.tests or history.tests_this_month >= policy.tests_per_month:
+        return None
+    worth = []
+    for item in unsure:
+        gain = item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+        cost = cost_of_test(item.option, policy)
+        if item.chance >= policy.test_chance and gain - cost >= policy.test_value * cost:
+            worth.append((gain, item, cost))
+    if not worth:
+        return None
+    gain, best, cost = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
+    hours = best.option.facts.get("test hours", f"{policy.test_hours:g}")
+    return best, Reason(
+        Code.TEST_WORTH_IT,
+        f"a {hours} h shadow test of {best.option.target.instance_type} costs about USD {cost:.2f} and wins"
+        f" USD {gain:.0f} per month on average ({100 * best.chance:.0f} % that it is fast enough and fits)",
+    )
+
+
+def before_sure(test: Unsure, sure: Decimal) -> bool:
+    """Whether to test first although a sure change waits."""
+    return test.prize > (1 + test.chance) * float(sure)
