@@ -45,7 +45,8 @@ class Resident:
 
 def work(home: str, seed: int, **how: Any) -> Workload:
     """A workload on its home type; office hours unless told otherwise."""
-    return Workload(**({"shape": office_hours(60), "home": home, "seed": seed} | how))
+    how.setdefault("shape", office_hours(60))
+    return Workload(home=home, seed=seed, **how)
 
 
 def residents() -> list[Resident]:
@@ -60,7 +61,7 @@ def _protagonists() -> list[Resident]:
         Resident(
             "search-embeddings",
             work("ml.g5.8xlarge", 1, shape=office_hours(220), gpu_s=0.02, host_s=0.008, gpu_memory_gib=7.5),
-            count=2,
+            count=4,
             tags=tags | {"rightsizer:p95-ms": "250"},
         ),
         # opted in, looks the same, but its requests need more cores than any metric tells: the alarm brings it back
@@ -70,7 +71,7 @@ def _protagonists() -> list[Resident]:
                 "ml.g5.8xlarge", 2, shape=around_the_clock(120), gpu_s=0.03, host_s=0.02, gpu_memory_gib=9.0,
                 starves_below_vcpu=16,
             ),
-            count=2,
+            count=4,
             tags=AUTO | {"rightsizer:p95-ms": "250", "rightsizer:owner": "team-media"},
         ),
         # a person must decide
@@ -153,7 +154,7 @@ def seed(box: Sandbox) -> dict[str, Workload]:
     """Fill the account; returns the workload of each endpoint that serves on instances."""
     works: dict[str, Workload] = {}
     for one in residents():
-        setup = {"instance_type": one.work.home, "count": one.count} | dict(one.setup)
+        setup: dict[str, Any] = {"instance_type": one.work.home, "count": one.count} | dict(one.setup)
         created = box.clock.now - timedelta(days=max(one.days, 1) if one.days < DAYS else 60)
         box.add_endpoint(one.name, image=one.image, tags=one.tags, created=created, **setup)
         if one.autoscale:

@@ -1,4 +1,4 @@
-"""Door of EC2 capacity: an interruption is recorded once, and its owner is told."""
+"""Door of EC2 capacity: replaced in opted-in groups, noted everywhere else."""
 
 from typing import Any
 
@@ -9,6 +9,6 @@ from rightsizer.telemetry import door
 
 @door("interruption")
 def lambda_handler(event: Any, context: Any) -> Any:
-    """Record what EC2 says about its capacity."""
-    occurrence = looking.interruption()(intake.parse(event), now())
-    return {"recorded": occurrence.key if occurrence else ""}
+    """React to what EC2 says about its capacity, once."""
+    reaction = looking.interruption()(intake.parse(event), now())
+    return {"reaction": reaction.kind, "reason": str(reaction.reason)}

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import notifier, now, once, session, settings, table
+from rightsizer.bootstrap import notifier, now, once, session, settings, store, table
 from rightsizer.settings import require
 
 if TYPE_CHECKING:
+    from rightsizer.flows.report import Written
     from rightsizer.flows.respond import Answer
     from rightsizer.model.proposal import Decision, ProposalMoved
+    from rightsizer.model.report import Report
+    from rightsizer.model.trigger import Trigger
 
 
 @once
@@ -20,11 +23,11 @@ def propose() -> Callable[[Sequence[ProposalMoved]], list[str]]:
     from rightsizer.aws.messages import Messages
     from rightsizer.aws.reports import BucketReports
     from rightsizer.flows import propose as flow
-    from rightsizer.render import page, slack, text
+    from rightsizer.render import details_page, slack, text
 
     require(settings(), "bucket")
     pages = BucketReports(session().client("s3"), settings().bucket)
-    voice = flow.Voice(slack.proposal_blocks, slack.proposal_text, text.proposal, page.proposal)
+    voice = flow.Voice(slack.proposal_blocks, slack.proposal_text, text.proposal, details_page.details)
     ports = flow.ProposePorts(notifier(), Messages(table()), pages, voice)
     return lambda moves: flow.propose(ports, moves)
 
@@ -50,3 +53,39 @@ def respond() -> Callable[[Any, datetime], Answer]:
     return lambda event, at: flow.respond(
         interaction(event, secret.keys().signing_secret, at), known.approvers, decide, at
     )
+
+
+@once
+def report() -> Callable[[Trigger, datetime], Written]:
+    """The flow of the report door."""
+    from rightsizer import wire
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.reports import BucketReports
+    from rightsizer.errors import InputError
+    from rightsizer.flows import report as flow
+    from rightsizer.model.trigger import ReportDue
+    from rightsizer.render import csv, report_page, slack, text
+
+    require(settings(), "bucket")
+
+    def rows(told: Report) -> str:
+        return csv.recommendations(told.recommendations)
+
+    ports = flow.ReportPorts(
+        account=session().account(),
+        region=session().region,
+        store=store(),
+        ledger=SavingsBook(table()),
+        files=BucketReports(session().client("s3"), settings().bucket),
+        notifier=notifier(),
+        voice=flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report),
+    )
+
+    def write(trigger: Trigger, at: datetime) -> Written:
+        if not isinstance(trigger, ReportDue):
+            raise InputError(f"a report is started by its schedule, not by {trigger.kind}")
+        written = flow.report(ports, *flow.window(trigger.period, trigger.scheduled_at), at)
+        flow.tell(ports, written)
+        return written
+
+    return write

@@ -11,8 +11,8 @@ from rightsizer.settings import Settings, require
 
 if TYPE_CHECKING:
     from rightsizer.flows.sweep import Swept
+    from rightsizer.model.group import Reaction
     from rightsizer.model.observation import Endpoint, Unobserved
-    from rightsizer.model.outcome import Occurrence
     from rightsizer.model.policy import Policy
     from rightsizer.model.recommendation import Recommendation
     from rightsizer.model.trigger import Received, Trigger
@@ -66,10 +66,20 @@ def _reach(known: Settings) -> Callable[[Endpoint], Reach]:
 
 
 @once
-def interruption() -> Callable[[Trigger, datetime], Occurrence | None]:
+def interruption() -> Callable[[Trigger, datetime], Reaction]:
     """The flow of the interruption door."""
+    from rightsizer.aws.groups import Groups, GroupWrites
     from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.spot_book import InterruptionBook
     from rightsizer.flows import interrupt as flow
 
-    ports = flow.InterruptPorts(SavingsBook(table()), notifier())
+    client = session().client
+    ports = flow.InterruptPorts(
+        groups=Groups(client("autoscaling"), client("ec2"), session().region),
+        writes=GroupWrites(client("autoscaling")),
+        book=InterruptionBook(table()),
+        ledger=SavingsBook(table()),
+        notifier=notifier(),
+        dry_run=settings().dry_run,
+    )
     return lambda trigger, at: flow.interrupt(ports, trigger, at)

@@ -1,0 +1,14 @@
+"""Door of the report: what was found, asked, changed, proven and saved."""
+
+from typing import Any
+
+from rightsizer import intake
+from rightsizer.bootstrap import asking, now
+from rightsizer.telemetry import door
+
+
+@door("report")
+def lambda_handler(event: Any, context: Any) -> Any:
+    """Write the report of the last week or month, and tell the channel."""
+    written = asking.report()(intake.parse(event), now())
+    return {"page": written.page, "data": written.data, "rows": written.rows}
