@@ -20,7 +20,9 @@ def main() -> int:
     options = parser.parse_args()
     with Sandbox(now=datetime.now(UTC).replace(microsecond=0), region=options.region) as box:
         if options.seed == "demo":
-            importlib.import_module("sandbox.seed").seed(box)
+            demo = importlib.import_module("sandbox.seed")  # it reads the catalogue: only when it is asked for
+            works = demo.seed(box)
+            demo.drive(box, works, *works)
         try:
             server = listen(box, options.port, _running(box, options.speed))
         except OSError as error:

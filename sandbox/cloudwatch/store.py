@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sandbox.clock import EPOCH, Clock
+from sandbox.cloudwatch import columns
 from sandbox.refusals import NotSimulated
 
 type Dimensions = frozenset[tuple[str, str]]
@@ -153,12 +154,17 @@ class MetricStore:
             return []
         start -= start % period
         start = max(start, self._oldest(period))
-        if fast := _whole_blocks(series, start, end, period, stat):
-            return fast
+        rows: list[tuple[int, float]] = []
+        if len(series.blocks) == 1 and (not series.times or series.times[0] >= series.blocks[0].end):
+            whole = min(end, series.blocks[0].end)  # what follows the block, and the period it ends in, go the slow way
+            whole -= whole % period
+            found = columns.read(series.blocks[0], start, whole, period, stat)
+            if found is not None:
+                rows, start = found, max(start, whole)
         buckets: dict[int, list[Sample]] = {}
         for moment, sample in series.between(start, end):
             buckets.setdefault(moment - moment % period, []).append(sample)
-        return [(moment, statistic(stat, samples)) for moment, samples in sorted(buckets.items())]
+        return rows + [(moment, statistic(stat, samples)) for moment, samples in sorted(buckets.items())]
 
     def _oldest(self, period: int) -> int:
         if period < 60:
@@ -174,29 +180,6 @@ class MetricStore:
 def epoch(moment: datetime) -> int:
     """Whole epoch seconds."""
     return int((moment - EPOCH).total_seconds())
-
-
-def _whole_blocks(series: Series, start: int, end: int, period: int, stat: str) -> list[tuple[int, float]] | None:
-    """Sum and Average of a single block whose periods divide the one asked for: slices instead of objects."""
-    if stat not in {"Sum", "Average"} or len(series.blocks) != 1 or series.times:
-        return None
-    block = series.blocks[0]
-    if period % block.period or block.start % block.period:
-        return None
-    step, rows = period // block.period, []
-    for moment in range(max(start, block.start - block.start % period), min(end, block.end), period):
-        span = block.span(moment, min(moment + period, end))
-        totals = block.totals[span.start : span.stop]
-        counts = (
-            [block.counts] * len(totals) if isinstance(block.counts, float) else block.counts[span.start : span.stop]
-        )
-        if step == 1 or any(map(math.isnan, totals)):
-            pairs = [(total, count) for total, count in zip(totals, counts, strict=True) if not math.isnan(total)]
-            totals, counts = array("d", (total for total, _ in pairs)), [count for _, count in pairs]
-        if totals:
-            value = math.fsum(totals)
-            rows.append((moment, value if stat == "Sum" else value / (math.fsum(counts) or 1.0)))
-    return rows
 
 
 def statistic(stat: str, samples: Sequence[Sample]) -> float:

@@ -1,6 +1,7 @@
 """GetMetricData, ListMetrics: exact dimensions, aligned periods, percentiles, limits."""
 
 import math
+import random
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.account import Sandbox
+from sandbox.cloudwatch.store import Sample, statistic
 from sandbox.refusals import NotSimulated
 
 PLAIN = {"EndpointName": "chat", "VariantName": "AllTraffic"}
@@ -131,3 +133,27 @@ def test_minutes_are_kept_for_fifteen_days_only(box: Sandbox) -> None:
             EndTime=end,
         )
         assert len(answer["MetricDataResults"][0]["Values"]) == kept
+
+
+@pytest.mark.parametrize("stat", ["Sum", "Average", "SampleCount", "Maximum", "Minimum", "p95"])
+@pytest.mark.parametrize("period", [60, 300, 3600])
+def test_slices_and_statistic_sets_tell_the_same(box: Sandbox, stat: str, period: int) -> None:
+    """The fast way through a whole block and the slow one through its periods agree, gaps and live minutes included."""
+    start = box.clock.now - timedelta(hours=2)
+    dice = random.Random(7)
+    means = [math.nan if n in {3, 70, 71} else dice.uniform(10, 90) for n in range(90)]
+    counts = [float(dice.randint(1, 9)) for _ in means]
+    box.put_series(
+        "x", "v", "ModelLatency", start, 60, means, samples=counts, minimum=[v * 0.5 for v in means],
+        maximum=[v * 2 for v in means], percentiles={"p95": [v * 1.5 for v in means]},
+    )  # fmt: skip
+    dimensions = {"EndpointName": "x", "VariantName": "v"}
+    live = Sample(300.0, 50.0, 200.0, 3, {95.0: 150.0})
+    box.world.metrics.add("AWS/SageMaker", "ModelLatency", dimensions, start + timedelta(minutes=95), live)
+    fast = read(box, query("ModelLatency", stat, period, EndpointName="x", VariantName="v"))["MetricDataResults"][0]
+    series = box.world.metrics._series[("AWS/SageMaker", "ModelLatency", frozenset(dimensions.items()))]
+    buckets: dict[int, list[Sample]] = {}
+    for at, sample in series.between(0, 2**40):
+        buckets.setdefault(at - at % period, []).append(sample)
+    slow = [statistic(stat, samples) for _, samples in sorted(buckets.items(), reverse=True)]
+    assert fast["Values"] == pytest.approx(slow)
