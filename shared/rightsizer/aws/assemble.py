@@ -22,7 +22,8 @@ class Parts:
     models: tuple[ModelFacts, ...]
     tags: Mapping[str, str] | None
     """None when the tags could not be read: then nobody allowed anything."""
-    scaling: Mapping[str, tuple[ScalableTarget, ...]]
+    scaling: Mapping[str, tuple[ScalableTarget, ...]] | None
+    """None when autoscaling could not be read: then the kind is unknown, so that nobody acts against it."""
 
 
 def resource_id(endpoint: str, variant: str) -> str:
@@ -56,7 +57,7 @@ def endpoint(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
         scaling=tuple(
             target
             for variant in variants
-            for target in parts.scaling.get(resource_id(described["EndpointName"], variant.name), ())
+            for target in (parts.scaling or {}).get(resource_id(described["EndpointName"], variant.name), ())
         ),
         unknown_fields=configuration.unknown_fields,
         configuration_replaced=configuration.created_at > described["LastModifiedTime"],
@@ -78,7 +79,7 @@ def _kinds(parts: Parts, variants: tuple[Variant, ...]) -> frozenset[EndpointKin
     if parts.described.get("AsyncInferenceConfig"):
         found.add(EndpointKind.ASYNC)
     named = {variant.model_name for variant in variants if variant.model_name}
-    if len(parts.models) < len(named):
+    if len(parts.models) < len(named) or parts.scaling is None:
         found.add(EndpointKind.UNKNOWN)
     return frozenset(found)
 

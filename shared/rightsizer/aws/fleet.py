@@ -35,10 +35,9 @@ type Answer = Mapping[str, Any]
 class _Shared:
     """What a chunk of endpoints shares, and what could not be read of it."""
 
-    tags: Mapping[str, Mapping[str, str]]
-    scaling: Mapping[str, tuple[ScalableTarget, ...]]
+    tags: Mapping[str, Mapping[str, str]] | None
+    scaling: Mapping[str, tuple[ScalableTarget, ...]] | None
     notes: tuple[Reason, ...]
-    tags_known: bool
 
 
 class SageMakerFleet:
@@ -110,13 +109,11 @@ class SageMakerFleet:
 
     def _share(self, summaries: Sequence[EndpointSummary], known: Sequence[tuple[Answer, Configuration]]) -> _Shared:
         notes = []
-        tags: dict[str, dict[str, str]] = {}
-        scaling: dict[str, tuple[ScalableTarget, ...]] = {}
-        tags_known = True
+        tags: dict[str, dict[str, str]] | None = None
+        scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
         try:
             tags = self._tags.read([summary.ref.arn for summary in summaries])
         except RightsizerError as error:
-            tags_known = False
             notes.append(reason_of(error))
         resources = [
             assemble.resource_id(endpoint["EndpointName"], variant["VariantName"])
@@ -127,7 +124,7 @@ class SageMakerFleet:
             scaling = self._scaling.read(resources)
         except RightsizerError as error:
             notes.append(reason_of(error))
-        return _Shared(tags, scaling, tuple(notes), tags_known)
+        return _Shared(tags, scaling, tuple(notes))
 
     def _join(
         self, shared: _Shared, summary: EndpointSummary, known: "tuple[Answer, Configuration] | Unobserved"
@@ -141,8 +138,8 @@ class SageMakerFleet:
                 models.append(self._models.read(name, summary.ref.account))
             except ReadError as error:
                 notes.append(reason_of(error))
-        known_tags = shared.tags.get(summary.ref.arn, {}) if shared.tags_known else None
-        parts = assemble.Parts(summary.ref, endpoint, configuration, tuple(models), known_tags, shared.scaling)
+        tags = None if shared.tags is None else shared.tags.get(summary.ref.arn, {})
+        parts = assemble.Parts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
         try:
             return assemble.endpoint(parts, tuple(notes))
         except (KeyError, TypeError, ValueError) as error:

@@ -192,9 +192,8 @@ def _requests(endpoint: Endpoint, catalogue: Catalogue) -> Iterator[MetricReques
 
 
 def _surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> tuple[PriceTable, Mapping[str, int]]:
-    """Prices of every accelerated type, which an endpoint may run or move to, and the account's quotas."""
-    names = [hardware.name for hardware in ports.catalogue if hardware.accelerator is not None]
-    prices = ports.prices.table(region, [*names, *ports.catalogue.incomplete])
+    """Prices of every type, which an endpoint may run or move to, and the account's quotas."""
+    prices = ports.prices.table(region, [*ports.catalogue.types, *ports.catalogue.incomplete])
     for note in prices.notes:
         watcher.told(note)
     try:

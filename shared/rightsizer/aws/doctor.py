@@ -1,0 +1,131 @@
+"""Every read that an evaluation makes, tried once: what works, and which permission lacks."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from rightsizer.aws.errors import reading
+from rightsizer.aws.session import Session
+from rightsizer.errors import ReadError, RightsizerError, VanishedError
+
+NOBODY = "rightsizer-doctor-no-such-name"
+"""A name that does not exist: AWS answers "not found" only to those who may ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One permission, tried."""
+
+    action: str
+    purpose: str
+    ok: bool
+    detail: str
+    """What was found, or why it failed."""
+
+
+type Call = Callable[[], Mapping[str, Any]]
+
+
+def examine(session: Session, now: datetime) -> Iterator[Check]:
+    """Try the reads one after the other. A missing permission never stops the next."""
+    yield _try("sts:GetCallerIdentity", "knowing the account", lambda: session.client("sts").get_caller_identity())
+    for action, purpose, call in _calls(session, now):
+        yield _try(action, purpose, call)
+
+
+def _calls(session: Session, now: datetime) -> Iterator[tuple[str, str, Call]]:
+    sagemaker = session.client("sagemaker")
+    yield "sagemaker:ListEndpoints", "finding the endpoints", lambda: sagemaker.list_endpoints(MaxResults=1)
+    yield (
+        "sagemaker:DescribeEndpoint",
+        "knowing what runs",
+        lambda: sagemaker.describe_endpoint(EndpointName=NOBODY),
+    )
+    yield (
+        "sagemaker:DescribeEndpointConfig",
+        "knowing instance types",
+        lambda: sagemaker.describe_endpoint_config(EndpointConfigName=NOBODY),
+    )
+    yield (
+        "sagemaker:DescribeModel",
+        "telling multi-model endpoints and pipelines apart",
+        lambda: sagemaker.describe_model(ModelName=NOBODY),
+    )
+    tagging = session.client("resourcegroupstaggingapi")
+    yield (
+        "tag:GetResources",
+        "reading rightsizer:mode and owners",
+        partial(tagging.get_resources, ResourceTypeFilters=["sagemaker:endpoint"]),
+    )
+    yield from _scaling(session.client("application-autoscaling"))
+    yield from _figures(session, now)
+
+
+def _scaling(scaling: Any) -> Iterator[tuple[str, str, Call]]:
+    for action, purpose, call in (
+        ("DescribeScalableTargets", "knowing which endpoints scale by themselves", scaling.describe_scalable_targets),
+        ("DescribeScalingPolicies", "knowing how they scale", scaling.describe_scaling_policies),
+        ("DescribeScheduledActions", "knowing when they scale", scaling.describe_scheduled_actions),
+    ):
+        yield f"application-autoscaling:{action}", purpose, partial(call, ServiceNamespace="sagemaker")
+
+
+def _figures(session: Session, now: datetime) -> Iterator[tuple[str, str, Call]]:
+    query = {
+        "Id": "q0",
+        "MetricStat": {
+            "Metric": {
+                "Namespace": "AWS/SageMaker",
+                "MetricName": "Invocations",
+                "Dimensions": [{"Name": "EndpointName", "Value": NOBODY}],
+            },
+            "Period": 300,
+            "Stat": "Sum",
+        },
+    }
+    end = now.replace(minute=0, second=0, microsecond=0)
+    yield (
+        "cloudwatch:GetMetricData",
+        "knowing how endpoints are used",
+        lambda: session.client("cloudwatch").get_metric_data(
+            MetricDataQueries=[query], StartTime=end - timedelta(hours=1), EndTime=end
+        ),
+    )
+    yield (
+        "pricing:GetProducts",
+        "pricing instance hours (else the dated snapshot prices them)",
+        lambda: session.pricing().get_products(
+            ServiceCode="AmazonSageMaker",
+            Filters=[{"Type": "TERM_MATCH", "Field": "component", "Value": "Hosting"}],
+            MaxResults=1,
+        ),
+    )
+    yield (
+        "servicequotas:ListServiceQuotas",
+        "knowing what the account may start",
+        lambda: session.client("service-quotas").list_service_quotas(ServiceCode="sagemaker", MaxResults=1),
+    )
+    yield (
+        "servicequotas:ListAWSDefaultServiceQuotas",
+        "knowing the quotas that were never changed",
+        lambda: session.client("service-quotas").list_aws_default_service_quotas(ServiceCode="sagemaker", MaxResults=1),
+    )
+    yield (
+        "savingsplans:DescribeSavingsPlans",
+        "knowing what is committed already",
+        lambda: session.client("savingsplans", "us-east-1").describe_savings_plans(states=["active"]),
+    )
+
+
+def _try(action: str, purpose: str, call: Call) -> Check:
+    try:
+        with reading(action, purpose):
+            answer = call()
+    except VanishedError:
+        return Check(action, purpose, ok=True, detail="")
+    except (ReadError, RightsizerError) as error:
+        return Check(action, purpose, ok=False, detail=str(error))
+    account = answer.get("Account")
+    return Check(action, purpose, ok=True, detail=f"account {account}" if account else "")
