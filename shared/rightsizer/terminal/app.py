@@ -1,0 +1,144 @@
+"""The typer application and what every command shares."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rightsizer import bootstrap
+from rightsizer.aws.doctor import examine
+from rightsizer.aws.session import Session
+from rightsizer.model.policy import Policy
+from rightsizer.terminal import document, show
+from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.survey import Survey, survey
+
+app = typer.Typer(
+    name="rightsizer",
+    help="Find SageMaker GPU endpoints that cost more than their traffic needs.",
+    epilog="Exit codes: 0 nothing to do, 1 failed, 2 usage, 10 savings found, 20 something could not be read.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Region = Annotated[str | None, typer.Option("--region", help="AWS Region; else AWS_REGION or the profile's.")]
+Profile = Annotated[str | None, typer.Option("--profile", help="Profile of the AWS configuration.")]
+EndpointUrl = Annotated[str | None, typer.Option("--endpoint-url", help="Send every call there (a simulated account).")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output (docs/cli.md) and no table.")]
+
+
+def _money(text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or value < 0:
+        raise typer.BadParameter(f"{text!r} is not an amount of US dollars, zero or more")
+    return value
+
+
+@app.command(
+    epilog="Examples: rightsizer scan --region eu-west-1; in CI: rightsizer scan --json --min-saving 200 > scan.json"
+)
+def scan(
+    region: Region = None,
+    profile: Profile = None,
+    min_saving: Annotated[
+        Decimal, typer.Option("--min-saving", parser=_money, metavar="USD", help="Smallest saving a month that counts.")
+    ] = Decimal(50),
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge every endpoint of the account and Region. Reads only; nothing needs to be deployed."""
+    session = Session(region, profile, endpoint_url)
+    found = _survey(session, min_saving)
+    if as_json:
+        _print_json(document.of_survey(found))
+    else:
+        Console().print(show.table(found))
+    show.warnings(found, Console(stderr=True))
+    raise typer.Exit(code_of(found))
+
+
+@app.command(epilog="Example: rightsizer explain chat-prod --region eu-west-1")
+def explain(
+    endpoint: Annotated[str, typer.Argument(help="Name of the endpoint.")],
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show everything that the judgement of one endpoint rests on. Reads only."""
+    session = Session(region, profile, endpoint_url)
+    found = _survey(session, Decimal(50), endpoint)
+    errors = Console(stderr=True)
+    for lost in found.unobserved:
+        errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
+    for each in found.recommendations:
+        if as_json:
+            _print_json(document.of_explanation(each))
+        else:
+            Console().print(show.explanation(each))
+    show.warnings(found, errors)
+    raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
+
+
+@app.command(epilog="Example: rightsizer doctor --profile prod --region eu-west-1")
+def doctor(
+    region: Region = None, profile: Profile = None, endpoint_url: EndpointUrl = None, as_json: AsJson = False
+) -> None:
+    """Try every read that a scan needs once, and say which permission lacks and what for."""
+    checks = list(examine(Session(region, profile, endpoint_url), bootstrap.now()))
+    if as_json:
+        rows = [{"action": c.action, "purpose": c.purpose, "ok": c.ok, "detail": c.detail} for c in checks]
+        _print_json({"version": document.VERSION, "checks": rows})
+    else:
+        console = Console()
+        for check in checks:
+            mark, style = ("ok     ", "green") if check.ok else ("FAILED ", "red")
+            console.print(mark, style=style, end="  ")
+            console.print(
+                f"{check.action}: {check.purpose}" + (f"\n         {check.detail}" if check.detail else ""),
+                markup=False,
+            )
+    raise typer.Exit(Exit.NOTHING_TO_DO if all(check.ok for check in checks) else Exit.INCOMPLETE)
+
+
+def code_of(found: Survey) -> Exit:
+    """The exit code of a survey."""
+    if found.found:
+        return Exit.SAVINGS_FOUND
+    return Exit.NOTHING_TO_DO if found.whole else Exit.INCOMPLETE
+
+
+def _survey(session: Session, minimum_saving: Decimal, *names: str) -> Survey:
+    now = bootstrap.now()
+    ports = bootstrap.reading_ports(session)
+    with _progress() as progress:
+        return survey(ports, session.region, Policy(), minimum_saving, now, progress, names)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error; nothing when that is not a terminal."""
+    columns = (TextColumn("reading endpoints"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def report(done: int, number: int) -> None:
+            bar.update(task, completed=done, total=number)
+
+        yield report
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")

@@ -1,0 +1,128 @@
+"""The JSON of `scan` and `explain`. Its keys are a promise (docs/cli.md): they are added to, never renamed."""
+
+from typing import Any
+
+from rightsizer.model.option import Option
+from rightsizer.model.price import Price
+from rightsizer.model.reason import Reason
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.render import sentences
+from rightsizer.terminal.survey import Survey
+
+VERSION = 1
+
+
+def of_survey(found: Survey) -> dict[str, Any]:
+    """A whole scan. Money is text in US dollars per month, times are ISO 8601 in UTC."""
+    return {
+        "version": VERSION,
+        "region": found.region,
+        "at": found.at.isoformat(),
+        "minimum_saving_usd_per_month": str(found.minimum_saving),
+        "totals": {
+            "endpoints": len(found.recommendations) + len(found.unobserved),
+            "usd_per_month": str(found.spend),
+            "savings_found": len(found.found),
+            "saving_usd_per_month": str(found.saving),
+        },
+        "endpoints": [of_recommendation(each) for each in found.recommendations],
+        "unobserved": [{"endpoint": each.ref.name, "reason": _reason(each.reason)} for each in found.unobserved],
+        "incomplete": [_reason(each) for each in found.incomplete],
+    }
+
+
+def of_recommendation(each: Recommendation) -> dict[str, Any]:
+    """One endpoint."""
+    return {
+        "endpoint": each.ref.name,
+        "arn": each.ref.arn,
+        "variant": each.variant,
+        "kind": each.kind.value,
+        "mode": each.mode.value,
+        "owner": each.owner,
+        "instance_type": each.instance_type,
+        "instance_count": each.instance_count,
+        "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
+        "price": None if each.price is None else _price(each.price),
+        "finding": each.finding.value,
+        "reason": _reason(each.reason),
+        "saving_usd_per_month": str(each.saving_usd_per_month),
+        "recommended": None if each.chosen is None else _option(each.chosen),
+        "gate": each.gate.value,
+        "gate_reason": _reason(each.gate_reason),
+        "evidence": _evidence(each),
+        "not_checked": list(each.not_checked),
+        "notes": [_reason(note) for note in each.notes],
+    }
+
+
+def of_explanation(each: Recommendation) -> dict[str, Any]:
+    """One endpoint with every option, what was excluded, and the replay."""
+    replay = each.replay
+    return {
+        "version": VERSION,
+        **of_recommendation(each),
+        "options": [_option(option) for option in each.options],
+        "excluded": [{"instance_type": out.instance_type, "reason": _reason(out.reason)} for out in each.excluded],
+        "replay": None
+        if replay is None
+        else {
+            "days": replay.days,
+            "hours_above_80_percent": replay.hours_above_80,
+            "hours_above_100_percent": replay.hours_above_100,
+            "worst_p95_s": replay.worst_p95_s,
+            "memory_margin_gib": replay.memory_margin_gib,
+            "requests_over_objective": replay.requests_over_objective,
+        },
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    return {
+        "kind": option.kind.value,
+        "change": sentences.change(option),
+        "instance_type": option.target.instance_type,
+        "instance_count": option.target.instance_count,
+        "usd_per_month": str(option.usd_per_month),
+        "saving_usd_per_month": str(option.saving_usd_per_month),
+        "switch_usd": str(option.switch_usd),
+        "payback_days": option.payback_days,
+        "risk": int(option.risk),
+        "risks": {resource: int(risk) for resource, risk in option.risks.items()},
+        "confidence": option.confidence,
+        "effort": option.effort.value,
+        "restart_needed": option.restart_needed,
+        "rollback_possible": option.rollback_possible,
+        "in_place": option.in_place,
+        "client_change": option.client_change,
+        "p95_s": option.p95_s,
+        "price": _price(option.price),
+        "not_checked": list(option.not_checked),
+    }
+
+
+def _price(price: Price) -> dict[str, Any]:
+    return {
+        "usd_per_hour": str(price.usd_per_hour),
+        "source": price.source,
+        "basis": price.basis,
+        "as_of": price.as_of,
+    }
+
+
+def _evidence(each: Recommendation) -> dict[str, Any] | None:
+    if each.evidence is None:
+        return None
+    return {
+        "start": each.evidence.start.isoformat(),
+        "end": each.evidence.end.isoformat(),
+        "days": each.evidence.days,
+        "valid_share": each.evidence.valid_share,
+        "requests": each.evidence.requests,
+        "rung": each.evidence.rung,
+        "figures": dict(each.evidence.figures),
+    }
+
+
+def _reason(reason: Reason) -> dict[str, str]:
+    return {"code": reason.code.value, "sentence": reason.sentence}

@@ -1,0 +1,62 @@
+"""Run the application: our errors become one line, Ctrl-C leaves at once, a closed pipe is no error."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from rightsizer.errors import RightsizerError
+from rightsizer.terminal.app import app
+from rightsizer.terminal.exits import Exit
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; returns the exit code."""
+    command = typer.main.get_command(app)
+    try:
+        with _log_to_stderr():
+            result = command.main(list(arguments), prog_name="rightsizer", standalone_mode=False)
+        return _interrupted() if result == Exit.INTERRUPTED else int(result or 0)
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
+    except RightsizerError as error:
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)))
+        return Exit.FAILED
+    except Exception as error:
+        return _usage(error)
+
+
+def _interrupted() -> int:
+    sys.stderr.write("\ninterrupted; nothing was changed\n")
+    return Exit.INTERRUPTED
+
+
+def _usage(error: Exception) -> int:
+    """The exit code of click's own errors, shown its way; anything else is a fault of ours and goes on."""
+    show = getattr(error, "show", None)
+    if show is None:
+        raise error
+    show()
+    return int(getattr(error, "exit_code", Exit.USAGE))
+
+
+@contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """The program's own log goes to standard error, so that standard output stays a table or JSON."""
+    handlers = [each for each in logging.getLogger("rightsizer").handlers if isinstance(each, logging.StreamHandler)]
+    before = [handler.stream for handler in handlers]
+    for handler in handlers:
+        handler.stream = sys.stderr
+    try:
+        yield
+    finally:
+        for handler, stream in zip(handlers, before, strict=True):
+            handler.stream = stream

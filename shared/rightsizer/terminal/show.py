@@ -1,0 +1,154 @@
+"""Surveys and explanations for a person: rich tables and panels."""
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rightsizer.model.option import Option
+from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.render import sentences
+from rightsizer.render.spark import sparkline
+from rightsizer.terminal.survey import Survey
+
+COLOURS = {
+    Finding.IDLE: "red",
+    Finding.OVER_PROVISIONED: "yellow",
+    Finding.UNDER_PROVISIONED: "magenta",
+    Finding.OPTIMIZED: "green",
+    Finding.NOT_ENOUGH_DATA: "dim",
+}
+
+
+def table(found: Survey) -> RenderableType:
+    """The scan as a table, the largest saving first, and the totals."""
+    rows = Table(box=None, pad_edge=False, header_style="bold")
+    rows.add_column("Endpoint", overflow="fold", min_width=12)
+    rows.add_column("Runs", overflow="fold", min_width=12)
+    rows.add_column("USD/month", justify="right", no_wrap=True)
+    rows.add_column("Finding", no_wrap=True)
+    rows.add_column("Saves", justify="right", no_wrap=True)
+    rows.add_column("Risk", justify="right", no_wrap=True)
+    rows.add_column("Recommendation and reason", overflow="fold", ratio=1)
+    for each in found.recommendations:
+        option = each.chosen
+        rows.add_row(
+            Text(each.ref.name),
+            _runs(each),
+            "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}",
+            Text(each.finding.value, style=COLOURS[each.finding]),
+            f"{option.saving_usd_per_month:,.0f}" if option else "",
+            str(int(option.risk)) if option else "",
+            _why(each),
+        )
+    for lost in found.unobserved:
+        rows.add_row(Text(lost.ref.name), "", "", Text("not read", style="red"), "", "", Text(lost.reason.sentence))
+    return Group(rows, Text(), totals(found))
+
+
+def totals(found: Survey) -> Text:
+    """The last line of a scan."""
+    number = len(found.recommendations) + len(found.unobserved)
+    if number == 0:
+        return Text("No endpoint exists in this account and Region.")
+    return Text(
+        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month; "
+        f"{len(found.found)} could save USD {found.saving:,.0f} per month (On-Demand prices)",
+        style="bold",
+    )
+
+
+def explanation(each: Recommendation) -> RenderableType:
+    """Everything that one judgement rests on."""
+    parts: list[RenderableType] = [
+        Text(f"{each.ref.name}  {each.finding.value}", style=f"bold {COLOURS[each.finding]}"),
+        Text(each.reason.sentence),
+        Text(),
+        _facts("Runs", _now(each)),
+    ]
+    if each.evidence is not None:
+        window = f"{sentences.when(each.evidence.start)} to {sentences.when(each.evidence.end)}"
+        facts = {"window": f"{window}, {100 * each.evidence.valid_share:.0f} % of it with datapoints"}
+        parts += [Text(), _facts("Evidence", facts | dict(each.evidence.figures))]
+    if any(each.hourly_requests):
+        parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
+    for rank, option in enumerate(each.options, start=1):
+        parts += [Text(), _facts(f"Option {rank}", _option(option))]
+    parts += [Text(), _facts("Then", {each.gate.value: each.gate_reason.sentence})]
+    if each.replay is not None:
+        parts += [_facts("", {"replay": _replay(each)})]
+    for title, lines in _lists(each):
+        parts += [Text(), Text(title, style="bold"), *(Padding(Text(line), (0, 0, 0, 2)) for line in lines)]
+    return Group(*parts)
+
+
+def warnings(found: Survey, console: Console) -> None:
+    """What could not be read, on the error stream."""
+    for reason in found.incomplete:
+        console.print(Text.assemble(("not read: ", "red"), reason.sentence))
+
+
+def _runs(each: Recommendation) -> Text:
+    text = sentences.fleet(each.instance_count, each.instance_type) if each.instance_type else each.kind.value
+    return Text(text)
+
+
+def _why(each: Recommendation) -> Text:
+    option = each.chosen
+    if option is None:
+        return Text(each.reason.sentence)
+    return Text.assemble((sentences.change(option), "bold"), f"; {each.gate.value}: {each.gate_reason.sentence}")
+
+
+def _now(each: Recommendation) -> dict[str, str]:
+    facts = {"kind": each.kind.value, "fleet": _runs(each).plain, "variant": each.variant, "mode": each.mode.value}
+    if each.price is not None:
+        price = each.price
+        facts["price"] = f"USD {price.usd_per_hour} per hour ({price.source}, {price.basis}, {price.as_of})"
+    facts["cost"] = "unknown" if each.usd_per_month is None else f"USD {each.usd_per_month:,.2f} per month"
+    facts["owner"] = each.owner or "nobody is named (tag rightsizer:owner)"
+    return {name: value for name, value in facts.items() if value}
+
+
+def _option(option: Option) -> dict[str, str]:
+    price = option.price
+    risks = ", ".join(f"{resource} {int(level)}" for resource, level in option.risks.items())
+    facts = {
+        "change": sentences.change(option),
+        "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
+        "price": f"USD {price.usd_per_hour} per hour ({price.source}, {price.basis}, {price.as_of})",
+        "switch": f"USD {option.switch_usd:,.2f} once, paid back in {option.payback_days:.1f} days",
+        "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
+        "confidence": f"{option.confidence:.2f}",
+        "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
+        "callers": option.client_change,
+        **option.facts,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _replay(each: Recommendation) -> str:
+    assert each.replay is not None
+    worst = "" if each.replay.worst_p95_s is None else f", worst hour's p95 {each.replay.worst_p95_s:.3f} s"
+    return (
+        f"the last {each.replay.days} days on option 1: {each.replay.hours_above_80:.0f} h above 80 % load, "
+        f"{each.replay.hours_above_100:.0f} h above 100 %{worst}"
+    )
+
+
+def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
+    found = [
+        ("Not checked", list(each.not_checked)),
+        ("Notes", [note.sentence for note in each.notes]),
+        ("Excluded", [f"{out.instance_type}: {out.reason.sentence}" for out in each.excluded]),
+    ]
+    return [(title, lines) for title, lines in found if lines]
+
+
+def _facts(title: str, facts: dict[str, str]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", min_width=18)
+    grid.add_column(overflow="fold")
+    for name, value in facts.items():
+        grid.add_row(Text(name), Text(value))
+    return Group(Text(title, style="bold"), Padding(grid, (0, 0, 0, 2))) if title else Padding(grid, (0, 0, 0, 2))

@@ -1,0 +1,95 @@
+"""One reading of the account: what `scan` and `explain` show."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.errors import InputError
+from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
+from rightsizer.model.observation import Unobserved
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.ports import EndpointSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was found, the largest saving first."""
+
+    region: str
+    at: datetime
+    minimum_saving: Decimal
+    """US dollars per month; smaller savings are shown, and do not count as found."""
+    recommendations: tuple[Recommendation, ...]
+    unobserved: tuple[Unobserved, ...]
+    incomplete: tuple[Reason, ...]
+    """What could not be read for the fleet as a whole."""
+
+    @property
+    def found(self) -> tuple[Recommendation, ...]:
+        """The recommendations whose saving reaches the minimum."""
+        least = max(self.minimum_saving, Decimal("0.01"))
+        return tuple(each for each in self.recommendations if each.saving_usd_per_month >= least)
+
+    @property
+    def spend(self) -> Decimal:
+        """US dollars per month of every endpoint that has a price."""
+        return sum((each.usd_per_month for each in self.recommendations if each.usd_per_month is not None), Decimal(0))
+
+    @property
+    def saving(self) -> Decimal:
+        """US dollars per month of what was found."""
+        return sum((each.saving_usd_per_month for each in self.found), Decimal(0))
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything could be read. An endpoint that was deleted meanwhile is no gap."""
+        return not self.incomplete and all(each.reason.code is Code.VANISHED for each in self.unobserved)
+
+
+type Progress = Callable[[int, int], None]
+"""Endpoints done and their number."""
+
+
+def survey(
+    ports: EvaluatePorts,
+    region: str,
+    policy: Policy,
+    minimum_saving: Decimal,
+    now: datetime,
+    progress: Progress,
+    names: Sequence[str] = (),
+) -> Survey:
+    """Read and judge the account, or the named endpoints. InputError when a named one does not exist."""
+    summaries = _named(ports, names) if names else list(ports.fleet.list_endpoints())
+    incomplete: list[Reason] = []
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        progress(done, len(summaries))
+
+    progress(0, len(summaries))
+    policy = replace(policy, minimum_saving_usd=minimum_saving)
+    results = list(judged(ports, summaries, policy, now, Watcher(done=step, told=incomplete.append)))
+    found = [each.recommendation for each in results if isinstance(each, Judged)]
+    return Survey(
+        region=region,
+        at=now,
+        minimum_saving=minimum_saving,
+        recommendations=tuple(sorted(found, key=lambda each: (-each.saving_usd_per_month, each.ref.name))),
+        unobserved=tuple(each for each in results if isinstance(each, Unobserved)),
+        incomplete=tuple(dict.fromkeys(incomplete)),
+    )
+
+
+def _named(ports: EvaluatePorts, names: Iterable[str]) -> list[EndpointSummary]:
+    wanted = list(names)
+    found = ports.fleet.find(wanted)
+    missing = set(wanted) - {summary.ref.name for summary in found}
+    if missing:
+        raise InputError(f"no endpoint is named {', '.join(sorted(missing))} in this account and Region")
+    return found

@@ -1,0 +1,204 @@
+"""The commands of a terminal against a simulated account: scan, explain, doctor, and their exit codes."""
+
+import builtins
+import json
+from typing import Any
+
+import pytest
+
+from rightsizer import cli
+from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.run import run
+from sandbox.account import Sandbox
+from tests.cli.conftest import use
+
+
+def scan(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
+    code = run(["scan", "--json", *arguments])
+    out, err = capsys.readouterr()
+    return code, json.loads(out), err
+
+
+def rows(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["endpoint"]: row for row in found["endpoints"]}
+
+
+def test_a_scan_finds_the_idle_endpoint_and_leaves_the_unknown_one_unjudged(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.add_endpoint("idle", "ml.g5.2xlarge")
+    use(box, "idle", gpu=0.0, requests=0)
+    box.add_endpoint("dark", "ml.g5.2xlarge")
+    box.add_endpoint("cpu", "ml.m5.xlarge")
+    code, found, _ = scan(capsys)
+    assert code == Exit.SAVINGS_FOUND
+    seen = rows(found)
+    assert (seen["idle"]["finding"], seen["dark"]["finding"]) == ("Idle", "NotEnoughData")
+    assert seen["dark"]["reason"]["code"] == "no-datapoints"
+    assert seen["dark"]["saving_usd_per_month"] == "0"
+    assert seen["cpu"]["reason"]["code"] == "no-accelerator"
+    assert found["totals"]["savings_found"] == 1
+    assert seen["idle"]["price"]["as_of"]
+    assert not box.calls.writes()
+
+
+def test_a_failed_read_of_the_calls_is_never_an_idle_endpoint(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    box.add_endpoint("idle", "ml.g5.2xlarge")
+    use(box, "idle", gpu=0.0, requests=0)
+    box.deny("cloudwatch:GetMetricData")
+    code, found, err = scan(capsys)
+    assert code == Exit.INCOMPLETE
+    assert rows(found)["idle"]["finding"] == "NotEnoughData"
+    assert "cloudwatch:GetMetricData" in err
+
+
+def test_throttled_metrics_leave_the_endpoint_unread_rather_than_judged(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.add_endpoint("idle", "ml.g5.2xlarge")
+    use(box, "idle", gpu=0.0, requests=0)
+    box.fail("cloudwatch", "GetMetricData", "ThrottlingException", "Rate exceeded", times=999)
+    code, found, _ = scan(capsys)
+    assert code == Exit.INCOMPLETE
+    assert [lost["reason"]["code"] for lost in found["unobserved"]] == ["throttled"]
+
+
+def test_one_missing_permission_is_named_and_the_rest_goes_on(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    box.add_endpoint("idle", "ml.g5.2xlarge")
+    use(box, "idle", gpu=0.0, requests=0)
+    box.deny("servicequotas:ListServiceQuotas", "tag:GetResources")
+    code, found, err = scan(capsys)
+    assert code == Exit.SAVINGS_FOUND
+    assert rows(found)["idle"]["finding"] == "Idle"
+    assert rows(found)["idle"]["mode"] == "report"
+    assert "tag:GetResources is missing" in err
+    assert "servicequotas:ListServiceQuotas is missing" in err
+
+
+def test_without_the_first_permission_a_scan_fails_in_one_line(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.deny("sagemaker:ListEndpoints")
+    assert run(["scan"]) == Exit.FAILED
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "sagemaker:ListEndpoints is missing" in err
+    assert "Traceback" not in err
+
+
+def test_an_endpoint_without_a_price_promises_no_saving(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    box.add_endpoint("rare", "ml.p5e.48xlarge")
+    use(box, "rare", gpu=5.0, requests=10)
+    _, found, _ = scan(capsys)
+    row = rows(found)["rare"]
+    assert (row["price"], row["usd_per_month"], row["saving_usd_per_month"]) == (None, None, "0")
+
+
+def test_a_gap_of_six_hours_does_not_stop_the_judgement(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    box.add_endpoint("chat", "ml.g5.12xlarge")
+    use(box, "chat", gpu=10.0, requests=40, gap_periods=72)
+    _, found, _ = scan(capsys)
+    row = rows(found)["chat"]
+    assert row["finding"] != "Idle"
+    assert row["evidence"]["valid_share"] < 1
+    assert row["evidence"]["requests"] > 1000
+
+
+def test_a_saving_below_the_minimum_is_shown_and_does_not_count(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.add_endpoint("idle", "ml.g5.2xlarge")
+    use(box, "idle", gpu=0.0, requests=0)
+    code, found, _ = scan(capsys, "--min-saving", "999999")
+    assert code != Exit.SAVINGS_FOUND
+    assert found["totals"]["savings_found"] == 0
+    assert found["minimum_saving_usd_per_month"] == "999999"
+
+
+def test_an_empty_account_has_nothing_to_do(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["scan"]) == Exit.NOTHING_TO_DO
+    assert "No endpoint exists" in capsys.readouterr().out
+
+
+def test_the_table_names_the_endpoint_the_saving_and_the_totals(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.add_endpoint("idle-one", "ml.g5.2xlarge")
+    use(box, "idle-one", gpu=0.0, requests=0)
+    assert run(["scan"]) == Exit.SAVINGS_FOUND
+    out = capsys.readouterr().out
+    assert "idle-one" in out
+    assert "Idle" in out
+    assert "could save USD" in out
+
+
+def test_explain_shows_the_evidence_of_one_endpoint(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    box.add_endpoint("chat", "ml.g5.12xlarge", tags={"rightsizer:p95-ms": "800", "rightsizer:mode": "yolo"})
+    use(box, "chat", gpu=10.0, requests=40)
+    run(["explain", "chat"])
+    out = capsys.readouterr().out
+    for part in ("Evidence", "1 × ml.g5.12xlarge", "GPU utilisation", "requests by hour", "snapshot"):
+        assert part in out
+    run(["explain", "chat", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["endpoint"] == "chat"
+    assert {"options", "excluded", "replay", "evidence"} <= told.keys()
+
+
+def test_explaining_an_endpoint_that_does_not_exist_is_said(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "nope"]) == Exit.FAILED
+    assert "no endpoint is named nope" in capsys.readouterr().err
+
+
+def test_doctor_tries_each_permission_and_names_the_one_that_lacks(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.deny("sagemaker:DescribeModel")
+    assert run(["doctor", "--json"]) == Exit.INCOMPLETE
+    checks = {check["action"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["sagemaker:ListEndpoints"]["ok"]
+    assert checks["sagemaker:DescribeEndpoint"]["ok"]
+    assert not checks["sagemaker:DescribeModel"]["ok"]
+    assert "permission sagemaker:DescribeModel is missing" in checks["sagemaker:DescribeModel"]["detail"]
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "nan", "inf"])
+def test_a_minimum_that_is_no_amount_of_money_is_a_usage_error(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["scan", "--min-saving", value]) == Exit.USAGE
+    assert "--min-saving" in capsys.readouterr().err
+
+
+def test_ctrl_c_leaves_cleanly(
+    box: Sandbox, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rightsizer.terminal.app.survey", interrupted)
+    assert run(["scan"]) == Exit.INTERRUPTED
+    assert "nothing was changed" in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_typer(name: str, *rest: Any) -> Any:
+        if name == "typer":
+            raise ModuleNotFoundError("No module named 'typer'", name="typer")
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_typer)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["scan"])
+    monkeypatch.undo()
+    assert left.value.code == 1
+    assert (
+        capsys.readouterr().err
+        == "rightsizer: typer is not installed; install it with: pip install 'rightsizer[cli]'\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["scan", "explain", "doctor"])
+def test_the_help_of_each_command_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    assert f"rightsizer {command}" in capsys.readouterr().out.split("Example")[1]
