@@ -33,10 +33,9 @@ class SavingsPlans:
         token: dict[str, Any] = {}
         while True:
             with reading("savingsplans:DescribeSavingsPlans", "asking for SageMaker Savings Plans"):
-                page: Any = self._plans.describe_savings_plans(
-                    states=["active"], filters=[{"name": "savings-plan-type", "values": ["SageMaker"]}], **token
-                )
-            total += sum((Decimal(plan["commitment"]) for plan in page["savingsPlans"]), Decimal(0))
+                page: Any = self._plans.describe_savings_plans(states=["active"], **token)
+            plans = [plan for plan in page["savingsPlans"] if plan["savingsPlanType"] == "SageMaker"]
+            total += sum((Decimal(plan["commitment"]) for plan in plans), Decimal(0))
             if not page.get("nextToken"):
                 return total
             token = {"nextToken": page["nextToken"]}
