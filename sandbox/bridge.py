@@ -51,6 +51,15 @@ _EVENT_NAMES = {
     "eventbridge": "events",
 }
 _NEW_SERVICES = ("pricing", "savingsplans")
+
+
+class _Every(frozenset[str]):
+    """All operations: the sandbox answers what its service has a method for, moto the rest."""
+
+    def __contains__(self, operation: object) -> bool:
+        return True
+
+
 # moto module -> (botocore service, operations of moto that are true enough to keep)
 _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "sagemaker": (
@@ -63,6 +72,8 @@ _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "resourcegroupstaggingapi": ("resourcegroupstaggingapi", frozenset()),
     "servicequotas": ("service-quotas", frozenset()),
     "ce": ("ce", frozenset()),
+    "autoscaling": ("autoscaling", _Every()),
+    "ec2": ("ec2", _Every()),
 }  # fmt: skip
 
 
@@ -89,7 +100,8 @@ def install() -> None:
     for module, (service, kept) in _OURS.items():
         urls = importlib.import_module(f"moto.{module}.urls")
         base = _dispatcher_class(urls.url_paths)
-        urls.url_paths["{0}/$"] = response_class(base, service, kept).dispatch
+        root = "{0}/$" if "{0}/$" in urls.url_paths else "{0}/"
+        urls.url_paths[root] = response_class(base, service, kept).dispatch
         if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
             urls.url_paths["{0}/service/(?P<service>[^/]+)/operation/(?P<operation>[^/]+)$"] = urls.url_paths["{0}/$"]
     moto.__path__.append(str(Path(__file__).with_name("newservices")))

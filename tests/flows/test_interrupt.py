@@ -1,94 +1,339 @@
-"""An interruption is recorded exactly once, and telling never costs the record."""
+"""A Spot interruption, from EC2's event to the replacement, and everything that may be wrong with it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
+from math import inf
 from typing import Any
 
 import pytest
 
-from rightsizer.errors import ThrottledError
-from rightsizer.flows.interrupt import InterruptPorts, interrupt
-from rightsizer.model.outcome import LedgerEntry, Occurrence
-from rightsizer.model.proposal import MessageRef
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.trigger import InstanceMoved, LaunchFailed, NoTrigger, RebalanceRecommended, SpotInterruption
-from tests.samples import NOW
+from rightsizer.aws.spot_book import LEASE
+from rightsizer.errors import InputError, ThrottledError
+from rightsizer.flows.interrupt import interrupt
+from rightsizer.model.group import LeaveAlone, Note, Replace, Way
+from rightsizer.model.reason import Code
+from rightsizer.model.spot import Pool
+from rightsizer.model.trigger import SweepDue, SweepKind
+from rightsizer.ports_spot import Unread
+from sandbox.refusals import Killed
+from tests.flows.spot_scene import WARNING, Scene, scene
 
-WARNING = SpotInterruption("i-1", "terminate", "eu-west-1b", NOW, "i-1:warning")
-
-
-class Spy:
-    def __init__(self, failing: bool = False) -> None:
-        self.noted: dict[str, Occurrence] = {}
-        self.told: list[str] = []
-        self.failing = failing
-
-    def book(self, entry: LedgerEntry) -> None:
-        raise AssertionError("an interruption books no saving")
-
-    def entries(self, start: datetime, end: datetime) -> Iterator[LedgerEntry]:
-        return iter(())
-
-    def note(self, occurrence: Occurrence) -> bool:
-        return self.noted.setdefault(occurrence.key, occurrence) is occurrence
-
-    def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
-        return iter(self.noted.values())
-
-    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
-        return None
-
-    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
-        raise AssertionError("nothing was posted")
-
-    def publish(self, subject: str, text: str) -> None:
-        if self.failing:
-            raise ThrottledError("later")
-        self.told.append(text)
-
-    @property
-    def ports(self) -> InterruptPorts:
-        return InterruptPorts(self, self)
+__all__ = ["scene"]
 
 
-def test_a_warning_delivered_three_times_is_recorded_and_told_once() -> None:
-    spy = Spy()
-    for second in range(3):
-        interrupt(spy.ports, WARNING, NOW + timedelta(seconds=second))
-    assert list(spy.noted) == ["i-1:warning"]
-    assert spy.told == ["EC2 takes the Spot instance i-1 in eu-west-1b back and will terminate it."]
+def test_a_warned_instance_of_an_opted_in_group_is_replaced_before_it_is_lost(scene: Scene) -> None:
+    group = scene.spot.group("gpu", desired=4)
+    scene.sweep()
+    reaction = scene.warn(scene.spot.members("gpu")[0])
+    assert isinstance(reaction, Replace)
+    assert reaction.way is Way.DETACH
+    assert len([i for i in group.instances if i.lifecycle == "Pending"]) == 1, "the replacement boots already"
+    scene.box.clock.advance(timedelta(minutes=6))
+    assert (group.serving, group.desired, group.wanted) == (4, 4, [4])
 
 
-def test_a_stale_warning_is_recorded_as_stale() -> None:
-    spy = Spy()
-    seen = interrupt(spy.ports, WARNING, NOW + timedelta(seconds=121))
-    assert seen is not None
-    assert "121 s late" in seen.text
+def test_the_request_takes_three_calls_beside_one_conditional_write(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    before = len(scene.box.calls)
+    scene.warn(scene.spot.members("gpu")[0])
+    until_request = []
+    for call in scene.box.calls[before:]:
+        until_request.append(call.action)
+        if call.operation == "DetachInstances":
+            break
+    assert until_request == [
+        "dynamodb:PutItem",
+        "autoscaling:DescribeAutoScalingInstances",
+        "dynamodb:GetItem",
+        "autoscaling:DetachInstances",
+    ]
 
 
-def test_a_record_survives_a_topic_that_fails() -> None:
-    spy = Spy(failing=True)
-    assert interrupt(spy.ports, WARNING, NOW) is not None
-    assert list(spy.noted) == ["i-1:warning"]
+def test_a_terminating_hook_is_allowed_to_run(scene: Scene) -> None:
+    group = scene.spot.group("gpu", hooks=["autoscaling:EC2_INSTANCE_TERMINATING"])
+    scene.sweep()
+    victim = scene.spot.members("gpu")[0]
+    reaction = scene.warn(victim)
+    assert isinstance(reaction, Replace)
+    assert reaction.way is Way.TERMINATE
+    assert next(i for i in group.instances if i.id == victim).lifecycle == "Terminating:Wait"
+    assert group.wanted == [4]
 
 
-def test_a_launch_failure_is_told_with_its_reason() -> None:
-    spy = Spy()
-    interrupt(spy.ports, LaunchFailed("gpu", "eu-west-1b", "InsufficientInstanceCapacity", NOW, "k"), NOW)
-    assert "InsufficientInstanceCapacity" in spy.told[0]
+def test_the_same_event_five_times_is_one_replacement(scene: Scene) -> None:
+    group = scene.spot.group("gpu")
+    scene.sweep()
+    scene.spot.groups.warn(scene.spot.members("gpu")[0])
+    event = scene.box.events_of(WARNING)[-1]
+    reactions = [scene.handle(event) for _ in range(5)]
+    assert [isinstance(reaction, Replace) for reaction in reactions] == [True, False, False, False, False]
+    assert [reaction.reason.code for reaction in reactions[1:]] == [Code.ALREADY_SEEN] * 4
+    assert scene.replaced() == ["DetachInstances"]
+    assert len(scene.told.said) == 1
+    assert len(group.instances) == 4
 
 
-def test_a_rebalance_recommendation_is_counted_and_not_told() -> None:
-    spy = Spy()
-    interrupt(spy.ports, RebalanceRecommended("i-1", NOW, "k"), NOW)
-    assert list(spy.noted) == ["k"]
-    assert spy.told == []
+def test_two_interruptions_in_one_group_at_once_are_two_replacements(scene: Scene) -> None:
+    group = scene.spot.group("gpu")
+    scene.sweep()
+    first, second = scene.spot.members("gpu")[:2]
+    assert isinstance(scene.warn(first), Replace)
+    assert isinstance(scene.warn(second), Replace)
+    scene.box.clock.advance(timedelta(minutes=6))
+    assert (group.serving, group.wanted) == (4, [4])
+
+
+def test_a_warning_older_than_two_minutes_changes_nothing_and_is_recorded(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.spot.groups.warn(scene.spot.members("gpu")[0])
+    event = scene.box.events_of(WARNING)[-1]
+    scene.box.clock.advance(timedelta(seconds=121))
+    reaction = scene.handle(event)
+    assert reaction.reason.code is Code.STALE
+    assert scene.replaced() == []
+    assert [found.kind for found in scene.occurrences()] == ["spot-interruption"]
+
+
+def test_an_instance_that_this_account_does_not_know_is_only_recorded(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.spot.groups.warn(scene.spot.members("gpu")[0])
+    event = scene.box.events_of(WARNING)[-1]
+    reaction = scene.handle({**event, "detail": {**event["detail"], "instance-id": "i-0ffffffffffffffff"}})
+    assert reaction.reason.code is Code.FOREIGN_INSTANCE
+    assert scene.replaced() == []
 
 
 @pytest.mark.parametrize(
-    "trigger", [InstanceMoved("i-1", "stopped", NOW, "k"), NoTrigger(Reason(Code.UNKNOWN_EVENT, "no"))]
+    ("tags", "code"),
+    [
+        ([], Code.NO_GROUP),
+        ([{"Key": "karpenter.sh/nodepool", "Value": "gpu"}], Code.SOMEONE_ELSE_HANDLES),
+        ([{"Key": "eks:nodegroup-name", "Value": "gpu"}], Code.SOMEONE_ELSE_HANDLES),
+        ([{"Key": "aws:ec2:fleet-id", "Value": "fleet-1"}], Code.SOMEONE_ELSE_HANDLES),
+    ],
 )
-def test_what_takes_no_capacity_is_not_recorded(trigger: Any) -> None:
-    spy = Spy()
-    assert interrupt(spy.ports, trigger, NOW) is None
-    assert spy.noted == {}
+def test_an_instance_without_a_group_is_left_with_whoever_looks_after_it(
+    scene: Scene, tags: list[dict[str, str]], code: Code
+) -> None:
+    scene.spot.group("gpu")
+    scene.spot.ec2.loose["i-0aaaaaaaaaaaaaaaa"] = {
+        "InstanceId": "i-0aaaaaaaaaaaaaaaa",
+        "InstanceType": "g5.xlarge",
+        "State": {"Code": 16, "Name": "running"},
+        "Placement": {"AvailabilityZone": "eu-west-1a"},
+        "Tags": tags,
+    }
+    scene.spot.groups.warn(scene.spot.members("gpu")[0])
+    event = scene.box.events_of(WARNING)[-1]
+    reaction = scene.handle({**event, "detail": {**event["detail"], "instance-id": "i-0aaaaaaaaaaaaaaaa"}})
+    assert reaction.reason.code is code
+    assert scene.replaced() == []
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"mode": ""}, Code.NOT_OPTED_IN),
+        ({"mode": "propose"}, Code.NOT_OPTED_IN),
+        ({"capacity_rebalance": True}, Code.REPLACES_ITSELF),
+        ({"tags": {"aws-node-termination-handler/managed": ""}}, Code.SOMEONE_ELSE_HANDLES),
+        ({"tags": {"kubernetes.io/cluster/ml": "owned"}}, Code.SOMEONE_ELSE_HANDLES),
+        ({"suspended": {"Launch"}}, Code.LAUNCH_SUSPENDED),
+    ],
+)
+def test_groups_that_are_not_ours_to_touch_are_left_alone_and_it_is_said(
+    scene: Scene, more: dict[str, Any], code: Code
+) -> None:
+    group = scene.spot.group("gpu", **more)
+    scene.sweep()
+    reaction = scene.warn(scene.spot.members("gpu")[0])
+    assert reaction.reason.code is code
+    assert scene.replaced() == []
+    assert group.wanted == [4]
+    assert len(scene.told.said) == 1
+
+
+def test_other_suspended_processes_do_not_stop_us(scene: Scene) -> None:
+    group = scene.spot.group("gpu", suspended={"AZRebalance", "ReplaceUnhealthy"})
+    scene.sweep()
+    assert isinstance(scene.warn(scene.spot.members("gpu")[0]), Replace)
+    assert len(group.instances) == 4
+
+
+def test_with_terminate_suspended_the_instance_is_detached_though_a_hook_waits(scene: Scene) -> None:
+    scene.spot.group("gpu", suspended={"Terminate"}, hooks=["autoscaling:EC2_INSTANCE_TERMINATING"])
+    scene.sweep()
+    scene.warn(scene.spot.members("gpu")[0])
+    assert scene.replaced() == ["DetachInstances"]
+
+
+def test_a_group_at_its_maximum_size_is_replaced_all_the_same(scene: Scene) -> None:
+    group = scene.spot.group("gpu", desired=4, maximum=4)
+    scene.sweep()
+    assert isinstance(scene.warn(scene.spot.members("gpu")[0]), Replace)
+    assert len(group.instances) == 4
+
+
+def test_scale_in_protection_does_not_keep_ec2_from_taking_it_nor_us_from_replacing_it(scene: Scene) -> None:
+    group = scene.spot.group("gpu")
+    group.instances[0].protected = True
+    scene.sweep()
+    assert isinstance(scene.warn(group.instances[0].id), Replace)
+
+
+def test_an_instance_on_standby_serves_nothing_and_is_left_to_the_group(scene: Scene) -> None:
+    group = scene.spot.group("gpu")
+    group.instances[0].lifecycle = "Standby"
+    scene.sweep()
+    assert scene.warn(group.instances[0].id).reason.code is Code.NOT_SERVING
+
+
+def test_an_instance_that_is_leaving_already_is_left_alone(scene: Scene) -> None:
+    group = scene.spot.group("gpu")
+    group.instances[0].lifecycle = "Terminating:Wait"
+    scene.sweep()
+    assert scene.warn(group.instances[0].id).reason.code is Code.INSTANCE_GONE
+
+
+def test_an_instance_that_leaves_between_reading_and_writing_is_a_note(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    text = "The instance i-1 is not part of Auto Scaling group gpu."
+    scene.box.fail("autoscaling", "DetachInstances", "ValidationError", text)
+    reaction = scene.warn(scene.spot.members("gpu")[0])
+    assert isinstance(reaction, Note)
+    assert reaction.reason.code is Code.INSTANCE_GONE
+
+
+@pytest.mark.parametrize("action", ["autoscaling:DetachInstances", "autoscaling:DescribeAutoScalingInstances"])
+def test_a_missing_permission_is_named_and_nothing_else_happens(scene: Scene, action: str) -> None:
+    group = scene.spot.group("gpu")
+    scene.sweep()
+    scene.box.deny(action)
+    reaction = scene.warn(scene.spot.members("gpu")[0])
+    assert reaction.reason.code is Code.PERMISSION_MISSING
+    assert action in reaction.reason.sentence
+    assert group.wanted == [4]
+
+
+def test_a_refusal_of_aws_is_reported_with_its_text(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.box.fail("autoscaling", "DetachInstances", "ResourceContention", "a pending update")
+    reaction = scene.warn(scene.spot.members("gpu")[0])
+    assert isinstance(reaction, LeaveAlone)
+    assert "ResourceContention: a pending update" in reaction.reason.sentence
+
+
+def test_capacity_refused_in_every_pool_is_marked_and_told_once_an_hour(scene: Scene) -> None:
+    group = scene.spot.group("gpu")
+    scene.sweep()
+    scene.spot.empty("gpu")
+    assert isinstance(scene.warn(scene.spot.members("gpu")[0]), Replace)
+    scene.box.clock.advance(timedelta(minutes=2))
+    failures = scene.box.events_of("EC2 Instance Launch Unsuccessful")
+    reactions = [scene.handle(event) for event in failures]
+    assert Code.NO_OPEN_POOL in [reaction.reason.code for reaction in reactions]
+    assert all(scene.ports.book.mark(Pool("g5.xlarge", zone)) for zone in group.zones)
+    assert [title for title, _ in scene.told.said].count("Spot interruption: not handled, gpu") == 1
+    assert group.wanted == [4]
+
+
+def test_the_interrupted_pool_is_marked_for_three_minutes(scene: Scene) -> None:
+    group = scene.spot.group("gpu")
+    scene.sweep()
+    scene.warn(group.instances[0].id)
+    mark = scene.ports.book.mark(Pool("g5.xlarge", "eu-west-1a"))
+    assert mark is not None
+    assert mark.until - mark.at == timedelta(minutes=3)
+
+
+def test_a_rebalance_recommendation_is_recorded_and_not_acted_on(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.spot.groups.warn(scene.spot.members("gpu")[0])
+    event = dict(scene.box.events_of(WARNING)[-1])
+    event |= {"detail-type": "EC2 Instance Rebalance Recommendation"}
+    event["detail"] = {"instance-id": event["detail"]["instance-id"]}
+    scene.handle(event)
+    scene.handle(event)
+    assert [found.kind for found in scene.occurrences()] == ["rebalance-recommended"]
+    assert scene.replaced() == []
+
+
+def test_a_dry_run_asks_for_nothing(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.ports = replace(scene.ports, dry_run=True)
+    reaction = scene.warn(scene.spot.members("gpu")[0])
+    assert "dry run" in reaction.reason.sentence
+    assert scene.replaced() == []
+
+
+def test_throttling_goes_up_and_the_retry_acts(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.box.fail("autoscaling", "DetachInstances", "Throttling", times=inf)
+    scene.spot.groups.warn(scene.spot.members("gpu")[0])
+    event = scene.box.events_of(WARNING)[-1]
+    with pytest.raises(ThrottledError):
+        scene.handle(event)
+    scene.box.gate.heal()
+    assert scene.handle(event).reason.code is Code.ALREADY_SEEN, "within the lease the first one may still be at work"
+    scene.box.clock.advance(LEASE + timedelta(seconds=1))
+    assert isinstance(scene.handle(event), Replace)
+
+
+@pytest.mark.parametrize("nth", range(1, 6))
+@pytest.mark.parametrize("after", [True, False])
+def test_killed_at_any_write_the_retry_replaces_once_and_capacity_stays(scene: Scene, nth: int, after: bool) -> None:
+    group = scene.spot.group("gpu")
+    scene.sweep()
+    scene.spot.groups.warn(scene.spot.members("gpu")[0])
+    event = scene.box.events_of(WARNING)[-1]
+    scene.box.gate.kill(nth, after=after)
+    with pytest.raises(Killed):
+        scene.handle(event)
+    scene.box.gate.heal()
+    scene.box.clock.advance(timedelta(seconds=61))
+    scene.handle(event)
+    assert scene.replaced().count("DetachInstances") - (nth == 2 and not after) == 1
+    assert len(group.instances) == 4
+    assert group.wanted == [4]
+
+
+def test_the_interruption_is_in_the_account_s_own_record(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    victim = scene.spot.members("gpu")[0]
+    scene.warn(victim)
+    now = scene.box.clock.now
+    (found,) = scene.ports.book.interruptions(now - timedelta(days=40), now + timedelta(days=1))
+    assert (found.instance_id, found.group, found.reaction) == (victim, "gpu", "replace DetachInstances")
+    assert found.pool == Pool("g5.xlarge", "eu-west-1a")
+
+
+def test_facts_of_a_sweep_that_stopped_are_not_acted_on(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.box.clock.advance(timedelta(hours=49))
+    reaction = scene.warn(scene.spot.members("gpu")[0])
+    assert reaction.reason.code is Code.STALE
+    assert scene.replaced() == []
+
+
+def test_events_of_other_doors_are_refused(scene: Scene) -> None:
+    with pytest.raises(InputError, match="sweep-due"):
+        interrupt(scene.ports, SweepDue(SweepKind.FULL, scene.box.clock.now), scene.box.clock.now)
+
+
+def test_a_group_with_a_malformed_tag_is_named_and_the_others_are_read(scene: Scene) -> None:
+    scene.spot.group("odd", mode="sometimes")
+    scene.spot.group("fine")
+    found = list(scene.ports.groups.groups(scene.box.clock.now))
+    assert [row.name for row in found] == ["odd", "fine"]
+    assert isinstance(found[0], Unread)
+    assert "sometimes" in found[0].reason.sentence

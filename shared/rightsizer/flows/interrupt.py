@@ -1,79 +1,163 @@
-"""EC2 takes capacity back: record it exactly once and tell whoever runs the fleet."""
+"""EC2 takes capacity back: act inside the two minutes, record everything, tell people afterwards.
+
+The order matters. Claim (one conditional write), find the instance, read the cached facts, ask for the replacement:
+nothing else stands before that request. Records, marks and messages come after it, and their failures undo nothing.
+"""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import assert_never
 
-from rightsizer.errors import RightsizerError
+from rightsizer.errors import InputError, PermissionMissingError, WriteRefusedError
+from rightsizer.model.group import Interruption, LeaveAlone, Member, Note, Reaction, Replace
 from rightsizer.model.outcome import Occurrence
-from rightsizer.model.trigger import (
-    EndpointMoved,
-    InstanceMoved,
-    JobMoved,
-    LaunchFailed,
-    LookAt,
-    LookAtAlarm,
-    NoTrigger,
-    RebalanceRecommended,
-    ReportDue,
-    SpotInterruption,
-    SweepDue,
-    TickDue,
-    Trigger,
-)
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.spot import Pool, Signal
+from rightsizer.model.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption, Trigger
 from rightsizer.ports import Notifier, SavingsLedger
-from rightsizer.telemetry import logger
+from rightsizer.ports_spot import Claim, GroupChanger, GroupReader, SpotBook
+from rightsizer.rules.spot_pools import mark
+from rightsizer.rules.spot_react import lacks_capacity, note_of, react, stale
 
-STALE = timedelta(seconds=120)
-"""After two minutes the instance is gone; an older warning is only recorded."""
+GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed instance found", "does not exist")
+"""Auto Scaling's texts for an instance that left the group before we came (ValidationError)."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptPorts:
-    """What recording needs."""
+    """What the flow needs."""
 
+    groups: GroupReader
+    writes: GroupChanger
+    book: SpotBook
     ledger: SavingsLedger
-    notifier: Notifier
+    notifier: Notifier | None
+    """None in a stack that tells nobody."""
+    dry_run: bool = False
 
 
-def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Occurrence | None:
-    """The occurrence that this event recorded; None when it asks nothing of us or was recorded before.
+def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reaction:
+    """What was done about the event. Never lowers a capacity, never waits, does nothing twice.
 
-    Recording comes first and counts: should telling fail, the occurrence is in the ledger and in the next report.
+    ThrottledError goes up, so that Lambda tries again while the two minutes last.
     """
-    seen = occurrence(trigger, now)
-    if seen is None or not ports.ledger.note(seen):
-        return None
-    if isinstance(trigger, SpotInterruption | LaunchFailed):
-        try:
-            ports.notifier.publish(f"rightsizer: {seen.kind} of {seen.subject}", seen.text)
-        except RightsizerError as error:
-            logger.error("an interruption was recorded, but telling it failed", error=str(error), key=seen.key)
-    return seen
-
-
-def occurrence(trigger: Trigger, now: datetime) -> Occurrence | None:
-    """What happened, in a sentence; None for events that are not about EC2 capacity."""
     match trigger:
-        case SpotInterruption(instance, action, zone, at, key):
-            where = f" in {zone}" if zone else ""
-            late = now - at
-            text = f"EC2 takes the Spot instance {instance}{where} back and will {action} it."
-            if late > STALE:
-                text += f" The warning came {late.total_seconds():.0f} s late, so it is only recorded."
-            return Occurrence(key, at, "spot-interruption", instance, text)
-        case RebalanceRecommended(instance, at, key):
-            text = f"EC2 sees an elevated risk that it takes the Spot instance {instance} back. It is only counted."
-            return Occurrence(key, at, "rebalance-recommendation", instance, text)
-        case LaunchFailed(group, zone, message, at, key):
-            where = f" in {zone}" if zone else ""
-            text = f"The Auto Scaling group {group} could not launch an instance{where}: {message or 'no reason given'}"
-            return Occurrence(key, at, "launch-failure", group, text)
+        case SpotInterruption():
+            return _interruption(ports, trigger, now)
         case InstanceMoved():
-            return None  # every stop in the account comes by here; only what took capacity away is worth a record
-        case EndpointMoved() | JobMoved() | LookAt() | LookAtAlarm() | NoTrigger():
-            return None
-        case ReportDue() | SweepDue() | TickDue():
-            return None
-        case unreachable:
-            assert_never(unreachable)
+            return note_of(trigger)  # counted by the door; a row for every instance that ends would drown the ledger
+        case RebalanceRecommended():
+            note = note_of(trigger)
+            _record(ports, Occurrence(trigger.key, trigger.at, trigger.kind, trigger.instance_id, str(note.reason)))
+            return note
+        case LaunchFailed():
+            return _launch_failed(ports, trigger, now)
+        case _:
+            raise InputError(f"interruption takes EC2 and Auto Scaling events only, not {trigger.kind}")
+
+
+def _interruption(ports: InterruptPorts, event: SpotInterruption, now: datetime) -> Reaction:
+    if ports.book.claim(event.key, now) is Claim.TAKEN:
+        return Note(Reason(Code.ALREADY_SEEN, f"the interruption of {event.instance_id} is dealt with already"))
+    late = stale(event, now)
+    if late is not None:
+        _settle(ports, event, None, late, now)
+        return late
+    found: Member | None = None
+    try:
+        where = ports.groups.find(event.instance_id)
+        found = where if isinstance(where, Member) else None
+        group = ports.book.group(found.group) if found else None
+        reaction = react(event, where, group, now)
+        if isinstance(reaction, Replace):
+            reaction = _replace(ports, reaction)
+    except PermissionMissingError as error:
+        reaction = LeaveAlone(Reason(Code.PERMISSION_MISSING, str(error)))
+    _settle(ports, event, found, reaction, now)
+    return reaction
+
+
+def _replace(ports: InterruptPorts, asked: Replace) -> Reaction:
+    """Ask for the replacement; a refusal becomes a note that says what AWS said."""
+    if ports.dry_run:
+        return Note(Reason(Code.RECORDED_ONLY, f"dry run, not done: {asked.reason}"))
+    try:
+        ports.writes.replace(asked.group, asked.instance_id, asked.way)
+    except WriteRefusedError as error:
+        if any(words in error.text for words in GONE):
+            sentence = f"{asked.instance_id} had left {asked.group} already: {error.text}"
+            return Note(Reason(Code.INSTANCE_GONE, sentence))
+        return LeaveAlone(Reason(Code.REFUSED_BY_AWS, f"{error}; the group replaces it when it notices the loss"))
+    return asked
+
+
+def _settle(
+    ports: InterruptPorts, event: SpotInterruption, found: Member | None, done: Reaction, now: datetime
+) -> None:
+    pool = Pool(found.instance_type, found.zone) if found and found.instance_type else None
+    kind = f"{done.kind} {done.way}" if isinstance(done, Replace) else done.kind
+    age = (now - event.at).total_seconds()
+    group = found.group if found else ""
+    ports.book.settle(
+        event.key, Interruption(event.instance_id, group, pool, event.at, kind, done.reason, max(age, 0.0))
+    )
+    if pool is not None:
+        _mark(ports, pool, Signal.INTERRUPTED, now)
+    _record(ports, Occurrence(event.key, event.at, event.kind, group or event.instance_id, str(done.reason)))
+    _tell(ports, done, group or event.instance_id)
+
+
+def _tell(ports: InterruptPorts, done: Reaction, subject: str) -> None:
+    """Say it where a person can do something about it, or where we changed something."""
+    match done:
+        case Replace():
+            title = f"Spot interruption: replacement started in {subject}"
+        case LeaveAlone():
+            title = f"Spot interruption: left alone, {subject}"
+        case Note() if done.reason.code in (Code.NO_GROUP, Code.NOT_OPTED_IN, Code.NO_OPEN_POOL):
+            title = f"Spot interruption: not handled, {subject}"
+        case Note():
+            return
+        case _:
+            assert_never(done)
+    if ports.notifier is not None:
+        ports.notifier.publish(title, str(done.reason))
+
+
+def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> Note:
+    note = note_of(event)
+    if lacks_capacity(event) and event.zone and (group := ports.book.group(event.group)) is not None:
+        for pool in group.pools:
+            if pool.zone == event.zone:
+                _mark(ports, pool, Signal.REFUSED, now)
+    _record(ports, Occurrence(event.key, event.at, event.kind, event.group, str(note.reason)))
+    if _every_pool_marked(ports, event, now):
+        sentence = (
+            f"every Spot pool of {event.group} refused a launch: {event.message}; "
+            "more types and zones, or an On-Demand base, bring the capacity back (rightsizer proposals)"
+        )
+        closed = Note(Reason(Code.NO_OPEN_POOL, sentence))
+        hourly = f"{event.group}|no-open-pool|{now:%Y-%m-%dT%H}"  # the group tries again every few minutes
+        if _record(ports, Occurrence(hourly, event.at, "no-open-pool", event.group, sentence)):
+            _tell(ports, closed, event.group)
+        return closed
+    return note
+
+
+def _every_pool_marked(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> bool:
+    group = ports.book.group(event.group) if lacks_capacity(event) else None
+    if group is None or not group.pools:
+        return False
+    marks = [ports.book.mark(pool) for pool in group.pools]
+    return all(found is not None and found.until > now for found in marks)
+
+
+def _mark(ports: InterruptPorts, pool: Pool, signal: Signal, now: datetime) -> None:
+    before = ports.book.mark(pool)
+    after = mark(pool, signal, now, before)
+    if after is not before:
+        ports.book.remember(after)
+
+
+def _record(ports: InterruptPorts, occurrence: Occurrence) -> bool:
+    return ports.ledger.note(occurrence)

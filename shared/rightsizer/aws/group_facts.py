@@ -1,0 +1,104 @@
+"""A row of DescribeAutoScalingGroups to a `Group`. Pure; InputError for what cannot be understood."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rightsizer.errors import InputError
+from rightsizer.model.group import Group, Purchase
+from rightsizer.model.observation import Mode
+from rightsizer.rules.spot_handler import handler_of
+
+MODE_TAG = "rightsizer:mode"
+OWNER_TAG = "rightsizer:owner"
+STACK_TAG = "aws:cloudformation:stack-name"
+TERRAFORM_TAGS = ("terraform", "Terraform", "ManagedBy", "managed-by")
+
+
+def wanted(row: Mapping[str, Any]) -> bool:
+    """Whether the group may buy Spot or carries our tag; other groups are none of our business."""
+    distribution = row.get("MixedInstancesPolicy", {}).get("InstancesDistribution", {})
+    buys_spot = bool(distribution) and distribution.get("OnDemandPercentageAboveBaseCapacity", 100) < 100
+    return buys_spot or any(tag.get("Key") == MODE_TAG for tag in row.get("Tags", []))
+
+
+def template_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """The LaunchTemplateSpecification that the group uses; empty for a launch configuration."""
+    mixed = row.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
+    found = mixed.get("LaunchTemplateSpecification") or row.get("LaunchTemplate") or {}
+    return {key: str(value) for key, value in found.items()}
+
+
+def names_types(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Types that the overrides name, else those that run; empty when only the launch template names one."""
+    overrides = row.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("Overrides", [])
+    named = [str(found["InstanceType"]) for found in overrides if found.get("InstanceType")]
+    if not named and any(found.get("InstanceRequirements") for found in overrides):
+        named = sorted({str(found["InstanceType"]) for found in row.get("Instances", []) if found.get("InstanceType")})
+    return tuple(dict.fromkeys(named))
+
+
+def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits: bool, now: datetime) -> Group:
+    """The group; InputError names the group and what is wrong with it."""
+    try:
+        tags = {str(tag["Key"]): str(tag.get("Value", "")) for tag in row.get("Tags", [])}
+        return Group(
+            name=str(row["AutoScalingGroupName"]),
+            arn=str(row.get("AutoScalingGroupARN", "")),
+            region=region,
+            mode=_mode(tags, str(row["AutoScalingGroupName"])),
+            owner=tags.get(OWNER_TAG, tags.get("owner", "")),
+            minimum=int(row["MinSize"]),
+            maximum=int(row["MaxSize"]),
+            desired=int(row["DesiredCapacity"]),
+            zones=tuple(row.get("AvailabilityZones", ())),
+            subnets=tuple(part.strip() for part in row.get("VPCZoneIdentifier", "").split(",") if part.strip()),
+            purchase=_purchase(row, types),
+            handler=handler_of(tags, bool(row.get("CapacityRebalance"))),
+            terminating_hook=waits,
+            suspended=frozenset(str(found["ProcessName"]) for found in row.get("SuspendedProcesses", [])),
+            read_at=now,
+            stack=_stack(tags),
+            running=Counter(
+                f"{found['InstanceType']}|{found['AvailabilityZone']}"
+                for found in row.get("Instances", [])
+                if found.get("LifecycleState") == "InService" and found.get("InstanceType")
+            ),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        name = row.get("AutoScalingGroupName", "?")
+        raise InputError(f"reading the Auto Scaling group {name}: the answer lacks or garbles {error}") from None
+
+
+def _purchase(row: Mapping[str, Any], types: tuple[str, ...]) -> Purchase:
+    mixed = row.get("MixedInstancesPolicy") or {}
+    distribution = mixed.get("InstancesDistribution", {})
+    overrides = mixed.get("LaunchTemplate", {}).get("Overrides", [])
+    return Purchase(
+        on_demand_base=int(distribution.get("OnDemandBaseCapacity", 0)),
+        on_demand_percent=int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100)),
+        spot_strategy=str(distribution.get("SpotAllocationStrategy", "")),
+        instance_types=types,
+        attribute_based=any(found.get("InstanceRequirements") for found in overrides),
+        weighted=any(found.get("WeightedCapacity") for found in overrides),
+        mixed=mixed,
+        template=template_of(row),
+    )
+
+
+def _mode(tags: Mapping[str, str], group: str) -> Mode:
+    text = tags.get(MODE_TAG, Mode.OFF.value)
+    try:
+        return Mode(text)
+    except ValueError:
+        allowed = ", ".join(mode.value for mode in Mode)
+        raise InputError(f"the tag {MODE_TAG} of the group {group} is {text!r}; it may be {allowed}") from None
+
+
+def _stack(tags: Mapping[str, str]) -> str:
+    if tags.get(STACK_TAG):
+        return f"the CloudFormation stack {tags[STACK_TAG]}"
+    if any("terraform" in f"{key} {tags[key]}".lower() for key in TERRAFORM_TAGS if key in tags):
+        return "Terraform"
+    return ""

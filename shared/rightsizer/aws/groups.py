@@ -1,0 +1,151 @@
+"""Auto Scaling groups and EC2 instances: GroupReader and GroupChanger.
+
+Sources: EC2 Auto Scaling API reference, DescribeAutoScalingInstances, DescribeAutoScalingGroups, DetachInstances,
+TerminateInstanceInAutoScalingGroup, UpdateAutoScalingGroup.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, reason_of, text_of, translate
+from rightsizer.aws.group_facts import group_of, names_types, template_of, wanted
+from rightsizer.errors import InputError, RightsizerError, WriteRefusedError
+from rightsizer.model.group import Foreign, Found, Group, Loose, Member, Way
+from rightsizer.model.reason import Code, Reason
+from rightsizer.ports_spot import Unread
+from rightsizer.rules.spot_handler import handler_of
+
+if TYPE_CHECKING:
+    from types_boto3_autoscaling import AutoScalingClient
+    from types_boto3_ec2 import EC2Client
+
+DEAD = frozenset({"terminated", "shutting-down"})
+
+
+class Groups:
+    """Reads groups and instances; keeps the promises of `ports_spot.GroupReader`."""
+
+    def __init__(self, autoscaling: "AutoScalingClient", ec2: "EC2Client", region: str) -> None:
+        self._autoscaling, self._ec2, self._region = autoscaling, ec2, region
+
+    def find(self, instance_id: str) -> Found:
+        """Where an instance belongs: one call for a member of a group, two for any other."""
+        with reading("autoscaling:DescribeAutoScalingInstances", f"finding the group of {instance_id}"):
+            rows = self._autoscaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
+        for row in rows:
+            return Member(
+                instance_id,
+                row["AutoScalingGroupName"],
+                row["LifecycleState"],
+                row.get("InstanceType", ""),
+                row["AvailabilityZone"],
+                bool(row.get("ProtectedFromScaleIn")),
+            )
+        return self._loose(instance_id)
+
+    def _loose(self, instance_id: str) -> Loose | Foreign:
+        try:
+            with reading("ec2:DescribeInstances", f"looking up {instance_id}"):
+                pages = self._ec2.describe_instances(InstanceIds=[instance_id])
+        except RightsizerError as error:
+            cause = error.__cause__
+            if isinstance(cause, ClientError) and code_of(cause).startswith("InvalidInstanceID"):
+                return Foreign(instance_id)
+            raise
+        for reservation in pages["Reservations"]:
+            for row in reservation.get("Instances", []):
+                if row.get("State", {}).get("Name") in DEAD:
+                    return Foreign(instance_id)
+                tags = {tag["Key"]: tag.get("Value", "") for tag in row.get("Tags", [])}
+                zone = row.get("Placement", {}).get("AvailabilityZone", "")
+                return Loose(instance_id, handler_of(tags), str(row.get("InstanceType", "")), zone)
+        return Foreign(instance_id)
+
+    def groups(self, now: datetime) -> Iterator[Group | Unread]:
+        """Every group that may buy Spot or carries the opt-in tag; one that cannot be read stops no other."""
+        pages = self._autoscaling.get_paginator("describe_auto_scaling_groups").paginate()
+        with reading("autoscaling:DescribeAutoScalingGroups", "listing the Auto Scaling groups"):
+            rows = [row for page in pages for row in page["AutoScalingGroups"] if wanted(row)]
+        for row in rows:
+            yield self._group(row, now)
+
+    def _group(self, row: Mapping[str, Any], now: datetime) -> Group | Unread:
+        name = str(row.get("AutoScalingGroupName", ""))
+        try:
+            types = names_types(row) or self._template_types(name, template_of(row))
+            return group_of(row, self._region, types, self._waits(name), now)
+        except InputError as error:
+            return Unread(name or "a group without a name", Reason(Code.READ_FAILED, str(error)))
+        except RightsizerError as error:
+            return Unread(name, reason_of(error))
+
+    def _waits(self, group: str) -> bool:
+        with reading("autoscaling:DescribeLifecycleHooks", f"reading the lifecycle hooks of {group}"):
+            hooks = self._autoscaling.describe_lifecycle_hooks(AutoScalingGroupName=group)["LifecycleHooks"]
+        return any(hook.get("LifecycleTransition") == "autoscaling:EC2_INSTANCE_TERMINATING" for hook in hooks)
+
+    def _template_types(self, group: str, template: Mapping[str, str]) -> tuple[str, ...]:
+        if not template:
+            return ()
+        by = {key: template[key] for key in ("LaunchTemplateId",) if key in template} or {
+            "LaunchTemplateName": template["LaunchTemplateName"]
+        }
+        version = template.get("Version") or "$Default"
+        with reading("ec2:DescribeLaunchTemplateVersions", f"reading the launch template of {group}"):
+            found: Any = self._ec2.describe_launch_template_versions(Versions=[version], **by)  # type: ignore[arg-type]
+        data = [row.get("LaunchTemplateData", {}) for row in found["LaunchTemplateVersions"]]
+        return tuple(kind for row in data if (kind := row.get("InstanceType")))
+
+    def policy(self, group: str) -> Mapping[str, Any] | None:
+        """The group's MixedInstancesPolicy as it stands now, raw; None when it has none, or is gone."""
+        with reading("autoscaling:DescribeAutoScalingGroups", f"reading the group {group}"):
+            rows: Any = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+        for row in rows["AutoScalingGroups"]:
+            found: Mapping[str, Any] | None = row.get("MixedInstancesPolicy")
+            return found
+        return None
+
+
+class GroupWrites:
+    """Writes to groups; keeps the promises of `ports_spot.GroupChanger`. No call here can lower a capacity."""
+
+    def __init__(self, autoscaling: "AutoScalingClient") -> None:
+        self._autoscaling = autoscaling
+
+    def replace(self, group: str, instance_id: str, way: Way) -> None:
+        """Ask for a replacement of the instance; the desired capacity stays."""
+        doing = f"replacing {instance_id} in {group}"
+        try:
+            if way is Way.DETACH:
+                self._autoscaling.detach_instances(
+                    InstanceIds=[instance_id], AutoScalingGroupName=group, ShouldDecrementDesiredCapacity=False
+                )
+            else:
+                self._autoscaling.terminate_instance_in_auto_scaling_group(
+                    InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
+                )
+        except (ClientError, BotoCoreError) as error:
+            raise _refused(error, f"autoscaling:{way}", doing) from error
+
+    def set_policy(self, group: str, policy: Mapping[str, Any], subnets: Sequence[str]) -> None:
+        """Set the mixed instances policy; an empty `subnets` leaves the zones."""
+        zones: dict[str, Any] = {"VPCZoneIdentifier": ",".join(subnets)} if subnets else {}
+        try:
+            self._autoscaling.update_auto_scaling_group(
+                AutoScalingGroupName=group,
+                MixedInstancesPolicy=policy,  # type: ignore[arg-type]
+                **zones,
+            )
+        except (ClientError, BotoCoreError) as error:
+            raise _refused(error, "autoscaling:UpdateAutoScalingGroup", f"updating the group {group}") from error
+
+
+def _refused(error: ClientError | BotoCoreError, action: str, doing: str) -> RightsizerError:
+    if not isinstance(error, ClientError):
+        return WriteRefusedError(doing, type(error).__name__, str(error))
+    if code_of(error) in DENIED | THROTTLED:
+        return translate(error, action, doing)
+    return WriteRefusedError(doing, code_of(error), text_of(error))

@@ -1,0 +1,112 @@
+"""The SpotBook on the one table: claims, the record of interruptions, groups and marks. Keys: docs/ledger.md."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from rightsizer import wire
+from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.errors import ConflictError
+from rightsizer.model.group import Group, Interruption
+from rightsizer.model.spot import Mark, Pool
+from rightsizer.ports_spot import Claim
+
+LEASE = timedelta(seconds=30)
+"""An invocation that died gives the interruption back after this; Lambda's own retry comes after a minute."""
+RECORD_DAYS = 400
+GROUP_DAYS = 7
+
+
+class InterruptionBook:
+    """Keeps the promises of `ports_spot.SpotBook`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def claim(self, key: str, now: datetime) -> Claim:
+        """Take an interruption, by one conditional write; a claim that was never settled ends after 30 s."""
+        row: Item = {
+            "pk": f"SPOT#{key}",
+            "sk": "INTERRUPTION",
+            "state": "claimed",
+            "version": 1,
+            "until": epoch(now + LEASE),
+            "expires": epoch(now, RECORD_DAYS),
+        }
+        try:
+            self._table.put(row, unless="pk")
+        except ConflictError:
+            return self._take_over(row, now)
+        return Claim.OURS
+
+    def _take_over(self, row: Item, now: datetime) -> Claim:
+        before = self._table.get(str(row["pk"]), str(row["sk"]))
+        if before is None or before["state"] != "claimed" or int(before["until"]) > epoch(now):
+            return Claim.TAKEN
+        version = int(before["version"])
+        try:
+            self._table.swap({**row, "version": version + 1}, version)
+        except ConflictError:
+            return Claim.TAKEN  # another retry was quicker
+        return Claim.OURS
+
+    def settle(self, key: str, interruption: Interruption) -> None:
+        """The interruption is dealt with and is never acted on again."""
+        self._table.put(
+            {
+                "pk": f"SPOT#{key}",
+                "sk": "INTERRUPTION",
+                "state": "settled",
+                "version": 1_000_000,
+                "gsi1pk": f"SPOT#{stamp(interruption.at)[:7]}",
+                "gsi1sk": f"{stamp(interruption.at)}#{key}",
+                "expires": epoch(interruption.at, RECORD_DAYS),
+                "doc": wire.dumps(interruption),
+            }
+        )
+
+    def interruptions(self, start: datetime, end: datetime) -> Iterator[Interruption]:
+        """The account's own record of the window, `start` included and `end` not, oldest first."""
+        month = start.replace(day=1)
+        while stamp(month)[:7] <= stamp(end)[:7]:
+            for row in self._table.index(f"SPOT#{stamp(month)[:7]}", stamp(start), stamp(end)):
+                yield wire.loads(Interruption, str(row["doc"]))
+            month = (month + timedelta(days=32)).replace(day=1)
+
+    def group(self, name: str) -> Group | None:
+        """What the sweep knew of the group, or None."""
+        row = self._table.get(f"GROUP#{name}", "FACTS")
+        return wire.loads(Group, str(row["doc"])) if row else None
+
+    def keep(self, group: Group) -> None:
+        """Store what the sweep read."""
+        self._table.put(
+            {
+                "pk": f"GROUP#{group.name}",
+                "sk": "FACTS",
+                "gsi1pk": "GROUP",
+                "gsi1sk": group.name,
+                "expires": epoch(group.read_at, GROUP_DAYS),
+                "doc": wire.dumps(group),
+            }
+        )
+
+    def groups(self) -> Iterator[Group]:
+        """Every group that the sweep knew."""
+        for row in self._table.index("GROUP"):
+            yield wire.loads(Group, str(row["doc"]))
+
+    def mark(self, pool: Pool) -> Mark | None:
+        """The pool's last mark."""
+        row = self._table.get(f"POOL#{pool.instance_type}|{pool.zone}", "MARK")
+        return wire.loads(Mark, str(row["doc"])) if row else None
+
+    def remember(self, mark: Mark) -> None:
+        """Store the pool's mark."""
+        self._table.put(
+            {
+                "pk": f"POOL#{mark.pool.instance_type}|{mark.pool.zone}",
+                "sk": "MARK",
+                "expires": epoch(mark.until, 2),
+                "doc": wire.dumps(mark),
+            }
+        )

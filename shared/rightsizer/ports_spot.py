@@ -1,0 +1,114 @@
+"""What the Spot flows need from outside, as Protocols; errors and units as in `rightsizer.ports`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from rightsizer.model.group import Found, Group, Interruption, Way
+from rightsizer.model.reason import Reason
+from rightsizer.model.spot import Mark, Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A group that could not be read or understood; the others go on."""
+
+    name: str
+    reason: Reason
+
+
+class GroupReader(Protocol):
+    """Reads Auto Scaling groups and instances."""
+
+    def find(self, instance_id: str) -> Found:
+        """Where an instance belongs: one call for a member of a group, two for any other."""
+        ...
+
+    def groups(self, now: datetime) -> Iterator[Group | Unread]:
+        """Every Auto Scaling group that may buy Spot or carries the opt-in tag."""
+        ...
+
+    def policy(self, group: str) -> Mapping[str, Any] | None:
+        """The group's MixedInstancesPolicy as it stands now, raw; None when it has none."""
+        ...
+
+
+class GroupChanger(Protocol):
+    """Writes to Auto Scaling groups. Raises WriteRefusedError, PermissionMissingError or ThrottledError."""
+
+    def replace(self, group: str, instance_id: str, way: Way) -> None:
+        """Ask for a replacement of the instance; the desired capacity stays."""
+        ...
+
+    def set_policy(self, group: str, policy: Mapping[str, Any], subnets: Sequence[str]) -> None:
+        """Set the mixed instances policy; an empty `subnets` leaves the zones."""
+        ...
+
+
+class Claim(StrEnum):
+    """Whether an interruption is ours to act on."""
+
+    OURS = "ours"
+    TAKEN = "taken"
+    """Another invocation works on it, or it is done."""
+
+
+class SpotBook(Protocol):
+    """Remembers groups, pools and interruptions."""
+
+    def claim(self, key: str, now: datetime) -> Claim:
+        """Take an interruption, by one conditional write; a claim that was never settled ends after 30 s."""
+        ...
+
+    def settle(self, key: str, interruption: Interruption) -> None:
+        """The interruption is dealt with and is never acted on again."""
+        ...
+
+    def interruptions(self, start: datetime, end: datetime) -> Iterator[Interruption]:
+        """The account's own record of the window, oldest first."""
+        ...
+
+    def group(self, name: str) -> Group | None:
+        """What the sweep knew of the group, or None."""
+        ...
+
+    def keep(self, group: Group) -> None:
+        """Store what the sweep read."""
+        ...
+
+    def groups(self) -> Iterator[Group]:
+        """Every group that the sweep knew."""
+        ...
+
+    def mark(self, pool: Pool) -> Mark | None:
+        """The pool's last mark."""
+        ...
+
+    def remember(self, mark: Mark) -> None:
+        """Store the pool's mark."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpotPrice:
+    """Spot prices of one pool over a window."""
+
+    pool: Pool
+    usd_now: float
+    usd_mean: float
+    """Time-weighted over the window."""
+    as_of: datetime
+
+
+class SpotMarket(Protocol):
+    """What EC2 tells about Spot capacity."""
+
+    def prices(self, types: Sequence[str], zones: Sequence[str], start: datetime, end: datetime) -> list[SpotPrice]:
+        """Price of each pool that EC2 has a history for (90 days at most)."""
+        ...
+
+    def score(self, types: Sequence[str], target: int) -> Mapping[str, int]:
+        """Placement score 1 to 10 by zone id for the set of types; empty when EC2 will not say (limit of a day)."""
+        ...

@@ -1,0 +1,96 @@
+"""A stage for the Spot flows: the sandbox with groups and pools, the real adapters, and a notifier that remembers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer import intake
+from rightsizer.aws.groups import Groups, GroupWrites
+from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.spot_book import InterruptionBook
+from rightsizer.aws.table import Table
+from rightsizer.flows.interrupt import InterruptPorts, interrupt
+from rightsizer.model.group import Reaction
+from rightsizer.model.outcome import Occurrence
+from rightsizer.model.proposal import MessageRef
+from rightsizer.ports_spot import Unread
+from sandbox.account import Sandbox
+from sandbox.spot import Spot, add_spot
+
+WARNING = "EC2 Spot Instance Interruption Warning"
+
+
+class Told:
+    """A notifier that remembers."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+
+    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+        raise AssertionError("the flow publishes plain text")
+
+    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+        raise AssertionError("the flow publishes plain text")
+
+    def publish(self, subject: str, text: str) -> None:
+        self.said.append((subject, text))
+
+
+@dataclass
+class Scene:
+    box: Sandbox
+    spot: Spot
+    ports: InterruptPorts
+    told: Told
+
+    def sweep(self) -> None:
+        """What the sweep does for groups."""
+        for group in self.ports.groups.groups(self.box.clock.now):
+            assert not isinstance(group, Unread), group
+            self.ports.book.keep(group)
+
+    def handle(self, event: Mapping[str, Any]) -> Reaction:
+        return interrupt(self.ports, intake.parse(event), self.box.clock.now)
+
+    def warn(self, instance_id: str) -> Reaction:
+        self.spot.groups.warn(instance_id)
+        return self.handle(self.box.events_of(WARNING)[-1])
+
+    def occurrences(self) -> list[Occurrence]:
+        now = self.box.clock.now
+        return list(self.ports.ledger.occurrences(now - timedelta(days=1), now + timedelta(days=1)))
+
+    def replaced(self) -> list[str]:
+        calls = self.box.calls.of("autoscaling")
+        return [call.operation for call in calls if call.writes]
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    with Sandbox() as box:
+        client = box.client("dynamodb")
+        keys = ("pk", "sk", "gsi1pk", "gsi1sk")
+        client.create_table(
+            TableName="t",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": "GSI1",
+                    "KeySchema": [
+                        {"AttributeName": "gsi1pk", "KeyType": "HASH"},
+                        {"AttributeName": "gsi1sk", "KeyType": "RANGE"},
+                    ],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+            ],
+        )
+        table, told = Table(client, "t"), Told()
+        groups = Groups(box.client("autoscaling"), box.client("ec2"), box.region)
+        writes = GroupWrites(box.client("autoscaling"))
+        ports = InterruptPorts(groups, writes, InterruptionBook(table), SavingsBook(table), told)
+        yield Scene(box, add_spot(box), ports, told)
