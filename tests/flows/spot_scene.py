@@ -12,6 +12,7 @@ from rightsizer.aws.groups import Groups, GroupWrites
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.spot_book import InterruptionBook
 from rightsizer.aws.table import Table
+from rightsizer.errors import ThrottledError
 from rightsizer.flows.interrupt import InterruptPorts, interrupt
 from rightsizer.model.group import Reaction
 from rightsizer.model.outcome import Occurrence
@@ -28,6 +29,7 @@ class Told:
 
     def __init__(self) -> None:
         self.said: list[tuple[str, str]] = []
+        self.failing = False
 
     def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
         raise AssertionError("the flow publishes plain text")
@@ -36,6 +38,8 @@ class Told:
         raise AssertionError("the flow publishes plain text")
 
     def publish(self, subject: str, text: str) -> None:
+        if self.failing:
+            raise ThrottledError("the topic is throttled")
         self.said.append((subject, text))
 
 

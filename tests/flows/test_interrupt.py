@@ -11,9 +11,9 @@ from rightsizer.aws.spot_book import LEASE
 from rightsizer.errors import InputError, ThrottledError
 from rightsizer.flows.interrupt import interrupt
 from rightsizer.model.group import LeaveAlone, Note, Replace, Way
-from rightsizer.model.reason import Code
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Pool
-from rightsizer.model.trigger import SweepDue, SweepKind
+from rightsizer.model.trigger import NoTrigger, SweepDue, SweepKind
 from rightsizer.ports_spot import Unread
 from sandbox.refusals import Killed
 from tests.flows.spot_scene import WARNING, Scene, scene
@@ -238,7 +238,8 @@ def test_capacity_refused_in_every_pool_is_marked_and_told_once_an_hour(scene: S
     reactions = [scene.handle(event) for event in failures]
     assert Code.NO_OPEN_POOL in [reaction.reason.code for reaction in reactions]
     assert all(scene.ports.book.mark(Pool("g5.xlarge", zone)) for zone in group.zones)
-    assert [title for title, _ in scene.told.said].count("Spot interruption: not handled, gpu") == 1
+    told = [text for title, text in scene.told.said if title == "rightsizer: launch failed in gpu"]
+    assert len([text for text in told if "every Spot pool of gpu" in text]) == 1
     assert group.wanted == [4]
 
 
@@ -260,7 +261,7 @@ def test_a_rebalance_recommendation_is_recorded_and_not_acted_on(scene: Scene) -
     event["detail"] = {"instance-id": event["detail"]["instance-id"]}
     scene.handle(event)
     scene.handle(event)
-    assert [found.kind for found in scene.occurrences()] == ["rebalance-recommended"]
+    assert [found.kind for found in scene.occurrences()] == ["rebalance-recommendation"]
     assert scene.replaced() == []
 
 
@@ -337,3 +338,16 @@ def test_a_group_with_a_malformed_tag_is_named_and_the_others_are_read(scene: Sc
     assert [row.name for row in found] == ["odd", "fine"]
     assert isinstance(found[0], Unread)
     assert "sometimes" in found[0].reason.sentence
+
+
+def test_a_record_survives_a_topic_that_fails(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.told.failing = True
+    assert isinstance(scene.warn(scene.spot.members("gpu")[0]), Replace)
+    assert [found.kind for found in scene.occurrences()] == ["spot-interruption"]
+
+
+def test_an_event_that_asks_nothing_is_answered_with_its_reason(scene: Scene) -> None:
+    reason = Reason(Code.UNKNOWN_EVENT, "nothing of ours")
+    assert interrupt(scene.ports, NoTrigger(reason), scene.box.clock.now).reason is reason

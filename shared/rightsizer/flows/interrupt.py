@@ -8,16 +8,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from rightsizer.errors import InputError, PermissionMissingError, WriteRefusedError
+from rightsizer.errors import InputError, PermissionMissingError, RightsizerError, WriteRefusedError
 from rightsizer.model.group import Interruption, LeaveAlone, Member, Note, Reaction, Replace
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Pool, Signal
-from rightsizer.model.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption, Trigger
+from rightsizer.model.trigger import (
+    InstanceMoved,
+    LaunchFailed,
+    NoTrigger,
+    RebalanceRecommended,
+    SpotInterruption,
+    Trigger,
+)
 from rightsizer.ports import Notifier, SavingsLedger
 from rightsizer.ports_spot import Claim, GroupChanger, GroupReader, SpotBook
 from rightsizer.rules.spot_pools import mark
 from rightsizer.rules.spot_react import lacks_capacity, note_of, react, stale
+from rightsizer.telemetry import logger
 
 GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed instance found", "does not exist")
 """Auto Scaling's texts for an instance that left the group before we came (ValidationError)."""
@@ -48,10 +56,15 @@ def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reactio
             return note_of(trigger)  # counted by the door; a row for every instance that ends would drown the ledger
         case RebalanceRecommended():
             note = note_of(trigger)
-            _record(ports, Occurrence(trigger.key, trigger.at, trigger.kind, trigger.instance_id, str(note.reason)))
+            _record(
+                ports,
+                Occurrence(trigger.key, trigger.at, "rebalance-recommendation", trigger.instance_id, str(note.reason)),
+            )
             return note
         case LaunchFailed():
             return _launch_failed(ports, trigger, now)
+        case NoTrigger(reason):
+            return Note(reason)
         case _:
             raise InputError(f"interruption takes EC2 and Auto Scaling events only, not {trigger.kind}")
 
@@ -114,14 +127,23 @@ def _tell(ports: InterruptPorts, done: Reaction, subject: str) -> None:
             title = f"Spot interruption: replacement started in {subject}"
         case LeaveAlone():
             title = f"Spot interruption: left alone, {subject}"
-        case Note() if done.reason.code in (Code.NO_GROUP, Code.NOT_OPTED_IN, Code.NO_OPEN_POOL):
+        case Note() if done.reason.code in (Code.NO_GROUP, Code.NOT_OPTED_IN):
             title = f"Spot interruption: not handled, {subject}"
         case Note():
             return
         case _:
             assert_never(done)
-    if ports.notifier is not None:
-        ports.notifier.publish(title, str(done.reason))
+    _publish(ports, title, subject, done.reason)
+
+
+def _publish(ports: InterruptPorts, title: str, subject: str, reason: Reason) -> None:
+    """Telling may fail: the record is made already, and the next report has it."""
+    if ports.notifier is None:
+        return
+    try:
+        ports.notifier.publish(f"rightsizer: {title}", str(reason))
+    except RightsizerError as error:
+        logger.error("an interruption was recorded, but telling it failed", error=str(error), subject=subject)
 
 
 def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> Note:
@@ -130,17 +152,19 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
         for pool in group.pools:
             if pool.zone == event.zone:
                 _mark(ports, pool, Signal.REFUSED, now)
-    _record(ports, Occurrence(event.key, event.at, event.kind, event.group, str(note.reason)))
+    _record(ports, Occurrence(event.key, event.at, "launch-failure", event.group, str(note.reason)))
+    cause = str(note.reason.code)
     if _every_pool_marked(ports, event, now):
+        cause = "every-pool"
         sentence = (
             f"every Spot pool of {event.group} refused a launch: {event.message}; "
             "more types and zones, or an On-Demand base, bring the capacity back (rightsizer proposals)"
         )
-        closed = Note(Reason(Code.NO_OPEN_POOL, sentence))
-        hourly = f"{event.group}|no-open-pool|{now:%Y-%m-%dT%H}"  # the group tries again every few minutes
-        if _record(ports, Occurrence(hourly, event.at, "no-open-pool", event.group, sentence)):
-            _tell(ports, closed, event.group)
-        return closed
+        note = Note(Reason(Code.NO_OPEN_POOL, sentence))
+    # The group tries again every few minutes: it is told once an hour for each cause.
+    hourly = f"{event.group}|{cause}|{now:%Y-%m-%dT%H}"
+    if _record(ports, Occurrence(hourly, event.at, "launch-failures", event.group, str(note.reason))):
+        _publish(ports, f"launch failed in {event.group}", event.group, note.reason)
     return note
 
 

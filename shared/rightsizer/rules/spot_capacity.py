@@ -1,0 +1,133 @@
+"""Better capacity for a Spot group: more types that fit, price-capacity-optimised allocation, an On-Demand base."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rightsizer.model.capacity import GpuNeed, Outlook
+from rightsizer.model.group import Group
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.option import Excluded
+from rightsizer.model.price import HOURS_PER_MONTH
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.spot import Need, Placement, Pool, PoolSight
+
+STRATEGY = "price-capacity-optimized"
+"""AWS's recommendation for Spot (EC2 User Guide, Spot best practices)."""
+MOST_OVERRIDES = 40
+"""Overrides that a launch template of a group may have (Auto Scaling API)."""
+HOURS = float(HOURS_PER_MONTH)
+
+
+def need_of(kind: InstanceType, gpu_memory_gib: float | None, memory_gib: float | None) -> GpuNeed:
+    """What an instance of the group needs: measured peaks with a tenth on top, or the present type's own size."""
+    gpu = kind.accelerator
+    own = gpu.usable_gib if gpu else 0.0
+    return GpuNeed(
+        gpus=kind.accelerator_count,
+        gpu_memory_gib=min(own, gpu_memory_gib * 1.1) if gpu_memory_gib is not None else own,
+        vcpu=kind.vcpu,
+        memory_gib=min(kind.memory_gib, memory_gib * 1.1) if memory_gib is not None else kind.memory_gib,
+        measured=gpu_memory_gib is not None,
+    )
+
+
+def fitting(
+    need: GpuNeed, present: InstanceType, types: Iterable[InstanceType]
+) -> tuple[list[InstanceType], list[Excluded]]:
+    """Types that can stand in for the present one, and what ruled the others with a GPU out.
+
+    Same processor architecture, at least as many GPUs, memory per GPU, vCPUs and memory as needed, and a GPU of at
+    least the present compute capability: an AMI and a container that run today run there too.
+    """
+    fits, out = [], []
+    for kind in sorted(types, key=lambda kind: kind.name):
+        if not kind.has_gpu:
+            continue
+        reason = _misfit(need, present, kind)
+        if reason is None:
+            fits.append(kind)
+        else:
+            out.append(Excluded(kind.ec2_name, reason))
+    return fits, out
+
+
+def _misfit(need: GpuNeed, present: InstanceType, kind: InstanceType) -> Reason | None:
+    gpu, own = kind.accelerator, present.accelerator
+    name = kind.ec2_name
+    if gpu is None or kind.cpu_arch != present.cpu_arch:
+        return Reason(Code.ANOTHER_ARCHITECTURE, f"{name} is {kind.cpu_arch}, the group runs {present.cpu_arch}")
+    if kind.accelerator_count != need.gpus:
+        return Reason(Code.OTHER_GPU_COUNT, f"{name} has {kind.accelerator_count} GPUs, {need.gpus} are needed")
+    if gpu.usable_gib < need.gpu_memory_gib:
+        sentence = f"{name} has {gpu.usable_gib:.1f} GiB a GPU, {need.gpu_memory_gib:.1f} GiB are needed"
+        return Reason(Code.MEMORY_TOO_SMALL, sentence)
+    if kind.vcpu < need.vcpu:
+        return Reason(Code.VCPU_TOO_FEW, f"{name} has {kind.vcpu} vCPUs, {need.vcpu} are needed")
+    if kind.memory_gib < need.memory_gib:
+        sentence = f"{name} has {kind.memory_gib:.0f} GiB of memory, {need.memory_gib:.0f} GiB are needed"
+        return Reason(Code.HOST_MEMORY_TOO_SMALL, sentence)
+    if own and own.compute_capability and (gpu.compute_capability or (0, 0)) < own.compute_capability:
+        return Reason(Code.COMPUTE_CAPABILITY_TOO_OLD, f"{name} has an older GPU ({gpu.model}) than {own.model}")
+    return None
+
+
+def cheaper(fits: Iterable[InstanceType], on_demand: Mapping[str, float], limit: float) -> list[tuple[str, float]]:
+    """Types whose On-Demand price is below `limit` an hour, cheapest first: On-Demand instead of dear Spot."""
+    priced = ((on_demand[kind.ec2_name], kind.ec2_name) for kind in fits if kind.ec2_name in on_demand)
+    return [(name, usd) for usd, name in sorted(priced) if usd < limit]
+
+
+def outlook(
+    placement: Placement,
+    running: Mapping[Pool, int],
+    sights: Sequence[PoolSight],
+    need: Need,
+    rate: Callable[[PoolSight], float],
+) -> Outlook:
+    """A month of the placement: cost, instances lost and hours without them, at the pools' prices and rates."""
+    by_pool = {sight.pool: sight for sight in sights}
+    counts = {pool: running.get(pool, 0) + placement.launch.get(pool, 0) for pool in {*running, *placement.launch}}
+    spot = [(count, by_pool[pool]) for pool, count in counts.items() if count and pool in by_pool]
+    lost = sum(count * rate(sight) for count, sight in spot)
+    usd = sum(count * sight.usd_per_hour for count, sight in spot) + placement.on_demand * need.on_demand_usd
+    return Outlook(
+        usd_per_month=usd * HOURS,
+        interruptions_per_month=lost * HOURS,
+        lost_hours_per_month=lost * need.gap_hours * HOURS,
+        on_demand=placement.on_demand,
+        spot=sum(count for count, _ in spot),
+    )
+
+
+def policy_change(
+    group: Group, types: Sequence[str], base: int
+) -> tuple[Mapping[str, Any], Mapping[str, Any]] | Excluded:
+    """The UpdateAutoScalingGroup request and the one that undoes it; Excluded where a person has to decide.
+
+    What the policy says already is kept: launch template, overrides, percentages, price limits. Desired, minimum and
+    maximum are never part of the request.
+    """
+    purchase = group.purchase
+    if not purchase.mixed:
+        sentence = f"{group.name} has no mixed instances policy: its owner has to write one"
+        return Excluded(group.name, Reason(Code.UNKNOWN_FIELD, sentence))
+    if purchase.weighted:
+        sentence = f"{group.name} counts its types with weights; the weight of a new type is the owner's to choose"
+        return Excluded(group.name, Reason(Code.UNKNOWN_FIELD, sentence))
+    if base > group.maximum:
+        sentence = f"an On-Demand base of {base} is above the maximum of {group.name}, {group.maximum}"
+        return Excluded(group.name, Reason(Code.NO_QUOTA, sentence))
+    old = purchase.mixed
+    template = dict(old.get("LaunchTemplate", {}))
+    if not purchase.attribute_based:
+        template["Overrides"] = _overrides(template.get("Overrides", []), types)
+    distribution = {k: v for k, v in old.get("InstancesDistribution", {}).items() if k != "SpotInstancePools"}
+    distribution |= {"SpotAllocationStrategy": STRATEGY, "OnDemandBaseCapacity": base}
+    new = {**old, "LaunchTemplate": template, "InstancesDistribution": distribution}
+    name = {"AutoScalingGroupName": group.name}
+    return {**name, "MixedInstancesPolicy": new}, {**name, "MixedInstancesPolicy": dict(old)}
+
+
+def _overrides(present: Sequence[Mapping[str, Any]], types: Sequence[str]) -> list[Mapping[str, Any]]:
+    held = {row.get("InstanceType") for row in present}
+    return [*present, *({"InstanceType": kind} for kind in types if kind not in held)][:MOST_OVERRIDES]
