@@ -131,3 +131,17 @@ def policy_change(
 def _overrides(present: Sequence[Mapping[str, Any]], types: Sequence[str]) -> list[Mapping[str, Any]]:
     held = {row.get("InstanceType") for row in present}
     return [*present, *({"InstanceType": kind} for kind in types if kind not in held)][:MOST_OVERRIDES]
+<<<<<<< HEAD
+=======
+
+
+def hosting_over_ec2(kind: InstanceType) -> float:
+    """SageMaker's hosting price over EC2's Linux On-Demand price of a GPU type, to derive the one from the other.
+
+    1020 pairs of both prices in 27 Regions agree within 0.5 % with 1.40 for the smallest G types, 1.15 for the large P
+    types and 1.25 for the others (docs/data-sources.md). A stand-in where no EC2 price is at hand.
+    """
+    if kind.family.startswith(("p4", "p5", "p6")):
+        return 1.15
+    return 1.40 if kind.size == "xlarge" and kind.family in ("g4dn", "g5", "g6", "g6e") else 1.25
+>>>>>>> spot

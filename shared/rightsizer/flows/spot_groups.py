@@ -1,0 +1,172 @@
+"""What the sweep and the week do for Spot groups: remember the facts, propose better capacity.
+
+Facts first: `interruption` acts on them within the two minutes and reads nothing else. The options are proposals with
+the exact request; nothing here writes to a group.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.errors import RightsizerError
+from rightsizer.model.capacity import CapacityKind, CapacityOption, Outlook
+from rightsizer.model.group import Group
+from rightsizer.model.hardware import Catalogue, InstanceType
+from rightsizer.model.option import Excluded
+from rightsizer.model.outcome import Occurrence
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.spot import Need, Placement, Pool, PoolSight
+from rightsizer.ports import Notifier, PriceBook, SavingsLedger
+from rightsizer.ports_spot import GroupReader, SpotBook, SpotMarket, SpotPrice, Unread
+from rightsizer.rules.spot_capacity import fitting, hosting_over_ec2, need_of, outlook, policy_change
+from rightsizer.rules.spot_place import place
+from rightsizer.rules.spot_pools import interruptions_per_hour, useful_usd
+from rightsizer.telemetry import logger
+
+RECORD = timedelta(days=30)
+NOTABLE = 0.05
+"""An option is worth telling when it saves a twentieth of the cost, lost hours included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a sweep of the groups did."""
+
+    kept: int
+    unread: tuple[Unread, ...]
+
+
+def remember_groups(reader: GroupReader, book: SpotBook, now: datetime) -> Remembered:
+    """Store the facts of every Spot or opted-in group; one that cannot be read stops no other."""
+    kept, unread = 0, []
+    for found in reader.groups(now):
+        if isinstance(found, Unread):
+            logger.warning("an Auto Scaling group could not be read", group=found.name, reason=str(found.reason))
+            unread.append(found)
+        else:
+            book.keep(found)
+            kept += 1
+    return Remembered(kept, tuple(unread))
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPorts:
+    """What the options need."""
+
+    book: SpotBook
+    market: SpotMarket
+    prices: PriceBook
+    catalogue: Catalogue
+    ledger: SavingsLedger
+    notifier: Notifier | None
+
+
+def propose_capacity(ports: CapacityPorts, now: datetime) -> list[CapacityOption | Excluded]:
+    """One answer for each Spot group: an option, or why there is none. Each option is told once a week."""
+    answers: list[CapacityOption | Excluded] = []
+    for group in ports.book.groups():
+        if not group.purchase.uses_spot:
+            continue
+        try:
+            answer = option_of(ports, group, now)
+        except RightsizerError as error:
+            logger.error("no capacity option for a group", group=group.name, error=str(error))
+            answer = Excluded(group.name, Reason(Code.READ_FAILED, str(error)))
+        answers.append(answer)
+        if isinstance(answer, CapacityOption):
+            _tell(ports, answer, now)
+    return answers
+
+
+def option_of(ports: CapacityPorts, group: Group, now: datetime) -> CapacityOption | Excluded:
+    """Better capacity for one group, or why there is none."""
+    types = group.purchase.instance_types
+    present = ports.catalogue.find(f"ml.{types[0]}") if types else None
+    if present is None or not present.has_gpu:
+        sentence = f"the types of {group.name} ({', '.join(types) or 'none named'}) are no GPU types of the catalogue"
+        return Excluded(group.name, Reason(Code.NO_SPECIFICATION, sentence))
+    usd = _on_demand(ports, group.region, present)
+    if usd is None:
+        return Excluded(group.name, Reason(Code.NO_PRICE, f"no On-Demand price of {present.ec2_name} is known"))
+    fits, _ = fitting(need_of(present, None, None), present, ports.catalogue)
+    names = tuple(dict.fromkeys([*types, *(kind.ec2_name for kind in fits)]))
+    sights = _sights(ports, group, ports.market.prices(names, group.zones, now - RECORD, now), now)
+    need = Need(group.desired, usd, min(group.purchase.on_demand_base, group.desired))
+    before, _ = _month(need, [sight for sight in sights if sight.pool in group.pools], now)
+    after, placement = _month(need, sights, now)
+    changed = policy_change(group, names, max(need.on_demand_base, placement.on_demand))
+    if isinstance(changed, Excluded):
+        return changed
+    if not _better(before, after, usd):
+        sentence = (
+            f"{group.name} has {len(types)} types in {len(group.zones)} zones; {len(names)} types would cost "
+            f"{after.usd_per_month:.0f} USD a month instead of {before.usd_per_month:.0f} and lose "
+            f"{after.lost_hours_per_month:.1f} instance hours instead of {before.lost_hours_per_month:.1f}"
+        )
+        return Excluded(group.name, Reason(Code.ALREADY_RIGHT, sentence))
+    scores = ports.market.score(names, group.desired)
+    return CapacityOption(
+        group.name, CapacityKind.MIXED_POLICY, changed[0], changed[1], before, after,
+        max(scores.values(), default=None), (_why(group, names, before, after), *placement.reasons),
+        ("whether the image and the launch template run on the further types",
+         "the measured need: the present type's own size stands in",
+         f"the EC2 On-Demand price: SageMaker's hosting price over {hosting_over_ec2(present):.2f}"),
+    )  # fmt: skip
+
+
+def _month(need: Need, sights: Sequence[PoolSight], now: datetime) -> tuple[Outlook, Placement]:
+    placement = place(need, sights, {}, now, interruptions_per_hour, useful_usd)
+    return outlook(placement, {}, sights, need, interruptions_per_hour), placement
+
+
+def _better(before: Outlook, after: Outlook, on_demand_usd: float) -> bool:
+    """Whether a month gets notably cheaper, an instance hour without service counted at its On-Demand price."""
+    was, becomes = (seen.usd_per_month + seen.lost_hours_per_month * on_demand_usd for seen in (before, after))
+    return was > 0 and becomes <= was * (1 - NOTABLE)
+
+
+def _why(group: Group, names: Sequence[str], before: Outlook, after: Outlook) -> Reason:
+    return Reason(
+        Code.MORE_POOLS,
+        f"{group.name}: {len(names)} types in {len(group.zones)} zones instead of "
+        f"{len(group.purchase.instance_types)} cost {after.usd_per_month:.0f} USD a month instead of "
+        f"{before.usd_per_month:.0f}, with {after.interruptions_per_month:.0f} interrupted instances instead of "
+        f"{before.interruptions_per_month:.0f} expected",
+    )
+
+
+def _sights(ports: CapacityPorts, group: Group, prices: Sequence[SpotPrice], now: datetime) -> list[PoolSight]:
+    """The pools with their mean price and the account's own record; marks are for minutes, not for a month."""
+    moments = {(seen.pool, seen.at) for seen in ports.book.interruptions(now - RECORD, now) if seen.pool}
+    counts: Mapping[Pool, int] = Counter(pool for pool, _ in moments)
+    hours = RECORD.total_seconds() / 3600
+    return [
+        PoolSight(
+            price.pool,
+            price.usd_mean,
+            counts.get(price.pool, 0),
+            hours if f"{price.pool.instance_type}|{price.pool.zone}" in group.running else 0.0,
+        )
+        for price in prices
+    ]
+
+
+def _on_demand(ports: CapacityPorts, region: str, kind: InstanceType) -> float | None:
+    price = ports.prices.table(region, [kind.name]).find(kind.name)
+    return float(price.usd_per_hour) / hosting_over_ec2(kind) if price else None
+
+
+def _tell(ports: CapacityPorts, option: CapacityOption, now: datetime) -> None:
+    year, week, _ = now.isocalendar()
+    text = (
+        f"{option.reasons[0]}. Not checked: {'; '.join(option.not_checked)}. Request (UpdateAutoScalingGroup): "
+        f"{json.dumps(option.request, default=str)}. Way back: {json.dumps(option.undo, default=str)}"
+    )
+    key = f"{option.group}|capacity|{year}-{week:02d}"
+    if ports.ledger.note(Occurrence(key, now, "capacity-option", option.group, text)) and ports.notifier is not None:
+        try:
+            ports.notifier.publish(f"rightsizer: better capacity for {option.group}", text)
+        except RightsizerError as error:
+            logger.error("a capacity option was recorded, but telling it failed", error=str(error), group=option.group)
