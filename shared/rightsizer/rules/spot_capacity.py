@@ -131,8 +131,6 @@ def policy_change(
 def _overrides(present: Sequence[Mapping[str, Any]], types: Sequence[str]) -> list[Mapping[str, Any]]:
     held = {row.get("InstanceType") for row in present}
     return [*present, *({"InstanceType": kind} for kind in types if kind not in held)][:MOST_OVERRIDES]
-<<<<<<< HEAD
-=======
 
 
 def hosting_over_ec2(kind: InstanceType) -> float:
@@ -144,4 +142,3 @@ def hosting_over_ec2(kind: InstanceType) -> float:
     if kind.family.startswith(("p4", "p5", "p6")):
         return 1.15
     return 1.40 if kind.size == "xlarge" and kind.family in ("g4dn", "g5", "g6", "g6e") else 1.25
->>>>>>> spot
