@@ -8,12 +8,13 @@ from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.spot_market import Market
 from rightsizer.aws.table import Table
 from rightsizer.catalog import tables
-from rightsizer.flows.spot_groups import CapacityPorts, propose_capacity, remember_groups
+from rightsizer.flows.spot_groups import CapacityPorts, look_at_groups, propose_capacity, remember_groups
 from rightsizer.model.capacity import CapacityOption
 from rightsizer.model.group import Group
 from rightsizer.model.option import Excluded
 from rightsizer.model.reason import Code
 from rightsizer.model.spot import Pool
+from rightsizer.model.trigger import SweepKind
 from rightsizer.rules.catalogue import catalogue
 from tests.flows.spot_scene import Scene, scene
 
@@ -125,3 +126,18 @@ def test_scores_are_asked_once_a_day_and_a_limit_costs_only_the_score(scene: Sce
 def test_a_set_of_two_types_is_not_scored(scene: Scene) -> None:
     assert market(scene).score(TYPES[:2], 4) == {}
     assert scene.box.calls.of("ec2", "GetSpotPlacementScores") == []
+
+
+def test_a_light_sweep_remembers_and_a_full_one_proposes_too(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    price(scene, g5_xlarge=0.60, g6_xlarge=0.30)
+    now = scene.box.clock.now
+    assert look_at_groups(scene.ports.groups, ports(scene), SweepKind.LIGHT, now).kept == 1
+    assert scene.occurrences() == []
+    look_at_groups(scene.ports.groups, ports(scene), SweepKind.FULL, now)
+    assert [found.kind for found in scene.occurrences()] == ["capacity-option"]
+
+
+def test_groups_that_may_not_be_read_cost_the_sweep_nothing(scene: Scene) -> None:
+    scene.box.deny("autoscaling:DescribeAutoScalingGroups")
+    assert look_at_groups(scene.ports.groups, ports(scene), SweepKind.FULL, scene.box.clock.now).kept == 0

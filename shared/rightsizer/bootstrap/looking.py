@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import notifier, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import notifier, now, once, reading_ports, session, settings, store, table
 from rightsizer.settings import Settings, require
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rightsizer.model.observation import Endpoint, Unobserved
     from rightsizer.model.policy import Policy
     from rightsizer.model.recommendation import Recommendation
-    from rightsizer.model.trigger import Received, Trigger
+    from rightsizer.model.trigger import Received, SweepKind, Trigger
     from rightsizer.rules.ask import Reach
 
 
@@ -26,12 +26,45 @@ def sweep() -> Callable[[Trigger], Swept]:
     from rightsizer.aws.fleet import SageMakerFleet
     from rightsizer.aws.queue import SqsPages
     from rightsizer.flows import sweep as flow
+    from rightsizer.model.trigger import SweepDue
 
     require(settings(), "queue_url")
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle"
     ports = flow.SweepPorts(SageMakerFleet(session()), CloudWatchAlarms(session()), store(), queue, alarm)
-    return lambda trigger: flow.sweep(ports, trigger)
+    groups = _groups()
+
+    def run(trigger: Trigger) -> Swept:
+        swept = flow.sweep(ports, trigger)
+        if isinstance(trigger, SweepDue):
+            groups(trigger.sweep)
+        return swept
+
+    return run
+
+
+def _groups() -> Callable[[SweepKind], object]:
+    """What a sweep does for Auto Scaling groups; their options go to the ledger, and so into the report."""
+    from rightsizer.aws.groups import Groups
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.prices import PriceListBook
+    from rightsizer.aws.spot_book import InterruptionBook
+    from rightsizer.aws.spot_market import Market
+    from rightsizer.catalog import tables
+    from rightsizer.flows import spot_groups as flow
+    from rightsizer.rules.catalogue import catalogue
+
+    client = session().client
+    reader = Groups(client("autoscaling"), client("ec2"), session().region)
+    ports = flow.CapacityPorts(
+        book=InterruptionBook(table()),
+        market=Market(client("ec2"), table(), now),
+        prices=PriceListBook(None),
+        catalogue=catalogue(tables.instances(), tables.accelerators()),
+        ledger=SavingsBook(table()),
+        notifier=None,
+    )
+    return lambda kind: flow.look_at_groups(reader, ports, kind, now())
 
 
 @once

@@ -18,6 +18,7 @@ from rightsizer.model.option import Excluded
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Need, Placement, Pool, PoolSight
+from rightsizer.model.trigger import SweepKind
 from rightsizer.ports import Notifier, PriceBook, SavingsLedger
 from rightsizer.ports_spot import GroupReader, SpotBook, SpotMarket, SpotPrice, Unread
 from rightsizer.rules.spot_capacity import fitting, hosting_over_ec2, need_of, outlook, policy_change
@@ -49,6 +50,21 @@ def remember_groups(reader: GroupReader, book: SpotBook, now: datetime) -> Remem
             book.keep(found)
             kept += 1
     return Remembered(kept, tuple(unread))
+
+
+def look_at_groups(reader: GroupReader, ports: "CapacityPorts", sweep: SweepKind, now: datetime) -> Remembered:
+    """Groups after a sweep of the endpoints: the facts each time, the options after a full one.
+
+    An account that cannot be read costs the groups only, never the sweep of the endpoints.
+    """
+    try:
+        done = remember_groups(reader, ports.book, now)
+        if sweep is SweepKind.FULL:
+            propose_capacity(ports, now)
+    except RightsizerError as error:
+        logger.error("the Auto Scaling groups could not be read", error=str(error))
+        return Remembered(0, ())
+    return done
 
 
 @dataclass(frozen=True, slots=True)
