@@ -30,6 +30,8 @@ class Settings:
     lookback_days: int = 14
     minimum_saving_usd: Decimal = Decimal(50)
     change_untagged: bool = False
+    edit_user_alarms: bool = False
+    """Whether customers' alarms may be re-pointed to the step policies that were restored with new ARNs."""
     price_region: str = "us-east-1"
     proposal_days: int = 14
     dry_run: bool = False

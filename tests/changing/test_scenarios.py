@@ -22,6 +22,7 @@ def proven(w: World) -> None:
     assert change.state is ChangeState.PROVEN, change.outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda s: s.name)
 def test_it_is_proven_and_leaves_nothing_behind(scenario: Scenario) -> None:
     with carried_out(scenario) as w:

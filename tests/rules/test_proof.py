@@ -1,0 +1,105 @@
+"""Requests prove a change, not time; bad ones bring it back."""
+
+from array import array
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rightsizer.model.change import Change, ChangeState, FailureClass
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.observation import EndpointRef
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
+from rightsizer.rules import proof
+from rightsizer.rules.proof import ERRORS, HOST_MEMORY, LATENCY, REQUESTS, judge
+from tests import samples
+
+START = datetime(2026, 11, 2, 10, tzinfo=UTC)
+LIMITS = ChangeLimits(probation=timedelta(hours=2))
+NAN = float("nan")
+
+
+def change(p95: float | None = 0.5, **baseline: float) -> Change:
+    return Change(
+        id="c-1",
+        proposal_id="p-1",
+        ref=EndpointRef("1", "eu-west-1", "chat"),
+        owner="",
+        variant="v",
+        option=samples.option(),
+        saving_usd_per_month=samples.option().saving_usd_per_month,
+        created_at=START,
+        state=ChangeState.APPLIED,
+        turned_at=START,
+        objective_p95_s=p95,
+        baseline=baseline,
+    )
+
+
+def window(**rows: list[float]) -> MetricWindow:
+    names = {"requests": REQUESTS, "errors": ERRORS, "latency": LATENCY, "memory": HOST_MEMORY}
+    series: dict[Signal, Series] = {names[k]: Series(START, 300, array("d", v)) for k, v in rows.items()}
+    return MetricWindow("chat", "v", START, START + timedelta(hours=3), 300, series)
+
+
+def verdict(w: MetricWindow | NoMetrics, hours: float = 3, at: Change | None = None) -> str:
+    return judge(at or change(), [w], START + timedelta(hours=hours), LIMITS).judgement
+
+
+def test_enough_requests_after_the_probation_prove_it() -> None:
+    assert verdict(window(requests=[20.0] * 12)) == "proven"
+
+
+def test_nothing_is_proven_before_the_probation_is_over() -> None:
+    assert verdict(window(requests=[20.0] * 12), hours=1) == "not-yet"
+
+
+@pytest.mark.parametrize("silence", [[0.0] * 36, [NAN] * 36])
+def test_silence_proves_nothing(silence: list[float]) -> None:
+    assert verdict(window(requests=silence)) == "not-yet"
+
+
+def test_no_metrics_at_all_prove_nothing() -> None:
+    nothing = NoMetrics("chat", "v", Reason(Code.NO_DATAPOINTS, "none"))
+    assert verdict(nothing) == "not-yet"
+    assert verdict(nothing, hours=24 * 15) == "given-up"
+
+
+def test_one_peak_with_half_the_usual_requests_is_enough_for_a_quiet_endpoint() -> None:
+    quiet = window(requests=[1.0] * 12 + [0.0] * 24)
+    assert verdict(quiet, at=change(peak_hour_requests=20.0)) == "proven"
+    assert verdict(quiet, at=change(peak_hour_requests=30.0)) == "not-yet"
+
+
+def test_failing_requests_bring_it_back() -> None:
+    found = judge(change(), [window(requests=[20.0] * 6, errors=[3.0] * 6)], START + timedelta(hours=1), LIMITS)
+    assert (found.judgement, found.failure) == ("bad", FailureClass.PERFORMANCE)
+
+
+def test_errors_that_were_usual_before_do_not() -> None:
+    usual = change(error_share=0.2)
+    assert verdict(window(requests=[20.0] * 12, errors=[3.0] * 12), at=usual) == "proven"
+
+
+def test_four_bad_requests_are_no_evidence() -> None:
+    assert verdict(window(requests=[5.0, *[20.0] * 11], errors=[4.0, *[0.0] * 11])) == "proven"
+
+
+def test_latency_is_in_microseconds_and_one_slow_period_is_no_evidence() -> None:
+    assert verdict(window(requests=[20.0] * 12, latency=[900_000.0, *[400_000.0] * 11])) == "proven"
+    assert verdict(window(requests=[20.0] * 12, latency=[900_000.0] * 12)) == "bad"
+
+
+def test_without_an_objective_twice_the_old_p95_is_too_slow() -> None:
+    slow = window(requests=[20.0] * 12, latency=[900_000.0] * 12)
+    assert verdict(slow, at=change(None, p95_s=0.4)) == "bad"
+    assert verdict(slow, at=change(None, p95_s=0.5)) == "proven"
+
+
+def test_full_memory_brings_it_back() -> None:
+    found = judge(change(), [window(requests=[20.0] * 6, memory=[98.0] * 6)], START + timedelta(hours=1), LIMITS)
+    assert found.failure is FailureClass.MEMORY
+
+
+def test_the_baseline_of_silence_is_empty() -> None:
+    assert proof.baseline([window(requests=[NAN] * 6)]) == {}
