@@ -24,7 +24,8 @@ def advance(change: Change, sight: Sight, now: datetime, switch: Switch) -> Move
         outside = lost(change, endpoint)
         if outside is not None:
             return outside
-    if isinstance(endpoint, EndpointSight) and endpoint.status in BUSY and not _abandoned(change):
+    moving = isinstance(endpoint, EndpointSight) and (endpoint.status in BUSY or bool(endpoint.pending_config))
+    if isinstance(endpoint, EndpointSight) and moving and not _abandoned(change):
         return busy(change, endpoint, now)
     if change.course is Course.CLOSE or isinstance(endpoint, Gone):
         return close(change, sight, now)

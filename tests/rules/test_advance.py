@@ -1,0 +1,174 @@
+"""Whatever AWS shows, the next move is a legal one."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.model.change import Before, Change, ChangeState, Course, Entry, Plan, VariantCount
+from rightsizer.model.limits import Switch
+from rightsizer.model.move import Do, Finish, Steer, Wait
+from rightsizer.model.observation import EndpointRef, ScalableTarget
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Sight, VariantSight, Verdict
+from rightsizer.model.step import Step, StepKind
+from rightsizer.rules.advance import advance
+from tests import samples
+
+NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
+WHO = {
+    "ServiceNamespace": "sagemaker",
+    "ResourceId": "endpoint/chat/variant/v",
+    "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+}
+CONFIG = Step(StepKind.CREATE_CONFIG, "new", {"EndpointConfigName": "new"})
+ALARM = Step(StepKind.PUT_ALARM, "a", {"AlarmName": "a"})
+CLEAR = Step(StepKind.DEREGISTER_TARGET, WHO["ResourceId"], WHO)
+TURN = Step(StepKind.UPDATE_ENDPOINT, "chat to new", {"EndpointName": "chat", "EndpointConfigName": "new"})
+BACK = Step(StepKind.UPDATE_ENDPOINT, "chat to old", {"EndpointName": "chat", "EndpointConfigName": "old"})
+SETTLE = Step(StepKind.REGISTER_TARGET, WHO["ResourceId"], {**WHO, "MinCapacity": 2, "MaxCapacity": 4})
+RESTORE = Step(StepKind.REGISTER_TARGET, WHO["ResourceId"], {**WHO, "MinCapacity": 1, "MaxCapacity": 2})
+TIDY = Step(StepKind.DELETE_ALARMS, "a", {"AlarmNames": ["a"]})
+PLAN = Plan(
+    prepare=(CONFIG, ALARM),
+    clear=(CLEAR,),
+    turn=TURN,
+    settle=(SETTLE,),
+    back=BACK,
+    restore=(RESTORE,),
+    tidy=(TIDY,),
+    new_config="new",
+    back_config="old",
+    after=(VariantCount("v", "ml.g5.xlarge", 1, 1.0),),
+    alarms=("a",),
+)
+FORWARD = {CONFIG.key, ALARM.key, CLEAR.key, TURN.key}
+STATUSES = ("InService", "Updating", "SystemUpdating", "RollingBack", "Failed", "UpdateRollbackFailed", "OutOfService")
+
+entries = st.builds(
+    Entry,
+    at=st.integers(0, 5000).map(lambda m: NOW - timedelta(minutes=m)),
+    step=st.sampled_from([s.key for s in (CONFIG, ALARM, CLEAR, TURN, BACK, SETTLE, RESTORE, TIDY)]),
+    status=st.sampled_from(["intended", "done", "failed"]),
+    detail=st.sampled_from(["", "again:unknown:x", "refused:quota:y", "again:permission:z", "nonsense"]),
+)
+changes = st.builds(
+    lambda course, state, ending, journal, turned, mark, asked: Change(
+        id="c-1",
+        proposal_id="p-1",
+        ref=EndpointRef("1", "eu-west-1", "chat"),
+        owner="",
+        variant="v",
+        option=samples.option(),
+        saving_usd_per_month=samples.option().saving_usd_per_month,
+        created_at=NOW - timedelta(hours=100),
+        before=Before("old", NOW - timedelta(days=9), "", (VariantCount("v", "ml.g5.4xlarge", 1, 1.0),)),
+        plan=PLAN,
+        course=course,
+        state=state,
+        ending=ending if course is Course.CLOSE else None,
+        journal=tuple(sorted(journal, key=lambda e: e.at)),
+        turned_at=NOW - timedelta(hours=1) if turned else None,
+        turn_mark=NOW - timedelta(hours=2) if mark else None,
+        asked_back_by="U1" if asked else "",
+    ),
+    st.sampled_from(list(Course)),
+    st.sampled_from([ChangeState.RUNNING, ChangeState.APPLIED, ChangeState.RETURNING]),
+    st.sampled_from([ChangeState.PROVEN, ChangeState.APPLIED, ChangeState.ROLLED_BACK, ChangeState.HANDED_OVER]),
+    st.lists(entries, max_size=12),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+sights = st.builds(
+    lambda status, config, pending, counts, moved, why, same, target, alarm, verdict: Sight(
+        EndpointSight(
+            status,
+            config,
+            NOW - timedelta(minutes=moved),
+            why,
+            pending,
+            (VariantSight("v", counts[0], counts[1], 1.0, 1.0),),
+        ),
+        configs=frozenset({"new"}) if same is True else frozenset(),
+        configs_differ=frozenset({"new"}) if same is None else frozenset(),
+        scaling=(ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], *target),) if target else (),
+        alarms={"a": AlarmSight("a", alarm, {"AlarmName": "a"})} if alarm else {},
+        verdict=Verdict(verdict, Reason(Code.UNPROVEN, "x")) if verdict else None,
+    ),
+    st.sampled_from(STATUSES),
+    st.sampled_from(["old", "new", "theirs"]),
+    st.sampled_from(["", "new", "old", "theirs"]),
+    st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    st.integers(0, 500),
+    st.sampled_from(["", "InsufficientInstanceCapacity"]),
+    st.sampled_from([True, False, None]),
+    st.sampled_from([None, (1, 2), (2, 4), (3, 9)]),
+    st.sampled_from(["", "OK", "ALARM", "INSUFFICIENT_DATA"]),
+    st.sampled_from([None, "proven", "bad", "not-yet", "given-up"]),
+)
+
+
+@given(changes, sights | st.just(Sight(Gone("chat"))), st.booleans(), st.booleans())
+def test_every_move_is_legal(change: Change, sight: Sight, frozen: bool, hard: bool) -> None:
+    move = advance(change, sight, NOW, Switch(frozen, hard, "U1"))
+    status = getattr(sight.endpoint, "status", "Gone")
+    match move:
+        case Do(step=step):
+            assert not (frozen and hard), "a hard freeze stops every step"
+            if frozen and change.course is Course.FORWARD and change.turned_at is None:
+                assert step.key not in FORWARD, "a freeze stops every forward step"
+            if step.kind is StepKind.UPDATE_ENDPOINT:
+                assert status == "InService"
+                assert not sight.shows(step)
+                assert change.course is not Course.CLOSE
+            if step is TURN:
+                assert sight.scaling == (), "SageMaker refuses a change of type while a target is registered"
+                assert (sight.alarms or {})["a"].state == "OK", "the alarms are ready before the start"
+        case Wait(until=until):
+            assert until > NOW
+        case Finish(state=state):
+            assert change.course is Course.CLOSE or status == "Gone"
+            if state is ChangeState.ROLLED_BACK:
+                assert getattr(sight.endpoint, "config_name", "") != "new"
+        case Steer():
+            after = replace(change, course=move.course or change.course, ending=move.ending or change.ending)
+            progress: tuple[Any, ...] = (
+                after.course,
+                after.ending,
+                move.turned,
+                move.applied,
+                move.returned,
+                move.remaining,
+            )
+            assert progress != (change.course, change.ending, False, False, False, ()), "a steer always moves on"
+
+
+@given(sights)
+def test_in_service_on_the_old_configuration_is_never_success(sight: Sight) -> None:
+    endpoint = sight.endpoint
+    assert isinstance(endpoint, EndpointSight)
+    tried = (Entry(NOW - timedelta(hours=2), TURN.key, "intended"), Entry(NOW - timedelta(hours=2), TURN.key, "done"))
+    running = Change(
+        id="c-1",
+        proposal_id="p-1",
+        ref=EndpointRef("1", "eu-west-1", "chat"),
+        owner="",
+        variant="v",
+        option=samples.option(),
+        saving_usd_per_month=samples.option().saving_usd_per_month,
+        created_at=NOW - timedelta(hours=3),
+        before=Before("old", NOW - timedelta(days=9), "", ()),
+        plan=PLAN,
+        state=ChangeState.RUNNING,
+        journal=tried,
+        turn_mark=NOW - timedelta(hours=2),
+    )
+    back = replace(
+        sight, endpoint=replace(endpoint, status="InService", config_name="old", pending_config="", modified_at=NOW)
+    )
+    move = advance(running, back, NOW, Switch())
+    assert isinstance(move, Steer)
+    assert (move.course, move.ending) == (Course.CLOSE, ChangeState.ROLLED_BACK)
