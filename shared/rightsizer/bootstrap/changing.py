@@ -34,6 +34,10 @@ def apply() -> Apply:
         metrics=CloudWatchMetrics(session()),
         quotas=EndpointQuotas(session()),
         catalogue=catalogue(),
-        limits=ChangeLimits(alarm_prefix=known.alarm_prefix, change_untagged=known.change_untagged),
+        limits=ChangeLimits(
+            alarm_prefix=known.alarm_prefix,
+            change_untagged=known.change_untagged,
+            rewire_alarms=known.edit_user_alarms,
+        ),
         tell=notifier().publish,
     )
