@@ -79,9 +79,8 @@ def _sleep(at: Situation) -> tuple[Option, ...]:
     found = stopped(at.days, at.policy.stopped_hours)
     if found is None and not tolerated and at.peak > 1:
         return ()  # a fleet of several wakes into a crowd
-    days = [d for d in at.days if d.day > at.days[0].day] or list(at.days)
     if found is None:
-        found = best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
+        found = best_nap(at.days, tolerated, at.policy.cold_share, at.policy.nap_days)
     if found is None or found.asleep_share <= 0:
         return ()
     awake = at.instances * (1 - found.asleep_share)

@@ -249,7 +249,8 @@ def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
             f" {at.stretch:.2f}-fold leaves too little room",
         )
     grown = max(draft.ratio.mid, 1.0)
-    mean = at.instances * grown
+    busy = at.demand.load.mean_rate * at.latency.mean_s * draft.ratio.mid / draft.workers
+    mean = max(low, min(at.instances * grown, max(at.instances, busy / at.policy.rho_one)))
     plan = Plan((max(low, 1),) * 24, draft.workers, at.random, draft.ratio.bound)
     option = _option(at, draft, plan, LEAST if at.may(OptionKind.ROUTING) and at.random else None, mean)
     bounds = replace(option.target, minimum=max(low, 1), maximum=max(math.ceil(high * grown), low))

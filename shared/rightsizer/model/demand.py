@@ -86,5 +86,7 @@ class Demand:
     error_share: float
     silent_days: int
     """Whole latest days without any request, while utilisation was published."""
+    backlog: float | None = None
+    """Largest backlog of an asynchronous endpoint; None when none was published."""
     host_threads: float | None = None
     """vCPUs that the host's part of one request keeps busy; None without CPU metrics."""

@@ -34,7 +34,7 @@ def demand_of(
     minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
-        valid_share=valid / (dates * SLOTS),
+        valid_share=valid / _expected(days),
         requests=requests,
         confidence=min(dates, minutes / 1440, requests / policy.requests_needed),
         load=_load(days, policy),
@@ -51,6 +51,7 @@ def demand_of(
         gpus_used=_gpus_used(same, runs),
         error_share=sum(d.errors for d in same) / max(sum(d.request_count for d in same), 1.0),
         silent_days=_silent(days),
+        backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
         host_threads=_threads(same, latency, share, runs, unqueued),
     )
 
@@ -168,6 +169,13 @@ def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> int | None:
         return None
     used = max(math.ceil(busy * gpus - 0.02), math.ceil(full * gpus - 0.02), 1)
     return used if used < gpus else None
+
+
+def _expected(days: Sequence[DayDigest]) -> int:
+    """Slots between the first and the last datapoint: before the configuration began nothing was expected."""
+    first = next((i for i, v in enumerate(days[0].busy_s) if v is not None), 0)
+    last = next((i for i, v in enumerate(reversed(days[-1].busy_s)) if v is not None), 0)
+    return max(len({d.day for d in days}) * SLOTS - first - last, 1)
 
 
 def _silent(days: Sequence[DayDigest]) -> int:

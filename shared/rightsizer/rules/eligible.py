@@ -22,7 +22,7 @@ def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: 
     if limits.price is None:
         return Reason(Code.NO_PRICE, f"{candidate.name} has no price in this Region, so it is no candidate")
     return (
-        _hardware(now, candidate, demand.gpus_used or spread_over(now, demand))
+        _hardware(now, candidate, spread_over(now, demand))
         or _memory(now, candidate, demand)
         or _host(now, candidate, demand)
         or _quota(candidate, limits)
@@ -32,7 +32,7 @@ def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: 
 def spread_over(now: InstanceType, demand: Demand) -> int:
     """GPUs that one request needs at once: one, unless it works longer than it takes."""
     if demand.gpu_s_per_request is None or demand.latency is None:
-        return now.accelerator_count
+        return demand.gpus_used or now.accelerator_count
     return max(1, min(now.accelerator_count, round(demand.gpu_s_per_request / demand.latency.mean_s + 0.3)))
 
 

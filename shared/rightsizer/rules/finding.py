@@ -46,8 +46,8 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
 
 def idle(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
-    if endpoint.kind is EndpointKind.ASYNC and demand.requests > 0:
-        return None
+    if endpoint.kind is EndpointKind.ASYNC and demand.backlog != 0:
+        return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
     if demand.silent_days < policy.idle_days or demand.requests > 0:
         return None
     peak = demand.gpu_peak or 0.0
