@@ -4,49 +4,18 @@ import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from rightsizer.flows.drafts import Draft, draft_of
 from rightsizer.flows.situation import LEAST, Situation
-from rightsizer.model.candidate import Slowdown
-from rightsizer.model.demand import MemoryClass
-from rightsizer.model.hardware import InstanceType
-from rightsizer.model.history import PastChange
 from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
-from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.cost import cost_of
-from rightsizer.rules.demand import latency_of
-from rightsizer.rules.eligible import Limits, refusal
-from rightsizer.rules.learn import FALSE_ALARM, Lesson, failures, lesson, resting, threads, width
 from rightsizer.rules.offer import Money, type_option
 from rightsizer.rules.replay import Plan
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
-from rightsizer.rules.sizing import Ratio, gpu_room, host_factor, ratio_of, workers_of
-from rightsizer.rules.speed import chance, measured, phi, slowdown
+from rightsizer.rules.sizing import Ratio
 from rightsizer.rules.trial import Unsure, hours_of_test
 
 NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A candidate that may serve, before its fleet is computed."""
-
-    hardware: InstanceType
-    price: Price
-    speed: Slowdown
-    ratio: Ratio
-    workers: int
-    fit: float
-    """0..1 that the model fits and starts."""
-    fast: float
-    """0..1 that it is fast enough."""
-    started: bool
-    least_usd: float
-    """Lower bound of the monthly cost."""
-
-    @property
-    def sure(self) -> bool:
-        """Whether nothing remains to be measured."""
-        return self.fit >= 1 and self.fast >= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +35,7 @@ def options_for(at: Situation) -> Options:
     for hardware in at.given.catalogue:
         if not hardware.has_gpu:
             continue
-        found = _draft(at, hardware)
+        found = draft_of(at, hardware)
         if isinstance(found, Draft):
             drafts.append(found)
         else:
@@ -107,108 +76,6 @@ def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
 
 def _mean(target: Target) -> float:
     return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
-
-
-def _draft(at: Situation, hardware: InstanceType) -> Draft | Reason:
-    price = at.given.prices.find(hardware.name)
-    reason = refusal(at.reference, hardware, at.demand, Limits(price, at.given.quotas.get(hardware.name)))
-    old, new = at.reference.accelerator, hardware.accelerator
-    if reason is not None or price is None or old is None or new is None:
-        return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
-    tried = sum(1 for p in at.given.history.endpoint if p.ended == "tested" and p.to_type == hardware.name)
-    known = lesson(at.given.history, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t))
-    if (rests := _resting(at, hardware, known)) is not None:
-        return rests
-    if known.too_small_gib >= new.usable_gib and old.model != new.model:
-        sentence = f"the model did not fit {known.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
-        return Reason(Code.MEMORY_TOO_SMALL, sentence)
-    ratio_phi = phi(old, new)
-    speed = _speed(at, known, hardware)
-    shown = threads(at.given.history, at.reference, at.given.catalogue.find, at.demand.gpu_share)
-    host = host_factor(at.reference, hardware, at.demand, shown)
-    ratio = ratio_of(at.demand, speed, host, known.latency_ratio, at.policy)
-    same_chip = old.model == new.model
-    fit = 1.0 if known.started else _fit(at, hardware)
-    fast = 1.0
-    if ratio.bound > at.stretch:
-        room = gpu_room(at.demand, host, at.stretch)
-        fast = chance(room, ratio_phi) if speed.source in ("datasheet", "learnt") and not same_chip else 0.0
-        if tried > 1 and known.gpu_ratio is None and known.latency_ratio is None:
-            fast = 0.0
-        elif same_chip and known.latency_ratio is None:
-            fast = 0.5  # only the bound of the host factor speaks against it
-    if fast <= 0 and fit > 0:
-        return Reason(
-            Code.TOO_SLOW,
-            f"latency on {hardware.name} may grow {ratio.bound:.2f}-fold ({speed.source}); {at.stretch:.2f} is the most"
-            f" at which the objective of {at.goal.p95_s:.2f} s holds",
-        )
-    workers = workers_of(hardware, at.reference, at.demand, at.latency)
-    busy = at.demand.load.mean_rate * at.latency.mean_s * ratio.mid / workers * 0.8
-    least = float(price.usd_per_hour) * 730 * max(busy, 1.0)
-    if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
-        return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least USD {least:.0f} per month")
-    return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
-
-
-def _phi(at: Situation, hardware: InstanceType) -> float:
-    old, new = at.reference.accelerator, hardware.accelerator
-    return phi(old, new) if old and new else 1.0
-
-
-def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | None:
-    if known.refuted is None or hardware.name == at.reference.name:
-        return None
-    times = failures(at.given.history.endpoint, hardware.name)
-    if times < 2 and known.refuted.failure == "alarm" and _no_slower(at, hardware):
-        return None
-    until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
-    if until is None:
-        return None
-    return Reason(
-        Code.BLACKLISTED,
-        f"{hardware.name} failed {times} time(s), last on {known.refuted.at:%Y-%m-%d}"
-        f" ({known.refuted.failure or 'unknown cause'}); it rests until {until:%Y-%m-%d}",
-    )
-
-
-def _no_slower(at: Situation, hardware: InstanceType) -> bool:
-    """Whether the hours on the type show no slower median: then the alarm had another cause."""
-    there = latency_of([d for d in at.days if d.instance_type == hardware.name])
-    return there is not None and there.p50_s <= FALSE_ALARM * at.latency.p50_s
-
-
-def _speed(at: Situation, known: Lesson, hardware: InstanceType) -> Slowdown:
-    old, new = at.reference.accelerator, hardware.accelerator
-    assert old is not None
-    assert new is not None
-    if known.gpu_ratio is not None and old.model != new.model:
-        return measured(old, new, known.gpu_ratio, at.policy)
-    find = at.given.catalogue.find
-
-    def ratio(past: PastChange) -> float | None:
-        a, b = find(past.from_type), find(past.to_type)
-        return phi(a.accelerator, b.accelerator) if a and b and a.accelerator and b.accelerator else None
-
-    bound = width(at.given.history, ratio, at.endpoint.framework, at.policy)
-    if known.other_q is not None:
-        bound = min(bound, known.other_q * (1 + at.policy.other_type_spread))
-    return slowdown(old, new, at.policy, bound if bound != at.policy.slowdown_bound else None)
-
-
-def _fit(at: Situation, hardware: InstanceType) -> float:
-    """Probability that the model fits: certain with a known need, by the share of the card when it is unknown."""
-    old, new = at.reference.accelerator, hardware.accelerator
-    if old is None or new is None:
-        return 0.0
-    share = 0.8 if hardware.accelerator_count < at.reference.accelerator_count else 1.0
-    if new.usable_gib >= old.usable_gib:
-        return share
-    memory = at.demand.memory
-    if memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or memory.need_gib is None:
-        low = memory.lower_gib
-        return share * max(0.0, min(0.95, (new.usable_gib - low) / max(old.usable_gib - low, 0.1)))
-    return share
 
 
 def _offer(at: Situation, draft: Draft) -> Option | Reason:
