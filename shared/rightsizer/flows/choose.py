@@ -6,12 +6,15 @@ from rightsizer.flows.options import Options, options_for, saving_share
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Option, OptionKind, Target
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.finding import Suffering, outgrown, starving, suffering
 from rightsizer.rules.gate import Case, gate, restoring
 from rightsizer.rules.offer import Money, nap_option, restore_option
+from rightsizer.rules.replay import Plan
+from rightsizer.rules.sizing import workers_of
 from rightsizer.rules.sleep import best_nap, stopped
+from rightsizer.rules.strain import strain_of
 from rightsizer.rules.tail import late_share
 from rightsizer.rules.trial import Unsure, before_sure, impossible, worth_testing
 
@@ -133,6 +136,7 @@ def _gated(
         return replace(
             base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(best,), gate=verdict, gate_reason=why
         )
+    base = replace(base, replay=_replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
     small = why.code is Code.SAVING_TOO_SMALL
     reason = Reason(
@@ -148,6 +152,23 @@ def _gated(
         gate=verdict,
         gate_reason=why,
     )
+
+
+def _replayed(at: Situation, option: Option) -> Replay | None:
+    """The look-back run again on the option; None for options that are no fleet."""
+    if option.kind in (OptionKind.SCALE_TO_ZERO, OptionKind.DELETE):
+        return None
+    hardware = at.given.catalogue.find(option.target.instance_type)
+    if hardware is None:
+        return None
+    ratio = (option.p95_s or at.latency.p95_s) / at.latency.p95_s
+    counts = option.target.hourly_counts or (max(option.target.instance_count, 1),) * 24
+    workers = workers_of(hardware, at.reference, at.demand, at.latency)
+    served = at.served(Plan(counts, workers, at.random and option.target.routing is None, ratio))
+    service = sum(value * share for value, share in at.service) * ratio
+    need, chip = at.demand.memory.need_gib, hardware.accelerator
+    margin = chip.usable_gib - need if chip and need is not None else None
+    return strain_of(at.days, service, counts, workers, served.late, served.worst_p95_s, margin)
 
 
 def _why_kept(options: Options, at: Situation) -> Reason:

@@ -49,8 +49,8 @@ def judge(
     if variant is None or hardware is None:
         return judge_digests(endpoint, None, prices, catalogue, quotas, history, policy, now)
     setup = Setup(hardware, variant.current_count, _since(endpoint, history, policy))
-    days = [d for w in windows if w.variant in ("", variant.name) for d in fold(w, setup)]
-    usage = UsageDigest(endpoint.ref.name, variant.name, tuple(days))
+    days = {d.day: d for w in windows if w.variant in ("", variant.name) for d in fold(w, setup)}
+    usage = UsageDigest(endpoint.ref.name, variant.name, tuple(days[day] for day in sorted(days)))
     return judge_digests(endpoint, usage, prices, catalogue, quotas, history, policy, now)
 
 

@@ -1,0 +1,125 @@
+"""Properties of the decision that hold for any load, and the replay and backtest that stand behind a proposal."""
+
+import math
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rightsizer.flows.backtest import backtest
+from rightsizer.flows.judge import judge
+from rightsizer.model.digest import UsageDigest
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.history import History
+from rightsizer.model.observation import Mode
+from rightsizer.model.policy import Policy
+from rightsizer.model.price import NoPrice, PriceTable
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.rules.demand import latency_of
+from rightsizer.rules.digest import Setup, fold
+from rightsizer.rules.queueing import erlang_c, waiting
+from rightsizer.rules.sizing import unqueued
+from tests.rules import kit
+
+memory = st.floats(1, 99)
+few = settings(max_examples=12, deadline=None)
+
+
+def run(catalogue: Catalogue | None = None, prices: PriceTable | None = None, **usage: float) -> Recommendation:
+    return judge(
+        kit.endpoint(),
+        [kit.window(kit.steady(**usage))],
+        prices or kit.prices(),
+        catalogue or kit.catalogue(),
+        {},
+        History(),
+        Policy(),
+        kit.NOW,
+    )
+
+
+@few
+@given(memory)
+def test_a_chosen_type_always_fits_the_memory_that_was_seen(share: float) -> None:
+    found = run(memory=share)
+    if found.chosen is not None:
+        hardware = kit.catalogue().types[found.chosen.target.instance_type]
+        assert hardware.accelerator is not None
+        seen = share / 100 * 44.7
+        assert hardware.accelerator.usable_gib >= min(seen, 44.5)
+
+
+def test_a_type_without_a_price_is_never_a_saving() -> None:
+    table = kit.prices()
+    reason = Reason(Code.NO_PRICE, "not sold here")
+    unpriced = {name: NoPrice(name, "us-east-1", reason) for name in table.prices if "g4dn" in name}
+    found = run(prices=replace(table, prices={**table.prices, **unpriced}))
+    assert all("g4dn" not in o.target.instance_type for o in found.options)
+    assert {e.reason.code for e in found.excluded if "g4dn" in e.instance_type} == {Code.NO_PRICE}
+
+
+def test_the_order_of_the_catalogue_does_not_matter() -> None:
+    turned = Catalogue(dict(reversed(list(kit.catalogue().types.items()))))
+    assert run(turned).chosen == run().chosen
+
+
+@few
+@given(st.floats(5, 40), st.floats(0, 40))
+def test_more_memory_in_use_never_picks_a_smaller_card(share: float, more: float) -> None:
+    def usable(found: Recommendation) -> float:
+        name = found.chosen.target.instance_type if found.chosen else "ml.g6e.xlarge"
+        chip = kit.catalogue().types[name].accelerator
+        return chip.usable_gib if chip else math.inf
+
+    assert usable(run(memory=share + more)) >= usable(run(memory=share))
+
+
+@few
+@given(st.integers(1, 40), st.floats(0.01, 30))
+def test_more_workers_never_wait_longer(workers: int, offered: float) -> None:
+    assert erlang_c(workers + 1, offered) <= erlang_c(workers, offered) + 1e-12
+    assert waiting(workers + 1, offered, 1.0, 1.0, 0.05) <= waiting(workers, offered, 1.0, 1.0, 0.05)
+
+
+def test_the_same_days_always_give_the_same_answer() -> None:
+    assert run() == run()
+
+
+def test_duplicated_windows_do_not_double_the_evidence() -> None:
+    window = kit.window(kit.steady())
+    once = judge(kit.endpoint(), [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert once.evidence is not None
+    twice = judge(kit.endpoint(), [window, window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert twice.evidence is not None
+    assert twice.evidence.requests == once.evidence.requests
+
+
+def test_a_proposal_carries_the_replay_of_its_fortnight() -> None:
+    found = run()
+    assert found.replay is not None
+    assert found.replay.days == 14
+    assert len(found.replay.hourly_load) == 14 * 24
+    assert found.replay.requests_over_objective == 0
+
+
+def test_waiting_is_taken_out_of_a_busy_queue_and_left_alone_in_an_idle_one() -> None:
+    found = run(per_slot=6.0)
+    assert found.evidence is not None
+    days = fold(kit.window(kit.steady()), Setup(kit.catalogue().types["ml.g6e.xlarge"], 1))
+    latency = latency_of(days)
+    assert latency is not None
+    assert unqueued(latency, 0.0001, 1).mean_s > 0.99 * latency.mean_s
+    assert unqueued(latency, 1.2, 1).mean_s < 0.8 * latency.mean_s
+
+
+def test_a_backtest_acts_once_the_evidence_is_enough_and_not_before() -> None:
+    hardware = kit.catalogue().types["ml.g6e.xlarge"]
+    days = fold(kit.window(kit.steady()), Setup(hardware, 1))
+    usage = UsageDigest("chat", "AllTraffic", days)
+    endpoint = kit.endpoint(mode=Mode.REPORT)
+    found = backtest(endpoint, usage, kit.prices(), kit.catalogue(), {}, Policy())
+    assert found.acted_on is not None
+    assert found.days_after == 7
+    assert found.saved_usd > 0
+    assert found.mornings["propose"] == 6
