@@ -35,7 +35,8 @@ def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
                 if silent > 60.0 * minutes:
                     asleep += SLOT_S
                 continue
-            longest = max(longest, silent)
+            if silent > longest:
+                longest = silent
             if count is not None:
                 requests += count
                 if silent > 60.0 * minutes:
@@ -52,6 +53,8 @@ def naps(days: Sequence[DayDigest]) -> tuple[Nap, ...]:
 def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
     """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before."""
     silent = longest = 0.0
+    if not days or days[-1].requests[-1] != 0:
+        return None
     for digest in days:
         for count in digest.requests:
             if count is None or count > 0:
@@ -69,6 +72,9 @@ def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, cert
     Where cold starts are tolerated the shortest; else the shortest one that met nobody cold even at half of it in
     at least `certain_days` days, so that a gap twice as long as any seen is still covered.
     """
+    quiet = sum(digest.requests.count(0.0) for digest in days)
+    if quiet * SLOT_S < 60.0 * TIMEOUTS[0] * len(days):
+        return None  # less silence a day than the shortest timeout: nothing to sleep through
     if tolerated:
         return nap(days, TIMEOUTS[0])
     if len({d.day for d in days}) < certain_days:
