@@ -18,6 +18,14 @@ def main() -> int:
     parser.add_argument("--seed", choices=["demo", "none"], default="demo", help="what the account holds at the start")
     parser.add_argument("--speed", type=float, default=1.0, help="simulated seconds for each real one")
     options = parser.parse_args()
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        print("\n# ended; everything is forgotten")
+        return 0
+
+
+def _run(options: argparse.Namespace) -> int:
     with Sandbox(now=datetime.now(UTC).replace(microsecond=0), region=options.region) as box:
         if options.seed == "demo":
             demo = importlib.import_module("sandbox.seed")  # it reads the catalogue: only when it is asked for
@@ -33,10 +41,8 @@ def main() -> int:
             names = f"AWS_DEFAULT_REGION={options.region} AWS_ACCESS_KEY_ID=sandbox AWS_SECRET_ACCESS_KEY=sandbox"
             print(f"export {names}", flush=True)
             print(f"# {len(box.world.fleet.endpoints)} endpoints in {options.region}; Ctrl-C ends it", flush=True)
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                print(f"\n# {len(box.calls)} requests served; everything is forgotten")
+            server.serve_forever()  # werkzeug returns from it on Ctrl-C
+            print(f"\n# {len(box.calls)} requests served; everything is forgotten")
     return 0
 
 
