@@ -6,12 +6,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sandbox.account import Sandbox
+from sandbox.traces import Relative, shapes
 from sandbox.traffic import (
     DAYS,
+    Shape,
     Workload,
     around_the_clock,
     bursts,
@@ -68,7 +71,7 @@ def _protagonists() -> list[Resident]:
         Resident(
             "image-tagging",
             work(
-                "ml.g5.8xlarge", 2, shape=around_the_clock(120), gpu_s=0.03, host_s=0.02, gpu_memory_gib=9.0,
+                "ml.g5.8xlarge", 2, shape=around_the_clock(1300, 0.2), gpu_s=0.03, host_s=0.02, gpu_memory_gib=9.0,
                 starves_below_vcpu=16,
             ),
             count=4,
@@ -150,10 +153,13 @@ def _other_kinds() -> list[Resident]:
     ]  # fmt: skip
 
 
-def seed(box: Sandbox) -> dict[str, Workload]:
-    """Fill the account; returns the workload of each endpoint that serves on instances."""
+def seed(box: Sandbox, traces: Path | None = None) -> dict[str, Workload]:
+    """Fill the account; returns the workload of each endpoint that serves on instances.
+
+    With `traces`, the load of each endpoint that serves anybody follows a real serving container's day.
+    """
     works: dict[str, Workload] = {}
-    for one in residents():
+    for one in _traced(residents(), traces) if traces else residents():
         setup: dict[str, Any] = {"instance_type": one.work.home, "count": one.count} | dict(one.setup)
         created = box.clock.now - timedelta(days=max(one.days, 1) if one.days < DAYS else 60)
         box.add_endpoint(one.name, image=one.image, tags=one.tags, created=created, **setup)
@@ -166,6 +172,22 @@ def seed(box: Sandbox) -> dict[str, Workload]:
             write_backlog(box, one.name, one.work)
         works[one.name] = one.work
     return works
+
+
+def _traced(account: list[Resident], traces: Path) -> list[Resident]:
+    """The same endpoints under loads that were measured: requests keep their mean, and take the trace's shape."""
+    found = shapes(traces, len(account))
+    return [
+        replace(one, work=replace(one.work, shape=_follow(one.work.shape, shape)))
+        for one, shape in zip(account, found, strict=True)
+    ]
+
+
+def _follow(own: Shape, measured: Relative) -> Shape:
+    """The measured shape, scaled to the mean of our own over a week."""
+    hours = [datetime(2026, 11, 2, tzinfo=UTC) + timedelta(hours=hour) for hour in range(168)]
+    scale = sum(own(at) for at in hours) / max(1e-9, sum(measured(at) for at in hours))
+    return lambda at: scale * measured(at)
 
 
 def write_backlog(box: Sandbox, endpoint: str, served: Workload) -> None:

@@ -175,6 +175,12 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH, f"performance risk {int(option.risk)} is above {policy.risk_apply}, so a person decides"
         )
+    today = case.endpoint.variants[0].desired_count if case.endpoint.variants else 0
+    if policy.halve_at_most and 2 * option.target.instance_count < today:
+        return Gate.PROPOSE, Reason(
+            Code.RISK_TOO_HIGH,
+            f"{today} to {option.target.instance_count} instances is more than half in one step, so a person decides",
+        )
     if option.payback_days > policy.payback_days:
         return Gate.PROPOSE, Reason(
             Code.PAYBACK_TOO_LONG,

@@ -1,0 +1,196 @@
+"""``make demo``: the whole job on a simulated account, through the program's own handlers.
+
+Nothing here decides: the stack is built from template.yaml, events reach the functions by its own rules, queues and
+streams, and every AWS call goes through boto3. Only the account, its traffic, its time and the person in Slack are
+simulated.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rich.console import Console
+
+from rightsizer import bootstrap
+from rightsizer.model.proposal import ProposalState
+from sandbox.account import Sandbox
+from sandbox.demo_table import Row, rows, table
+from sandbox.seed import drive, seed
+from sandbox.slack import CHANNEL, Message, Workspace, listening
+from sandbox.traffic import Workload
+from sandbox.wiring import Stack
+
+START = datetime(2026, 11, 16, 4, 20, tzinfo=UTC)
+"""A Monday, when the daily sweep is due."""
+REGION = "us-east-1"
+APPROVER = "U0ADA"
+STORY = ("search-embeddings", "image-tagging", "product-ranking")
+"""Changed well, brought back by its alarm, approved by a person."""
+INSTANCE = "i-0a1b2c3d4e5f60718"
+
+
+class Demo:
+    """The story, scene by scene."""
+
+    def __init__(self, console: Console, out: Path, traces: Path | None) -> None:
+        self.console, self.out, self.traces = console, out, traces
+        self.began = time.monotonic()
+
+    def play(self) -> list[Row]:
+        """Run every scene; returns the rows of the table."""
+        with ExitStack() as scenes:
+            box = scenes.enter_context(Sandbox(now=START, region=REGION))
+            slack = Workspace()
+            address = scenes.enter_context(listening(slack))
+            with self.scene("an account of 30 endpoints, each with 14 days of metrics"):
+                works = seed(box, self.traces)
+                stack = self.deploy(box, slack, address)
+                scenes.callback(bootstrap.reset)
+            with self.scene("the daily sweep: observe, read metrics, judge, propose"):
+                stack.fire("Sweep.Daily")
+            with self.scene("a CloudWatch alarm fires for chat-small"):
+                self.alarm(box)
+            drive(box, works, *STORY)
+            with self.scene("two opted-in endpoints deploy; one alarm fires and its deployment goes back"):
+                box.clock.advance(timedelta(hours=2))
+            with self.scene(f"{APPROVER} approves product-ranking in Slack, signed"):
+                self.approve(box, stack, slack)
+                box.clock.advance(timedelta(hours=2))
+            with self.scene("a day and a half of traffic proves the changes"):
+                self.prove(box, works)
+            with self.scene("EC2 takes a Spot instance back"):
+                self.interrupt(box, stack)
+            with self.scene("the weekly report"):
+                box.clock.advance_to(datetime(2026, 11, 23, 6, 55, tzinfo=UTC))
+                stack.fire("Report.Weekly")
+                written = self.save(box, slack)
+            result = rows(bootstrap.store(), list(stack.invocations))
+            self.close(stack, written, result)
+            return result
+
+    @contextmanager
+    def scene(self, title: str) -> Iterator[None]:
+        """Say what happens, and how long it took."""
+        began = time.monotonic()
+        with self.console.status(title):
+            yield
+        self.console.print(f"[green]✓[/] {title} [dim]{time.monotonic() - began:.0f} s[/]")
+
+    def deploy(self, box: Sandbox, slack: Workspace, address: str) -> Stack:
+        """The stack from its template, with Slack's secret."""
+        secret = box.client("secretsmanager").create_secret(Name="rightsizer-slack", SecretString=slack.secret())
+        parameters = {"SlackSecretArn": secret["ARN"], "SlackChannel": CHANNEL, "Approvers": APPROVER}
+        stack = Stack(box, Path("template.yaml"), parameters=parameters)
+        for name, function in stack.parts.functions.items():
+            environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
+            stack.parts.functions[name] = replace(function, environment=environment)
+        os.environ.update({k: v for k, v in stack.function("evaluate").environment.items() if k.startswith("RIGHT")})
+        return stack
+
+    def alarm(self, box: Sandbox) -> None:
+        """A user's own alarm goes off; CloudWatch sends its event."""
+        box.client("cloudwatch").put_metric_alarm(
+            AlarmName="rightsizer-gpu-idle-chat-small",
+            Namespace="/aws/sagemaker/Endpoints",
+            MetricName="GPUUtilization",
+            Dimensions=[
+                {"Name": "EndpointName", "Value": "chat-small"},
+                {"Name": "VariantName", "Value": "AllTraffic"},
+            ],
+            Statistic="Average",
+            Period=300,
+            EvaluationPeriods=1,
+            Threshold=95.0,
+            ComparisonOperator="LessThanThreshold",
+        )
+        box.clock.advance(timedelta(minutes=6))
+
+    def approve(self, box: Sandbox, stack: Stack, slack: Workspace) -> None:
+        """A person presses Approve on the message about product-ranking."""
+        message = next(message for message in slack.messages if about(message, STORY[2]))
+        answer = stack.invoke("respond", slack.click(message, "Approve", APPROVER, box.clock.now), "Slack")
+        if answer["statusCode"] != 200:
+            raise SystemExit(f"the respond function refused the click: {answer}")
+        box.clock.advance(timedelta(minutes=1))
+
+    def prove(self, box: Sandbox, works: dict[str, Workload]) -> None:
+        """Time goes on until probation is over."""
+        done = {ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER}
+        for _ in range(8):
+            box.clock.advance(timedelta(hours=6))
+            open_ones = [one for one in bootstrap.store().proposals() if one.change_id and one.state not in done]
+            if not open_ones:
+                return
+
+    def interrupt(self, box: Sandbox, stack: Stack) -> None:
+        """The event as EC2 sends it: the zone stands where the Region should, and there is no account."""
+        stack.route(
+            {
+                "version": "0",
+                "id": "7c8d5a52-5a0e-4b7e-8f5e-1d0f1c2b3a49",
+                "detail-type": "EC2 Spot Instance Interruption Warning",
+                "source": "aws.ec2",
+                "account": box.account,
+                "time": box.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "region": REGION,
+                "resources": [f"arn:aws:ec2:{REGION}a:instance/{INSTANCE}"],
+                "detail": {"instance-id": INSTANCE, "instance-action": "terminate"},
+            }
+        )
+        box.clock.advance(timedelta(minutes=1))
+
+    def save(self, box: Sandbox, slack: Workspace) -> list[Path]:
+        """The files of the bucket and the messages of the channel, in a folder."""
+        s3, bucket = box.client("s3"), bootstrap.settings().bucket
+        found = []
+        for entry in s3.list_objects_v2(Bucket=bucket, Prefix="reports/")["Contents"]:
+            path = self.out / Path(entry["Key"]).name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read())
+            found.append(path)
+        messages = self.out / "slack.txt"
+        messages.write_text("\n\n---\n\n".join(message.plain() for message in slack.messages))
+        return [*sorted(found), messages]
+
+    def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
+        """The table, the files, and what failed if anything did."""
+        self.console.print()
+        print(table(result))
+        self.console.print()
+        for path in written:
+            self.console.print(f"  {path}")
+        self.console.print(f"[dim]{len(stack.invocations)} invocations, {time.monotonic() - self.began:.0f} s[/]")
+        for run in stack.failures:
+            self.console.print(f"[red]{run.door} failed: {run.error!r}[/]")
+        if stack.failures or stack.dead_letters():
+            raise SystemExit(1)
+
+
+def about(message: Message, endpoint: str) -> bool:
+    """Whether a message asks about the endpoint."""
+    return endpoint in message.text and "Approve" in message.buttons()
+
+
+def main() -> None:
+    """Parse the command line and play."""
+    parser = argparse.ArgumentParser(prog="python -m sandbox.demo", description=__doc__.splitlines()[0])
+    parser.add_argument("--traces", type=Path, help="take load shapes from this folder of real traces (needs numpy)")
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where reports and messages go")
+    given = parser.parse_args()
+    if given.traces and not given.traces.is_dir():
+        parser.error(f"there is no folder {given.traces}")
+    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "CRITICAL")
+    try:
+        Demo(Console(stderr=True, highlight=False), given.out, given.traces).play()
+    except KeyboardInterrupt:
+        sys.exit("stopped; nothing is left behind")
+
+
+if __name__ == "__main__":
+    main()
