@@ -110,6 +110,8 @@ class Gate:
     _denied: dict[str, str] = field(default_factory=dict)
     _kill: _Kill | None = None
     recording: bool = True
+    judge: Callable[[Call], Fault | None] = lambda call: None
+    """An IAM role over the recorded requests (`sandbox.role`); everything is allowed unless one is set."""
 
     def fail(
         self,
@@ -162,7 +164,8 @@ class Gate:
         call = Call(len(self.calls) + 1, service, operation, params)
         self.calls.append(call)
         self._maybe_kill_before(call)
-        fault = self._denial(call) or next((plan.fault for plan in self._plans if plan.hits(call)), None)
+        fault = self._denial(call) or self.judge(call)
+        fault = fault or next((plan.fault for plan in self._plans if plan.hits(call)), None)
         if fault:
             call.error = fault.code
         return call, fault

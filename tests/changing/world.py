@@ -1,10 +1,11 @@
 """A simulated account with one endpoint and the apply flow on its real adapters, for tests of changing."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
@@ -26,7 +27,9 @@ from rightsizer.model.option import Option, OptionKind, Target
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.rules.catalogue import catalogue
 from sandbox.account import Sandbox
+from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
+from sandbox.stack import stack
 from tests import samples
 
 MONDAY = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -107,6 +110,12 @@ def create_table(client: Any) -> None:
     )
 
 
+@cache
+def apply_statements() -> tuple[Mapping[str, Any], ...]:
+    """What the template lets the apply function do where tagged endpoints and customers' alarms may be changed."""
+    return tuple(stack(MayChange="tagged", EditUserAlarms="true").statements("apply"))
+
+
 def an_option(**changes: Any) -> Option:
     made = samples.option(kind=OptionKind.INSTANCE_TYPE, target=Target(NEW_TYPE, 1))
     return replace(made, **changes)
@@ -135,6 +144,7 @@ def world(
             with box.gate.unrecorded():
                 seed(box)
         box.load(NAME, load or steady())
+        box.gate.judge = Role(box.world, apply_statements()).refusal
         table = box.client("dynamodb")
         create_table(table)
         store = Recommendations(Table(table, "t"), lambda: box.clock.now)

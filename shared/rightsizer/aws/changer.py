@@ -184,6 +184,7 @@ class AwsChanger:
 
 _METHODS: Mapping[StepKind, str] = {
     StepKind.CREATE_CONFIG: "create_endpoint_config",
+    StepKind.TAG_CONFIG: "add_tags",
     StepKind.UPDATE_ENDPOINT: "update_endpoint",
     StepKind.SET_CAPACITY: "update_endpoint_weights_and_capacities",
     StepKind.SET_COPIES: "update_inference_component_runtime_config",

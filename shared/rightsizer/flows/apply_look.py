@@ -36,7 +36,7 @@ class Looking:
         if isinstance(endpoint, Gone):
             return Sight(endpoint, alarms=self.changer.alarms(_alarm_names(change)))
         steps = _steps(change)
-        same, other = self._configs(change)
+        same, other, tagged = self._configs(change)
         components = tuple(s.subject for s in steps if s.kind is StepKind.SET_COPIES)
         needs_scaling = any(s.kind in SCALING for s in steps)
         names = _alarm_names(change)
@@ -44,6 +44,7 @@ class Looking:
             endpoint,
             configs=same,
             configs_differ=other,
+            tagged=tagged,
             scaling=self.changer.scaling(change.ref.name, [v.name for v in endpoint.variants], components)
             if needs_scaling
             else None,
@@ -52,18 +53,19 @@ class Looking:
             verdict=self._verdict(change, now),
         )
 
-    def _configs(self, change: Change) -> tuple[frozenset[str], frozenset[str]]:
-        """Which planned configurations exist as planned, and which names are taken by other content."""
-        if change.course is not Course.FORWARD or change.turned_at is not None:
-            return frozenset(), frozenset()
+    def _configs(self, change: Change) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+        """Which planned configurations exist as planned, which names have other content, and which have our tag."""
         same: set[str] = set()
         other: set[str] = set()
-        for step in (s for s in change.plan.prepare if s.kind is StepKind.CREATE_CONFIG):
+        tagged: set[str] = set()
+        for step in _configurations(change):
             seen = self.changer.config(step.subject)
-            if seen is not None:
+            if seen is not None and step.kind is StepKind.CREATE_CONFIG:
                 equal = clone.content_hash(seen.body) == clone.content_hash(step.params)
                 (same if equal else other).add(step.subject)
-        return frozenset(same), frozenset(other)
+            if seen is not None and clone.CHANGE_TAG in seen.tags:
+                tagged.add(step.subject)
+        return frozenset(same), frozenset(other), frozenset(tagged)
 
     def _verdict(self, change: Change, now: datetime) -> Verdict | None:
         """What the served requests say, while the change is watched."""
@@ -74,6 +76,14 @@ class Looking:
         requests = [MetricRequest(change.ref.name, v.name, proof.SIGNALS) for v in change.plan.after]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         return proof.judge(change, windows, now, self.limits)
+
+
+def _configurations(change: Change) -> tuple[Step, ...]:
+    """The configurations that the next move may need: all before the turn, the one to return to on the way back."""
+    made = (s for s in change.plan.prepare if s.kind in (StepKind.CREATE_CONFIG, StepKind.TAG_CONFIG))
+    if change.course is Course.BACK:
+        return tuple(s for s in made if s.subject == change.plan.back_config)
+    return tuple(made) if change.course is Course.FORWARD and change.turned_at is None else ()
 
 
 def _steps(change: Change) -> tuple[Step, ...]:

@@ -89,6 +89,8 @@ class Sight:
     """Planned configurations that exist with the content that was planned."""
     configs_differ: frozenset[str] = frozenset()
     """Planned configurations whose name is taken by other content."""
+    tagged: frozenset[str] = frozenset()
+    """Configurations of the plan that carry the tag of a change, without which IAM refuses to deploy them."""
     scaling: tuple[ScalableTarget, ...] | None = None
     alarms: Mapping[str, AlarmSight] | None = None
     copies: Mapping[str, int] = field(default_factory=dict)
@@ -123,6 +125,8 @@ class Sight:
         match step.kind:
             case StepKind.CREATE_CONFIG:
                 return step.subject in self.configs
+            case StepKind.TAG_CONFIG:
+                return step.subject in self.tagged
             case StepKind.UPDATE_ENDPOINT | StepKind.SET_CAPACITY | StepKind.SET_COPIES:
                 return self._serving(step)
             case StepKind.PUT_ALARM:

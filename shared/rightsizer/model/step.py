@@ -14,6 +14,7 @@ class StepKind(StrEnum):
     """Every write that a change may make, as its IAM action. None of them deletes what serves."""
 
     CREATE_CONFIG = "sagemaker:CreateEndpointConfig"
+    TAG_CONFIG = "sagemaker:AddTags"
     UPDATE_ENDPOINT = "sagemaker:UpdateEndpoint"
     SET_CAPACITY = "sagemaker:UpdateEndpointWeightsAndCapacities"
     SET_COPIES = "sagemaker:UpdateInferenceComponentRuntimeConfig"

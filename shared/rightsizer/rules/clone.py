@@ -59,6 +59,8 @@ REFUSED_OF_VARIANT = {
     "AcceleratorPartitionLayouts": "its GPUs are partitioned (MIG), and the layout of a running endpoint cannot change",
 }
 NAME_LIMIT = 63
+CHANGE_TAG = "rightsizer:change"
+"""The tag of every configuration that a change makes or returns to; the role may deploy no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,28 @@ def _refusals(
             Reason(Code.CHANGED_SINCE, f"configuration {source.name} has other variants than the change was made for")
         )
         return tuple(found)
-    return (*found, *_hardware(source, wanted, target, catalogue))
+    return (*found, *_permissions(source), *_hardware(source, wanted, target, catalogue))
+
+
+def _permissions(source: ConfigSight) -> tuple[Reason, ...]:
+    """What CreateEndpointConfig needs beyond itself, and the role does not hold (SageMaker API permissions)."""
+    found: list[Reason] = []
+    role, key = source.body.get("ExecutionRoleArn"), str(source.body.get("KmsKeyId") or "")
+    if role:
+        text = f"configuration {source.name} names the execution role {role}; creating another one like it needs "
+        text += "iam:PassRole on that role, which rightsizer does not hold: its owner has to create it"
+        found.append(Reason(Code.PERMISSION_MISSING, text))
+    own, other = _account(str(source.body.get("EndpointConfigArn", ""))), _account(key)
+    if own and other and own != other:
+        text = f"configuration {source.name} encrypts with a KMS key of account {other}; creating another one like it "
+        text += f"needs kms:CreateGrant there, and rightsizer holds it for keys of account {own} only"
+        found.append(Reason(Code.PERMISSION_MISSING, text))
+    return tuple(found)
+
+
+def _account(arn: str) -> str:
+    parts = arn.split(":")
+    return parts[4] if arn.startswith("arn:") and len(parts) > 5 else ""
 
 
 def _unknown(key: str, value: Any) -> bool:

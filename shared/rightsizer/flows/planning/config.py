@@ -15,8 +15,6 @@ from rightsizer.model.sight import ConfigSight
 from rightsizer.model.step import Step, StepKind
 from rightsizer.rules import alarms, clone, guardrail, scaling
 
-CHANGE_TAG = "rightsizer:change"
-
 
 def new_config(
     change: Change,
@@ -28,7 +26,7 @@ def new_config(
     limits: ChangeLimits,
     now: datetime,
 ) -> Planned | tuple[Reason, ...]:
-    tags = {CHANGE_TAG: change.id}
+    tags = {clone.CHANGE_TAG: change.id}
     new = clone.clone(config, after, change.option.target, catalogue, tags, ground.endpoint.capture_stopped)
     if not isinstance(new, clone.Clone):
         return new
@@ -41,7 +39,7 @@ def new_config(
     settle, restore = rebuilt(change, ground, now)
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
-        prepare=(_create(new), *((_create(old),) if old is not None else ()), *watching),
+        prepare=(_create(new), _create(old) if old is not None else _tag(config, change.id), *watching),
         clear=scaling.clear(ground.scaling),
         settle=settle,
         restore=restore,
@@ -109,6 +107,12 @@ def _way_back(
 
 def _create(cloned: clone.Clone) -> Step:
     return Step(StepKind.CREATE_CONFIG, cloned.name, cloned.body)
+
+
+def _tag(config: ConfigSight, change_id: str) -> Step:
+    """The old configuration gets the tag without which IAM would refuse to deploy it again (decision 20)."""
+    tags = [{"Key": clone.CHANGE_TAG, "Value": change_id}]
+    return Step(StepKind.TAG_CONFIG, config.name, {"ResourceArn": config.body["EndpointConfigArn"], "Tags": tags})
 
 
 def _update(endpoint: str, config: str, deployment: dict[str, object]) -> Step:

@@ -129,7 +129,8 @@ def back(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -
     if rolled_back(change, plan.back, endpoint):
         text = f"the way back was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
         return hand_over(Code.UNKNOWN_FAILURE, text, FailureClass.UNKNOWN, plan.back.command)
-    return first(change, sight, plan.clear, now) or turn_to(change, plan.back, now)
+    way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
+    return first(change, sight, (*way, *plan.clear), now) or turn_to(change, plan.back, now)
 
 
 def close(change: Change, sight: Sight, now: datetime) -> Move:

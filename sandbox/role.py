@@ -1,0 +1,131 @@
+"""An IAM role over the account: its statements decide on each write, as AWS would with tags and request context.
+
+Which resources and keys a request is checked with: Service Authorization Reference of SageMaker, Application Auto
+Scaling, CloudWatch and KMS. Reads are not limited here, since the template gives them on everything.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sandbox.gate import Call, Fault
+from sandbox.world import World
+
+GUARDED = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
+"""Services in which a write touches what serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One action on one resource, with the context keys that conditions may test."""
+
+    action: str
+    resource: str
+    context: Mapping[str, str] = field(default_factory=dict)
+
+
+class Role:
+    """Refuses what no statement allows."""
+
+    def __init__(self, world: World, statements: Iterable[Mapping[str, Any]]) -> None:
+        self._world = world
+        self._statements = tuple(statements)
+
+    def refusal(self, call: Call) -> Fault | None:
+        """AccessDenied with the action that is missing, or None when the role may."""
+        if not call.writes or call.service not in GUARDED:
+            return None
+        denied = next((ask for ask in self._asks(call) if not self._allowed(ask)), None)
+        if denied is None:
+            return None
+        text = (
+            f"User: arn:aws:sts::{self._world.account}:assumed-role/apply/session is not authorized to perform: "
+            f"{denied.action} on resource: {denied.resource} because no identity-based policy allows the action"
+        )
+        return Fault("AccessDeniedException", text)
+
+    def _allowed(self, ask: Ask) -> bool:
+        return any(
+            ask.action in _listed(s["Action"])
+            and any(fnmatchcase(ask.resource, pattern) for pattern in _listed(s["Resource"]))
+            and _holds(s.get("Condition", {}), ask.context)
+            for s in self._statements
+            if s["Effect"] == "Allow"
+        )
+
+    def _asks(self, call: Call) -> Iterator[Ask]:
+        p, action = call.params, f"{call.service}:{call.operation}"
+        match call.service:
+            case "application-autoscaling":
+                target = self._world.arn("application-autoscaling", "scalable-target/x")
+                yield Ask(action, target, {"application-autoscaling:service-namespace": p["ServiceNamespace"]})
+            case "cloudwatch":
+                yield from self._alarms(action, p)
+            case _:
+                yield from self._sagemaker(action, p)
+
+    def _alarms(self, action: str, p: Mapping[str, Any]) -> Iterator[Ask]:
+        sent = _request_tags(p)
+        for name in p.get("AlarmNames") or [p["AlarmName"]]:
+            arn = self._world.arn("cloudwatch", f"alarm:{name}")
+            yield Ask(action, arn, sent | self._resource_tags(arn))
+            if sent:
+                yield Ask("cloudwatch:TagResource", arn, sent | self._resource_tags(arn))
+
+    def _sagemaker(self, action: str, p: Mapping[str, Any]) -> Iterator[Ask]:
+        sent = _request_tags(p)
+        for arn in self._resources(p):
+            yield Ask(action, arn, sent | self._resource_tags(arn))
+            if sent and action != "sagemaker:AddTags":
+                yield Ask("sagemaker:AddTags", arn, sent | self._resource_tags(arn))
+        if key := p.get("KmsKeyId"):
+            arn = key if key.startswith("arn:") else self._world.arn("kms", f"key/{key}")
+            via = {"kms:ViaService": f"sagemaker.{self._world.region}.amazonaws.com"}
+            yield Ask("kms:CreateGrant", arn, via | {"kms:GrantIsForAWSResource": "true"})
+        if role := p.get("ExecutionRoleArn"):
+            yield Ask("iam:PassRole", role)
+
+    def _resources(self, p: Mapping[str, Any]) -> Iterator[str]:
+        if arn := p.get("ResourceArn"):
+            yield arn
+        for kind, member in _KINDS.items():
+            if name := p.get(member):
+                yield self._world.fleet.arn(kind, name)
+
+    def _resource_tags(self, arn: str) -> dict[str, str]:
+        return {f"aws:ResourceTag/{key}": value for key, value in self._world.tags.of(arn).items()}
+
+
+_KINDS = {
+    "endpoint": "EndpointName",
+    "endpoint-config": "EndpointConfigName",
+    "inference-component": "InferenceComponentName",
+    "training-job": "TrainingJobName",
+}
+
+
+def _request_tags(p: Mapping[str, Any]) -> dict[str, str]:
+    return {f"aws:RequestTag/{tag['Key']}": tag["Value"] for tag in p.get("Tags") or []}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _holds(condition: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
+    """Every operator of a condition, on every key of it (IAM policy evaluation)."""
+    return all(
+        _OPERATORS[operator](context.get(key), [str(v) for v in _listed(wanted)])
+        for operator, tests in condition.items()
+        for key, wanted in tests.items()
+    )
+
+
+_OPERATORS: Mapping[str, Callable[[str | None, list[str]], bool]] = {
+    "StringEquals": lambda value, wanted: value in wanted,
+    "StringEqualsIfExists": lambda value, wanted: value is None or value in wanted,
+    "StringLike": lambda value, wanted: value is not None and any(fnmatchcase(value, w) for w in wanted),
+    "Null": lambda value, wanted: (value is None) == (wanted == ["true"]),
+    "Bool": lambda value, wanted: value in wanted,
+}

@@ -1,0 +1,119 @@
+"""The role of the template, evaluated on every write of a change: forward, back, and what it must not reach."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from rightsizer.flows.orders import Orders
+from rightsizer.model.change import ChangeState, FailureClass
+from rightsizer.model.option import Option, Target
+from rightsizer.model.reason import Code
+from rightsizer.model.step import StepKind
+from tests.changing.world import NAME, World, an_option, world
+
+KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+
+def smaller() -> Option:
+    """Instances without local storage, so that a key of the customer's encrypts all of it."""
+    return an_option(target=Target("ml.m5.xlarge", 1))
+
+
+def returned(w: World) -> Any:
+    w.start()
+    while w.change.turned_at is None:
+        w.run(0.25)
+    Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    return w.run(4)
+
+
+def test_the_way_back_is_allowed_because_the_old_configuration_was_tagged_before_the_turn() -> None:
+    with world() as w:
+        change = returned(w)
+        tags = w.box.world.tags.of(w.box.world.fleet.arn("endpoint-config", f"{NAME}-config"))
+        order = [c.operation for c in w.box.calls.writes() if c.service == "sagemaker"]
+        carried = w.box.config_name(NAME)
+    assert change.state is ChangeState.ROLLED_BACK, change.outcome
+    assert carried == f"{NAME}-config"
+    assert tags["rightsizer:change"] == change.id
+    assert order == ["CreateEndpointConfig", "AddTags", "UpdateEndpoint", "UpdateEndpoint"]
+
+
+def test_without_the_tag_the_role_could_not_go_back() -> None:
+    with world() as w:
+        config = w.apply.changer.config(f"{NAME}-config")
+        assert config is not None
+        with pytest.raises(
+            ClientError, match=r"not authorized to perform: sagemaker:UpdateEndpoint on resource: .*config"
+        ):
+            w.box.client("sagemaker").update_endpoint(EndpointName=NAME, EndpointConfigName=f"{NAME}-config")
+
+
+def test_a_tag_that_somebody_took_away_is_put_back_before_the_return() -> None:
+    with world() as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        w.box.world.tags.forget(w.box.world.fleet.arn("endpoint-config", f"{NAME}-config"))
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(4)
+    assert change.state is ChangeState.ROLLED_BACK, change.outcome
+
+
+def test_a_role_that_may_not_tag_does_not_start_what_it_could_not_undo() -> None:
+    with world() as w:
+        w.box.deny("sagemaker:AddTags")
+        w.start()
+        change = w.run(6)
+        updates = w.box.calls.of("sagemaker", "UpdateEndpoint")
+    assert change.state is ChangeState.ROLLED_BACK
+    assert change.failure is FailureClass.PERMISSION
+    assert updates == []
+
+
+def test_a_clone_of_the_old_counts_is_returned_to_with_its_own_tag() -> None:
+    """The configuration says one instance, two run: deploying the old one would lose the second."""
+
+    def grown(box: Any) -> None:
+        who = {"VariantName": "AllTraffic", "DesiredInstanceCount": 2}
+        box.client("sagemaker").update_endpoint_weights_and_capacities(
+            EndpointName=NAME, DesiredWeightsAndCapacities=[who]
+        )
+        box.clock.advance(timedelta(minutes=10))
+
+    with world(seed=grown) as w:
+        change = returned(w)
+        tags = w.box.world.tags.of(w.box.world.fleet.arn("endpoint-config", change.plan.back_config))
+        counts = w.box.counts(NAME)
+    assert change.state is ChangeState.ROLLED_BACK, change.outcome
+    assert change.plan.back_config != f"{NAME}-config"
+    assert "rightsizer:change" in tags
+    assert counts == {"AllTraffic": 2}
+    assert StepKind.TAG_CONFIG not in {s.kind for s in change.plan.prepare}
+
+
+def test_an_encrypted_configuration_is_cloned_through_the_grant_for_sagemaker() -> None:
+    with world(instance_type="ml.m5.2xlarge", config_extra={"KmsKeyId": KEY}, option=smaller()) as w:
+        w.start()
+        change = w.run(6)
+    assert change.state is ChangeState.PROVEN, change.outcome
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"ExecutionRoleArn": "arn:aws:iam::111122223333:role/model"}, "iam:PassRole"),
+        ({"KmsKeyId": KEY.replace("111122223333", "999988887777")}, "account 999988887777"),
+    ],
+)
+def test_what_the_role_could_not_create_is_refused_before_anything_is_written(extra: Any, words: str) -> None:
+    with world(instance_type="ml.m5.2xlarge", config_extra=extra, option=smaller()) as w:
+        change = w.start()
+        writes = [c.action for c in w.box.calls.writes() if c.service != "dynamodb"]
+    assert change.state is ChangeState.REFUSED
+    assert change.reason is not None
+    assert change.reason.code is Code.PERMISSION_MISSING
+    assert words in change.reason.sentence
+    assert writes == []
