@@ -114,9 +114,9 @@ def test_the_same_option_is_asked_under_one_id_and_another_configuration_under_a
     [
         (replace(ENDPOINT, owned_by="CloudFormation stack search"), False, "CloudFormation stack search"),
         (replace(ENDPOINT, kind=EndpointKind.MULTI_MODEL), False, "multi-model"),
-        (replace(ENDPOINT, mode=Mode.REPORT), True, "add-tags"),
-        (replace(ENDPOINT, mode=Mode.OFF), True, "add-tags"),
-        (replace(ENDPOINT, mode=Mode.PROPOSE, mode_declared=False), False, "Key=rightsizer:mode,Value=propose"),
+        (replace(ENDPOINT, mode=Mode.REPORT), True, "rightsizer:mode is report"),
+        (replace(ENDPOINT, mode=Mode.OFF), True, "rightsizer:mode is off"),
+        (replace(ENDPOINT, mode=Mode.PROPOSE, mode_declared=False), False, "rightsizer:mode is absent"),
     ],
 )
 def test_an_endpoint_out_of_reach_says_how_to_bring_it_in(endpoint: Endpoint, untagged: bool, words: str) -> None:
@@ -130,3 +130,16 @@ def test_the_reach_mirrors_the_permissions_of_the_stack() -> None:
     assert reach_of(ENDPOINT, writes=True, untagged=False).approvable
     assert reach_of(untagged, writes=True, untagged=True).approvable
     assert "MayChange" in reach_of(ENDPOINT, writes=False, untagged=False).enable
+
+
+@pytest.mark.parametrize("kind", [EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT])
+def test_what_the_journal_changes_after_an_approval_can_be_approved(kind: EndpointKind) -> None:
+    assert reach_of(replace(ENDPOINT, kind=kind), writes=True, untagged=False).approvable
+
+
+def test_an_option_that_is_not_carried_out_in_place_has_no_approve_button_and_is_never_automatic() -> None:
+    away = replace(OPTION, kind=OptionKind.SERVERLESS, in_place=False, client_change="call another endpoint")
+    proposal = proposal_for(replace(RECOMMENDATION, options=(away,)), IN_REACH, 14, NOW)
+    assert proposal is not None
+    assert (proposal.approvable, proposal.state) == (False, ProposalState.PENDING)
+    assert "call another endpoint" in proposal.enable

@@ -5,7 +5,7 @@ queue asks for: endpoints by name, each at most once in twenty hours unless it c
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
@@ -27,6 +27,7 @@ from rightsizer.ports import (
     QuotaReader,
     RecommendationStore,
 )
+from rightsizer.rules import enable
 from rightsizer.rules.ask import Reach, proposal_for
 from rightsizer.telemetry import logger
 
@@ -90,9 +91,18 @@ def evaluate(
         if isinstance(result, Unobserved):
             yield result
             continue
-        proposal = proposal_for(result.recommendation, keeping.reach(result.endpoint), keeping.proposal_days, now)
+        proposal = proposal_for(result.recommendation, within_reach(keeping, result), keeping.proposal_days, now)
         keeping.store.save(result.recommendation, proposal)
         yield result.recommendation
+
+
+def within_reach(keeping: Keeping, result: Judged) -> Reach:
+    """What the role may do, with the exact thing that an owner does to allow more."""
+    reach = keeping.reach(result.endpoint)
+    if reach.approvable:
+        return reach
+    said = enable.instructions(result.endpoint, result.recommendation, reach.enable)
+    return replace(reach, enable=f"{said}\n{enable.tag_command(result.endpoint.ref)}" if reach.tag else said)
 
 
 def judged(

@@ -133,8 +133,8 @@ def _answer(proposal: Proposal) -> Markup:
         commands = [*approve, *reject, *commands]
     enable = None
     if not proposal.approvable:
-        command = tag("code", proposal.enable or "ask whoever runs rightsizer")
-        enable = tag("p", "It cannot be approved yet. To allow the change: ", command)
+        command = tag("pre", proposal.enable or "ask whoever runs rightsizer")
+        enable = tag("div", tag("p", "It cannot be approved yet:"), command)
     return tag("div", enable, tag("pre", "\n".join(commands)), class_="panel")
 
 

@@ -110,6 +110,8 @@ def _proposals(told: Report) -> Markup:
 
 def _asked(one: Proposal) -> list[Cell]:
     option, saving = one.recommendation.chosen, one.recommendation.saving_usd_per_month
+    waits = one.state is ProposalState.PENDING and not one.approvable
+    said = one.outcome or (one.decision.comment if one.decision else "") or sentences.standing(one)
     return [
         Cell(tag("b", one.ref.name), one.ref.name, "name"),
         Cell(badge(one.state, STATES.get(one.state, ""))),
@@ -117,7 +119,7 @@ def _asked(one: Proposal) -> list[Cell]:
         Cell(sentences.money(saving), float(saving), "n"),
         Cell(sentences.day(one.created_at), one.created_at.timestamp(), "nowrap"),
         Cell(sentences.who(one.decision.by) if one.decision else "", look="name"),
-        Cell(one.outcome or (one.decision.comment if one.decision else "") or sentences.standing(one), look="why"),
+        Cell(join(said, tag("pre", one.enable) if waits and one.enable else None), look="why"),
     ]
 
 

@@ -43,7 +43,7 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
         blocks.append(_context(_evidence(found, found.evidence)))
     if not proposal.approvable and proposal.state is ProposalState.PENDING:
         enable = proposal.enable or "ask whoever runs rightsizer"
-        blocks.append(_section(f"*It cannot be approved yet.* To allow the change:\n```{_escaped(enable, 2500)}```"))
+        blocks.append(_section(f"*It cannot be approved yet:*\n```{_escaped(enable, 2500)}```"))
     buttons = _buttons(proposal, details)
     if buttons:
         blocks.append({"type": "actions", "block_id": f"decide_{proposal.id}"[:255], "elements": buttons})

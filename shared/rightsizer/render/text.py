@@ -64,7 +64,7 @@ def _answers(asked: Proposal) -> list[str]:
     if asked.state is not ProposalState.PENDING:
         return [f"More: rightsizer explain {asked.ref.name}"]
     approve = [f"  rightsizer approve {asked.id}"] if asked.approvable else []
-    enable = [] if asked.approvable else [f"It cannot be approved yet. To allow the change: {asked.enable}", ""]
+    enable = [] if asked.approvable else ["It cannot be approved yet:", *_indented(asked.enable), ""]
     return [
         *enable,
         "Answer with:",
@@ -72,3 +72,8 @@ def _answers(asked: Proposal) -> list[str]:
         f'  rightsizer reject {asked.id} --reason "..."',
         f"  rightsizer snooze {asked.id}",
     ]
+
+
+def _indented(text: str) -> list[str]:
+    """A command or a diff as it has to be copied, two columns in."""
+    return [f"  {line}" for line in (text or "ask whoever runs rightsizer").splitlines()]

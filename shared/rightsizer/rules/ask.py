@@ -4,12 +4,16 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.model.observation import Endpoint, Mode
+from rightsizer.model.observation import Endpoint, EndpointKind, Mode
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.model.recommendation import Gate, Recommendation
 
 MODE_TAG = "rightsizer:mode"
+
+
+CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
+"""Kinds that an approval may change in place; automatic mode takes the plain kind only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,9 @@ class Reach:
     approvable: bool
     """Whether an approval would be carried out."""
     enable: str
-    """How to make it approvable; empty when it is."""
+    """Why it would not, and how to make it so; empty when it is."""
+    tag: bool = False
+    """The owner's tag is all that is missing."""
 
 
 def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
@@ -30,13 +36,22 @@ def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
     """
     if endpoint.owned_by:
         return Reach(False, f"change it in {endpoint.owned_by}; a change from outside would drift and be reverted")
-    if not endpoint.plain:
+    if endpoint.kind not in CHANGEABLE:
         return Reach(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
     if not writes:
         return Reach(False, "deploy the stack with MayChange=tagged; this one has no write permissions")
     if endpoint.mode in (Mode.PROPOSE, Mode.AUTO) and (endpoint.mode_declared or untagged):
         return Reach(True, "")
-    return Reach(False, f"aws sagemaker add-tags --resource-arn {endpoint.ref.arn} --tags Key={MODE_TAG},Value=propose")
+    said = endpoint.mode.value if endpoint.mode_declared else "absent"
+    return Reach(False, f"its tag {MODE_TAG} is {said}; its owner lets it be changed with", tag=True)
+
+
+def reach_for(option: Option, reach: Reach) -> Reach:
+    """The same for one option: what is not carried out on the same endpoint needs its owner, whatever the tag says."""
+    if not reach.approvable or option.in_place:
+        return reach
+    text = option.client_change or "it is not done on the same endpoint"
+    return Reach(False, f"{option.kind.value} is done by the owner: {text}")
 
 
 def proposal_id(recommendation: Recommendation, option: Option) -> str:
@@ -54,6 +69,7 @@ def proposal_for(recommendation: Recommendation, reach: Reach, days: int, now: d
     option = recommendation.chosen
     if option is None or recommendation.gate is Gate.SILENT:
         return None
+    reach = reach_for(option, reach)
     automatic = recommendation.gate is Gate.APPLY and recommendation.mode is Mode.AUTO and reach.approvable
     decision = (
         Decision(ProposalState.APPROVED, "policy", now, recommendation.gate_reason.sentence) if automatic else None
