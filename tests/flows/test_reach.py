@@ -10,7 +10,7 @@ from rightsizer.rules.ask import reach_of
 from tests import samples
 from tests.rules.test_ask import ENDPOINT
 
-KEEPING = Keeping(cast(RecommendationStore, None), lambda e: reach_of(e, writes=True, untagged=False), 14)
+KEEPING = Keeping(cast("RecommendationStore", None), lambda e: reach_of(e, writes=True, untagged=False), 14)
 
 
 def enabled(**changes: Any) -> str:
