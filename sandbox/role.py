@@ -28,15 +28,26 @@ class Ask:
 class Role:
     """Refuses what no statement allows."""
 
-    def __init__(self, world: World, statements: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        world: World,
+        statements: Iterable[Mapping[str, Any]],
+        others: Callable[[Call], Iterable[Ask]] | None = None,
+    ) -> None:
         self._world = world
         self._statements = tuple(statements)
+        self._others = others
+        """What any other request asks for; without it only writes to what serves are judged."""
 
     def refusal(self, call: Call) -> Fault | None:
         """AccessDenied with the action that is missing, or None when the role may."""
-        if not call.writes or call.service not in GUARDED:
+        if call.writes and call.service in GUARDED:
+            asks = self._asks(call)
+        elif self._others is not None:
+            asks = iter(self._others(call))
+        else:
             return None
-        denied = next((ask for ask in self._asks(call) if not self._allowed(ask)), None)
+        denied = next((ask for ask in asks if not self.allows(ask)), None)
         if denied is None:
             return None
         text = (
@@ -45,7 +56,8 @@ class Role:
         )
         return Fault("AccessDeniedException", text)
 
-    def _allowed(self, ask: Ask) -> bool:
+    def allows(self, ask: Ask) -> bool:
+        """Whether a statement allows one action on one resource."""
         return any(
             ask.action in _listed(s["Action"])
             and any(fnmatchcase(ask.resource, pattern) for pattern in _listed(s["Resource"]))
@@ -126,6 +138,7 @@ _OPERATORS: Mapping[str, Callable[[str | None, list[str]], bool]] = {
     "StringEquals": lambda value, wanted: value in wanted,
     "StringEqualsIfExists": lambda value, wanted: value is None or value in wanted,
     "StringLike": lambda value, wanted: value is not None and any(fnmatchcase(value, w) for w in wanted),
+    "ForAllValues:StringLike": lambda value, wanted: value is None or any(fnmatchcase(value, w) for w in wanted),
     "Null": lambda value, wanted: (value is None) == (wanted == ["true"]),
     "Bool": lambda value, wanted: value in wanted,
 }

@@ -5,7 +5,8 @@
         box.clock.advance(timedelta(hours=1))      # schedules fire, events arrive, queues drain
 
 Handlers are called as Python; everything between them is built from the template: patterns, filters, batch sizes,
-retries, dead-letter queues. Sources: the user guides of EventBridge, Lambda and Scheduler.
+retries, dead-letter queues; and each request of a function is judged by the function's own role. Sources: the user
+guides of EventBridge, Lambda and Scheduler.
 """
 
 import json
@@ -17,6 +18,7 @@ from typing import Any
 
 from sandbox.account import Sandbox
 from sandbox.delivery import Delivery
+from sandbox.doors import Roles
 from sandbox.functions import Function, InProcess, Invocation, Invoker
 from sandbox.schedule import next_fire
 from sandbox.stackparts import Parts, Rule, Schedule, deploy
@@ -60,6 +62,7 @@ class Stack:
         self.template = Template(template, parameters or {}, pseudo)
         with box.gate.unrecorded():
             self.parts: Parts = deploy(box, self.template, name)
+        self.roles = Roles(box, self.template)
         self.invoke_with: Invoker = invoker or InProcess(lambda: box.clock.now, box.region)
         self.invocations: list[Invocation] = []
         self.streams = [StreamMapping(box, mapping) for mapping in self.parts.streams]
@@ -212,7 +215,9 @@ class Stack:
         run = Invocation(self.box.clock.now, function.door, source, event)
         self.invocations.append(run)
         try:
-            run.answer = self.invoke_with(function, json.loads(json.dumps(event, default=str)), self.box.world.unique())
+            copy = json.loads(json.dumps(event, default=str))
+            with self.roles.assumed(function.door):
+                run.answer = self.invoke_with(function, copy, self.box.world.unique())
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise

@@ -108,6 +108,22 @@ class EvaluationLog(Protocol):
         ...
 
 
+class ProposalCloser(Protocol):
+    """Closes proposals whose time is over."""
+
+    def expire(self, now: datetime) -> tuple[Proposal, ...]:
+        """Close the pending proposals that expired by `now`; returns those that this call closed."""
+        ...
+
+
+class EventSink(Protocol):
+    """The event bus, for machines that follow proposals."""
+
+    def proposal_moved(self, proposal: Proposal) -> None:
+        """Send one event about the state that the proposal has now; the same state may be sent more than once."""
+        ...
+
+
 class RecommendationStore(Protocol):
     """Keeps the latest recommendation of each endpoint and the proposals."""
 

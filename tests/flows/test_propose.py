@@ -21,6 +21,7 @@ class Spy:
     pages: list[str] = field(default_factory=list)
     known: dict[str, MessageRef] = field(default_factory=dict)
     slack: bool = True
+    events: list[str] = field(default_factory=list)
     fail_once: dict[str, Exception] = field(default_factory=dict)
 
     def _may_fail(self, method: str) -> None:
@@ -40,6 +41,10 @@ class Spy:
         self._may_fail("publish")
         self.texts.append(subject)
 
+    def proposal_moved(self, proposal: Proposal) -> None:
+        self._may_fail("event")
+        self.events.append(f"{proposal.id}/{proposal.state}")
+
     def message(self, proposal_id: str) -> MessageRef | None:
         return self.known.get(proposal_id)
 
@@ -53,7 +58,7 @@ class Spy:
 
     def tell(self, *moves: ProposalMoved) -> list[str]:
         voice = Voice(slack.proposal_blocks, slack.proposal_text, text.proposal, lambda p: p.id)
-        return propose(ProposePorts(self, self, self, voice), moves)
+        return propose(ProposePorts(self, self, self, voice, self), moves)
 
 
 def moved(asked: Proposal, before: ProposalState | None = None, sequence: str = "1") -> ProposalMoved:
@@ -65,6 +70,7 @@ def test_a_new_proposal_is_posted_and_published_once_however_often_it_is_deliver
     for _ in range(5):
         assert spy.tell(moved(proposal())) == []
     assert (len(spy.posts), len(spy.updates), len(spy.texts)) == (1, 0, 1)
+    assert spy.events == [f"{proposal().id}/pending"]
 
 
 def test_the_message_follows_the_change_to_its_end() -> None:
@@ -77,6 +83,7 @@ def test_the_message_follows_the_change_to_its_end() -> None:
         before = ProposalState(state)
     assert len(spy.posts) == 1
     assert len(spy.updates) == 4
+    assert [event.partition("/")[2] for event in spy.events] == ["pending", "approved", "applying", "proven"]
     assert len(spy.texts) == 2
     assert spy.known[asked.id].ts == "1.0"
 
@@ -117,6 +124,12 @@ def test_without_a_details_page_the_message_still_asks() -> None:
     spy = Spy(fail_once={"put": WriteRefusedError("storing", "NoSuchBucket", "")})
     assert spy.tell(moved(proposal())) == []
     assert len(spy.posts) == 1
+
+
+def test_an_event_that_is_not_taken_does_not_stop_the_message() -> None:
+    spy = Spy(fail_once={"event": WriteRefusedError("sending", "InternalFailure", "")})
+    assert spy.tell(moved(proposal())) == []
+    assert (len(spy.posts), spy.events) == (1, [])
 
 
 def test_without_slack_the_text_is_published_once() -> None:

@@ -5,24 +5,28 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.errors import InputError
+from rightsizer.errors import InputError, ThrottledError
 from rightsizer.flows.sweep import PAGE, SweepPorts, Swept, sweep
 from rightsizer.model.observation import EndpointRef, Observation
+from rightsizer.model.proposal import Proposal
 from rightsizer.model.trigger import SweepDue, SweepKind, TickDue
 from rightsizer.ports import EndpointSummary
+from tests.samples import proposal
 
 NOW = datetime(2026, 11, 21, 4, 20, tzinfo=UTC)
 YESTERDAY = NOW - timedelta(days=1)
 
 
 class Account:
-    """The four ports of a sweep over `names`; those in `evaluated` were looked at an hour ago."""
+    """The five ports of a sweep over `names`; those in `evaluated` were looked at an hour ago."""
 
     def __init__(self, names: Sequence[str], evaluated: Iterable[str] = (), alarmed: Sequence[str] = ()) -> None:
         self.names, self.alarmed = names, alarmed
         self.seen = {name: NOW - timedelta(hours=1) for name in evaluated}
         self.changed: dict[str, datetime] = {}
         self.pages: list[tuple[tuple[str, ...], str, str]] = []
+        self.unanswered: list[Proposal] = []
+        self.busy = False
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
         for name in self.names:
@@ -44,8 +48,13 @@ class Account:
     def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str) -> None:
         self.pages.append((tuple(endpoints), because, key))
 
+    def expire(self, now: datetime) -> tuple[Proposal, ...]:
+        if self.busy:
+            raise ThrottledError("later")
+        return tuple(self.unanswered)
+
     def run(self, kind: SweepKind) -> Swept:
-        return sweep(SweepPorts(self, self, self, self, "rightsizer-gpu-idle"), SweepDue(kind, NOW))
+        return sweep(SweepPorts(self, self, self, self, "rightsizer-gpu-idle", self), SweepDue(kind, NOW))
 
 
 def test_a_full_sweep_sends_every_endpoint_in_pages() -> None:
@@ -66,6 +75,19 @@ def test_an_empty_account_sends_nothing() -> None:
     assert Account([]).run(SweepKind.FULL) == Swept(0, 0, 0)
 
 
+@pytest.mark.parametrize("kind", SweepKind)
+def test_every_sweep_closes_what_nobody_answered(kind: SweepKind) -> None:
+    account = Account([])
+    account.unanswered = [proposal("p-1"), proposal("p-2", "other")]
+    assert account.run(kind) == Swept(0, 0, 0, 2)
+
+
+def test_a_table_that_is_busy_with_expiring_does_not_stop_the_sweep() -> None:
+    account = Account(["a"])
+    account.busy = True
+    assert account.run(SweepKind.FULL) == Swept(1, 1, 1, 0)
+
+
 def test_the_same_schedule_delivered_twice_sends_the_same_keys() -> None:
     account = Account(["a", "b"])
     account.run(SweepKind.FULL)
@@ -76,4 +98,4 @@ def test_the_same_schedule_delivered_twice_sends_the_same_keys() -> None:
 def test_another_event_does_not_start_a_sweep() -> None:
     account = Account([])
     with pytest.raises(InputError, match="tick-due"):
-        sweep(SweepPorts(account, account, account, account, ""), TickDue(NOW))
+        sweep(SweepPorts(account, account, account, account, "", account), TickDue(NOW))

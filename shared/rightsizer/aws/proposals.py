@@ -82,7 +82,7 @@ class Proposals:
         for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}"):
             if int(row["expires_at"]) > epoch(now):
                 continue
-            after = moved(row, ProposalState.EXPIRED, now, outcome="Nobody answered in time.")
+            after = moved(row, ProposalState.EXPIRED, now, outcome="It is asked again if the saving is still there.")
             try:
                 self._table.swap(after, int(row["version"]))
             except ConflictError:

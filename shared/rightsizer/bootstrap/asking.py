@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @once
 def propose() -> Callable[[Sequence[ProposalMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
+    from rightsizer.aws.bus import EventBus
     from rightsizer.aws.messages import Messages
     from rightsizer.aws.reports import BucketReports
     from rightsizer.flows import propose as flow
@@ -28,7 +29,7 @@ def propose() -> Callable[[Sequence[ProposalMoved]], list[str]]:
     require(settings(), "bucket")
     pages = BucketReports(session().client("s3"), settings().bucket)
     voice = flow.Voice(slack.proposal_blocks, slack.proposal_text, text.proposal, details_page.details)
-    ports = flow.ProposePorts(notifier(), Messages(table()), pages, voice)
+    ports = flow.ProposePorts(notifier(), Messages(table()), pages, voice, EventBus(session().client("events")))
     return lambda moves: flow.propose(ports, moves)
 
 

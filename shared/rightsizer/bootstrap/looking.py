@@ -31,7 +31,7 @@ def sweep() -> Callable[[Trigger], Swept]:
     require(settings(), "queue_url")
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle"
-    ports = flow.SweepPorts(SageMakerFleet(session()), CloudWatchAlarms(session()), store(), queue, alarm)
+    ports = flow.SweepPorts(SageMakerFleet(session()), CloudWatchAlarms(session()), store(), queue, alarm, store())
     groups = _groups()
 
     def run(trigger: Trigger) -> Swept:

@@ -1,7 +1,7 @@
 """A proposal was written or moved: post it, or let its message follow it to its end.
 
-At least once: a record that fails after the post and before the note of it is posted again. Everything else is done
-once, because the message book knows what the message shows.
+At least once: a record that fails after the post and before the note of it is posted again, and its event is sent
+again. Everything else is done once, because the message book knows what the message shows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +10,8 @@ from typing import Any
 
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
-from rightsizer.ports import MessageBook, Notifier, ReportStore
-from rightsizer.telemetry import logger
+from rightsizer.ports import EventSink, MessageBook, Notifier, ReportStore
+from rightsizer.telemetry import count, logger
 
 TOLD_BY_TEXT = frozenset(
     {ProposalState.PENDING, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER}
@@ -42,6 +42,7 @@ class ProposePorts:
     book: MessageBook
     pages: ReportStore
     voice: Voice
+    events: EventSink
 
 
 def propose(ports: ProposePorts, moves: Sequence[ProposalMoved]) -> list[str]:
@@ -67,6 +68,8 @@ def tell(ports: ProposePorts, proposal: Proposal, before: ProposalState | None) 
     reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
     if known and known.shown == shown and not reopened:
         return
+    if before is not proposal.state:
+        _announce(ports.events, proposal)
     link = _page(ports, proposal)
     message = _message(ports, proposal, None if reopened else known, link)
     if _worth_a_text(proposal, before):
@@ -96,11 +99,20 @@ def _worth_a_text(proposal: Proposal, before: ProposalState | None) -> bool:
     return proposal.state in TOLD_BY_TEXT and before is not proposal.state
 
 
+def _announce(events: EventSink, proposal: Proposal) -> None:
+    """One event for each new state, before anything that may fail for long; people are told whether it went or not."""
+    try:
+        events.proposal_moved(proposal)
+    except RightsizerError as error:
+        count(EventsLost=1)
+        logger.warning("the event was not sent", extra={"error": str(error), "proposal": proposal.id})
+
+
 def _page(ports: ProposePorts, proposal: Proposal) -> str:
     """A link to the details page; without one the message still asks."""
     try:
         body = ports.voice.page(proposal).encode()
-        return ports.pages.put(f"proposals/{proposal.id}.html", body, "text/html; charset=utf-8")
+        return ports.pages.put(f"pages/{proposal.id}.html", body, "text/html; charset=utf-8")
     except RightsizerError as error:
         logger.warning("the details page could not be stored", error=str(error), proposal=proposal.id)
         return ""

@@ -1,15 +1,17 @@
 """The sweep: list every endpoint, choose which to look at, send them to the evaluation queue in pages.
 
-The sweep is the truth; events only bring an evaluation forward. What an event missed, the next sweep finds.
+The sweep is the truth; events only bring an evaluation forward. What an event missed, the next sweep finds. It also
+closes the proposals that nobody answered in time; their messages follow by the stream.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rightsizer.errors import InputError
+from rightsizer.errors import InputError, RightsizerError
 from rightsizer.model.trigger import SweepDue, SweepKind, Trigger
-from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue
+from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue, ProposalCloser
+from rightsizer.telemetry import count, logger
 
 PAGE = 25
 """Endpoints in one message: their metrics fill one GetMetricData request at five minutes over a fortnight."""
@@ -22,6 +24,8 @@ class Swept:
     seen: int
     sent: int
     pages: int
+    expired: int = 0
+    """Proposals that were closed because nobody answered in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class SweepPorts:
     queue: PageQueue
     alarm: str
     """Name of the grouped alarm; empty when the stack has none."""
+    proposals: ProposalCloser
 
 
 def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
@@ -44,6 +49,7 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     if not isinstance(trigger, SweepDue):
         raise InputError(f"the sweep is started by its schedule, not by {trigger.kind}")
     kind, scheduled_at = trigger.sweep, trigger.scheduled_at
+    expired = _expire(ports.proposals, scheduled_at)
     summaries = list(ports.fleet.list_endpoints())
     due = summaries if kind is SweepKind.FULL else _due(ports, summaries)
     names = [summary.ref.name for summary in due]
@@ -51,7 +57,20 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     for number, page in enumerate(pages):
         key = f"sweep|{kind}|{scheduled_at.isoformat()}|{number}"
         ports.queue.send_page(page, f"{kind}-sweep", scheduled_at, key)
-    return Swept(len(summaries), len(names), len(pages))
+    return Swept(len(summaries), len(names), len(pages), expired)
+
+
+def _expire(proposals: ProposalCloser, at: datetime) -> int:
+    """Close what nobody answered. A failure waits for the next sweep: looking at endpoints must not wait for it."""
+    try:
+        closed = proposals.expire(at)
+    except RightsizerError as error:
+        logger.warning("proposals are not expired; the next sweep tries again", extra={"problem": str(error)})
+        return 0
+    if closed:
+        logger.info("proposals expired", extra={"proposals": [one.id for one in closed]})
+    count(ProposalsExpired=len(closed))
+    return len(closed)
 
 
 def _due(ports: SweepPorts, summaries: Sequence[EndpointSummary]) -> list[EndpointSummary]:

@@ -1,0 +1,102 @@
+"""Each function acts with its own role of the template: a request that the role does not allow is refused as by AWS.
+
+Actions, resources and keys of a request: Service Authorization Reference of each service. What a write to SageMaker,
+autoscaling or alarms is checked with stands in `sandbox.role`.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sandbox.account import Sandbox
+from sandbox.gate import IAM_PREFIX, Call
+from sandbox.role import Ask, Role
+from sandbox.spot_groups import AutoScaling
+from sandbox.template import Template
+
+FREE = frozenset({"sts"})
+"""GetCallerIdentity needs no permission."""
+GROUP_WRITES = ("Detach", "Terminate", "Update")
+
+
+class Roles:
+    """The roles of the template's functions, by door. A function without policies is not judged."""
+
+    def __init__(self, box: Sandbox, template: Template) -> None:
+        self._box = box
+        self._statements: dict[str, list[Mapping[str, Any]]] = {}
+        for raw in template.resources("AWS::Serverless::Function").values():
+            if "Policies" in raw:
+                door = raw["CodeUri"].strip("/").rpartition("/")[2]
+                policies = template.resolve(raw["Policies"])
+                self._statements[door] = [one for policy in policies for one in policy["Statement"]]
+
+    def role(self, door: str) -> Role:
+        """The role of one door."""
+        return Role(self._box.world, self._statements[door], self.asks)
+
+    @contextmanager
+    def assumed(self, door: str) -> Iterator[None]:
+        """Requests inside are made, and judged, as the door."""
+        if door not in self._statements:
+            yield
+            return
+        before, self._box.gate.judge = self._box.gate.judge, self.role(door).refusal
+        try:
+            yield
+        finally:
+            self._box.gate.judge = before
+
+    def asks(self, call: Call) -> Iterator[Ask]:
+        """What a request needs: one action for each resource that it names."""
+        params, arn = call.params, self._box.world.arn
+        action = f"{IAM_PREFIX.get(call.service, call.service)}:{call.operation}"
+        match call.service:
+            case "dynamodb":
+                yield from self._table(action, params)
+            case "s3":
+                key = f"/{params['Key']}" if "Key" in params else ""
+                yield Ask(action, f"arn:aws:s3:::{params['Bucket']}{key}")
+            case "sqs":
+                yield Ask(action, arn("sqs", params["QueueUrl"].rpartition("/")[2]))
+            case "sns":
+                yield Ask(action, params["TopicArn"])
+            case "secretsmanager":
+                yield Ask(action, params["SecretId"])
+            case "events":
+                for entry in params["Entries"]:
+                    bus = arn("events", f"event-bus/{entry.get('EventBusName', 'default')}")
+                    yield Ask(action, bus, {"events:source": entry["Source"]})
+            case "autoscaling" if call.operation.startswith(GROUP_WRITES):
+                yield self._group(action, params)
+            case service if service not in FREE:
+                yield Ask(action, "*")
+
+    def _table(self, action: str, params: Mapping[str, Any]) -> Iterator[Ask]:
+        """A transaction needs the action of each of its writes."""
+        if "TransactItems" in params:
+            for write in params["TransactItems"]:
+                for kind, one in write.items():
+                    yield from self._table(f"dynamodb:{_WRITES[kind]}", one)
+            return
+        arn = self._box.world.arn("dynamodb", f"table/{params['TableName']}")
+        if index := params.get("IndexName"):
+            arn = f"{arn}/index/{index}"
+        key = (params.get("Key") or params.get("Item") or {}).get("pk", {}).get("S")
+        yield Ask(action, arn, {"dynamodb:LeadingKeys": key} if key else {})
+
+    def _group(self, action: str, params: Mapping[str, Any]) -> Ask:
+        """A write to the group that is named, or that the named instance belongs to."""
+        known = self._box.world.api("autoscaling")
+        for group in known.groups.values() if isinstance(known, AutoScaling) else ():
+            named = group.name == params.get("AutoScalingGroupName")
+            if named or any(one.id == params.get("InstanceId") for one in group.instances):
+                tags = {f"aws:ResourceTag/{key}": value for key, value in group.tags.items()}
+                return Ask(action, self._group_arn(group.name), tags)
+        return Ask(action, self._group_arn(params.get("AutoScalingGroupName", "none")))
+
+    def _group_arn(self, name: str) -> str:
+        return self._box.world.arn("autoscaling", f"autoScalingGroup:sandbox:autoScalingGroupName/{name}")
+
+
+_WRITES = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}

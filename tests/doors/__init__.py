@@ -1,0 +1,1 @@
+"""The real handlers, deployed from the template into the sandbox, each with its own role."""

@@ -1,0 +1,38 @@
+"""Machines can follow a proposal on the event bus."""
+
+import json
+
+from tests.doors.scene import BIG, PROPOSE, Scene, scene
+
+
+def sent(at: Scene) -> list[dict[str, object]]:
+    calls = at.box.calls.of("events", "PutEvents")
+    return [json.loads(entry["Detail"]) for call in calls if not call.error for entry in call.params["Entries"]]
+
+
+def test_each_state_of_a_proposal_is_one_event_of_our_source() -> None:
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        at.click(BIG, "Reject")
+        at.stack.settle()
+        made, rejected = sent(at)
+        (asked,) = at.proposals()
+        assert (made["state"], rejected["state"]) == ("pending", "rejected")
+        assert made["proposal"] == rejected["proposal"] == asked.id
+        assert made["key"] != rejected["key"]
+        assert made["endpoint"] == BIG
+        entry = at.box.calls.of("events", "PutEvents")[0].params["Entries"][0]
+        assert (entry["Source"], entry["DetailType"]) == ("rightsizer", "Rightsizer Proposal State Change")
+        assert entry["Resources"] == [asked.ref.arn]
+        assert at.refused() == []
+
+
+def test_a_bus_that_refuses_does_not_stop_the_message() -> None:
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.box.deny("events:PutEvents")
+        at.sweep()
+        assert "Approve" in at.message(BIG).buttons()
+        assert at.stack.failures == []
+        assert at.stack.dead_letters() == []
