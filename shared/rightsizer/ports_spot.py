@@ -6,9 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from rightsizer.model.errand import Errand, GroupSight, PoolSeen
 from rightsizer.model.group import Found, Group, Interruption, Way
 from rightsizer.model.reason import Reason
 from rightsizer.model.spot import Mark, Pool
+from rightsizer.model.step import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +113,44 @@ class SpotMarket(Protocol):
 
     def score(self, types: Sequence[str], target: int) -> Mapping[str, int]:
         """Placement score 1 to 10 by zone id for the set of types; empty when EC2 will not say (limit of a day)."""
+        ...
+
+
+class ErrandBook(Protocol):
+    """Keeps errands among the proposals. Every write is conditional on the version that was read."""
+
+    def ask(self, errand: Errand) -> bool:
+        """Store a new errand; False when it was asked before. An older pending one of the subject is withdrawn."""
+        ...
+
+    def load(self, errand_id: str) -> Errand | None:
+        """The errand as it stands, or None."""
+        ...
+
+    def save(self, errand: Errand) -> Errand:
+        """Save over the version that was read and return it with the new one; ConflictError when somebody was first."""
+        ...
+
+    def due(self, now: datetime) -> tuple[str, ...]:
+        """Ids of the approved or begun errands whose next look is due."""
+        ...
+
+
+class ErrandReader(Protocol):
+    """Sees a group or a warm pool right before a move; VanishedError when it is gone. Nothing is cached."""
+
+    def group(self, name: str) -> GroupSight:
+        """Policy, mode and owner of the group as they are now."""
+        ...
+
+    def pool(self, job: str) -> PoolSeen:
+        """Warm pool and mode of the job as they are now."""
+        ...
+
+
+class ErrandWriter(Protocol):
+    """Makes the write of an errand."""
+
+    def perform(self, step: Step) -> None:
+        """Make one write; WriteRefusedError, PermissionMissingError or ThrottledError when AWS does not."""
         ...

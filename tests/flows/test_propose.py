@@ -7,7 +7,7 @@ from typing import Any
 from rightsizer.errors import ThrottledError, WriteRefusedError
 from rightsizer.flows.propose import ProposePorts, Voice, propose
 from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
-from rightsizer.render import slack, text
+from rightsizer.render import errand
 from tests.samples import proposal
 
 
@@ -57,7 +57,7 @@ class Spy:
         return f"https://example.com/{key}"
 
     def tell(self, *moves: ProposalMoved) -> list[str]:
-        voice = Voice(slack.proposal_blocks, slack.proposal_text, text.proposal, lambda p: p.id)
+        voice = Voice(errand.blocks, errand.line, errand.plain, lambda p: p.id)
         return propose(ProposePorts(self, self, self, voice, self), moves)
 
 

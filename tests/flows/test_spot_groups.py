@@ -1,17 +1,21 @@
 """Facts of groups are remembered by the sweep; better capacity is proposed with the exact request."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from rightsizer.aws.errand_book import Errands
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.spot_market import Market
 from rightsizer.aws.table import Table
 from rightsizer.catalog import tables
 from rightsizer.flows.spot_groups import CapacityPorts, look_at_groups, propose_capacity, remember_groups
 from rightsizer.model.capacity import CapacityOption
+from rightsizer.model.errand import Errand, GroupPolicy
 from rightsizer.model.group import Group
 from rightsizer.model.option import Excluded
+from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code
 from rightsizer.model.spot import Pool
 from rightsizer.model.trigger import SweepKind
@@ -23,14 +27,18 @@ __all__ = ["scene"]
 TYPES = ("g5.xlarge", "g5.2xlarge", "g6.xlarge", "g6.2xlarge")
 
 
+def table(scene: Scene) -> Table:
+    return Table(scene.box.client("dynamodb"), "t")
+
+
 def market(scene: Scene) -> Market:
-    return Market(scene.box.client("ec2"), Table(scene.box.client("dynamodb"), "t"), lambda: scene.box.clock.now)
+    return Market(scene.box.client("ec2"), table(scene), lambda: scene.box.clock.now)
 
 
 def ports(scene: Scene) -> CapacityPorts:
     known = catalogue(tables.instances(), tables.accelerators())
     book = PriceListBook(None, None)
-    return CapacityPorts(scene.ports.book, market(scene), book, known, scene.ports.ledger, scene.told)
+    return CapacityPorts(scene.ports.book, market(scene), book, known, scene.ports.ledger, Errands(table(scene)))
 
 
 def price(scene: Scene, **usd: float) -> None:
@@ -38,6 +46,12 @@ def price(scene: Scene, **usd: float) -> None:
     for zone in ("eu-west-1a", "eu-west-1b", "eu-west-1c"):
         for name, amount in usd.items():
             scene.spot.pools.price(name.replace("_", "."), zone, before, amount)
+
+
+def asked(scene: Scene, state: ProposalState = ProposalState.PENDING) -> list[Errand]:
+    book, rows = Errands(table(scene)), table(scene).index(f"PROPOSAL#{state}")
+    found = [book.load(str(row["pk"]).removeprefix("PROPOSAL#")) for row in rows]
+    return [errand for errand in found if errand is not None]
 
 
 def proposed(scene: Scene) -> list[CapacityOption | Excluded]:
@@ -73,13 +87,66 @@ def test_cheaper_types_that_fit_are_proposed_with_the_request_and_the_way_back(s
     assert group.desired == 4
 
 
-def test_an_option_is_told_once_a_week(scene: Scene) -> None:
+def test_a_group_is_asked_about_once_and_the_report_has_it_once_a_week(scene: Scene) -> None:
     scene.spot.group("gpu", types=["g5.xlarge"])
     price(scene, g5_xlarge=0.60, g6_xlarge=0.30)
     proposed(scene)
     scene.box.clock.advance(timedelta(hours=3))
+    price(scene, g5_xlarge=0.70, g6_xlarge=0.30)
     proposed(scene)
-    assert [title for title, _ in scene.told.said] == ["rightsizer: better capacity for gpu"]
+    assert len(asked(scene)) == 1
+    assert [found.kind for found in scene.occurrences()] == ["capacity-option"]
+
+
+def test_in_automatic_mode_types_of_the_same_gpu_are_approved_and_others_are_asked_about(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    price(scene, g5_xlarge=0.60, g5_2xlarge=0.20, g6_xlarge=0.10)
+    proposed(scene)
+    (errand,) = asked(scene, ProposalState.APPROVED)
+    assert errand.decision is not None
+    assert errand.decision.by == "policy"
+    assert isinstance(errand.work, GroupPolicy)
+    assert [row["InstanceType"] for row in errand.work.new["LaunchTemplate"]["Overrides"]] == [
+        "g5.xlarge",
+        "g5.2xlarge",
+    ]
+
+
+def test_in_automatic_mode_another_gpu_model_is_asked_about(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    price(scene, g5_xlarge=0.60, g6_xlarge=0.10)
+    proposed(scene)
+    (errand,) = asked(scene)
+    assert errand.approvable
+
+
+def test_a_type_dearer_than_on_demand_is_not_let_in(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    price(scene, g5_xlarge=0.60, g6_xlarge=0.30, g5_2xlarge=1.9)
+    (option,) = proposed(scene)
+    assert isinstance(option, CapacityOption)
+    types = [row["InstanceType"] for row in option.request["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"]]
+    assert types == ["g5.xlarge", "g6.xlarge"]
+
+
+@pytest.mark.parametrize(
+    ("over", "words"),
+    [
+        ({"mode": ""}, "create-or-update-tags --tags ResourceId=gpu"),
+        ({"mode": "report"}, "Value=propose"),
+        ({"tags": {"aws:cloudformation:stack-name": "ml"}}, "the CloudFormation stack ml"),
+        ({"tags": {"eks:nodegroup-name": "n"}}, "the EKS managed node group"),
+    ],
+)
+def test_a_group_that_may_not_be_changed_says_what_would_allow_it(
+    scene: Scene, over: dict[str, Any], words: str
+) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"], **over)
+    price(scene, g5_xlarge=0.60, g6_xlarge=0.30)
+    proposed(scene)
+    (errand,) = asked(scene)
+    assert not errand.approvable
+    assert words in errand.enable
 
 
 def test_a_group_that_has_the_best_pools_already_is_left_with_the_reason(scene: Scene) -> None:

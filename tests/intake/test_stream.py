@@ -1,6 +1,7 @@
 """The table's stream: proposals with the state before, one poisoned record alone."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer import wire
 from rightsizer.errors import InputError
-from rightsizer.intake.stream import moves
-from rightsizer.model.proposal import ProposalState
+from rightsizer.intake.stream import moves as stream_moves
+from rightsizer.model.errand import Errand, ErrandMoved, PoolRelease
+from rightsizer.model.proposal import ProposalMoved, ProposalState
+from rightsizer.model.reason import Code, Reason
 
 EVENTS = Path(__file__).parents[2] / "events"
+
+
+def moves(document: Any) -> list[ProposalMoved]:
+    found = stream_moves(document)
+    assert all(isinstance(move, ProposalMoved) for move in found)
+    return [move for move in found if isinstance(move, ProposalMoved)]
 
 
 def event(name: str) -> Any:
@@ -50,6 +60,17 @@ def test_an_item_of_another_sort_is_nothing_to_tell() -> None:
     document["Records"][0]["dynamodb"]["NewImage"]["pk"]["S"] = "MESSAGE#p-1"
     (moved,) = moves(document)
     assert (moved.proposal, moved.problem) == (None, "")
+
+
+def test_an_errand_among_the_proposals_is_told_as_one() -> None:
+    now = datetime(2026, 11, 20, tzinfo=UTC)
+    reason = Reason(Code.WARM_POOL_IDLE, "it idles")
+    asked = Errand("e-1", "job", "", PoolRelease("job"), "h", reason, now, now, ProposalState.APPROVED, True)
+    image = {"pk": "PROPOSAL#e-1", "sk": "PROPOSAL", "kind": "errand", "state": "approved", "doc": wire.dumps(asked)}
+    new = {key: {"S": value} for key, value in image.items()}
+    old = new | {"state": {"S": "pending"}}
+    (moved,) = stream_moves({"Records": [{"dynamodb": {"SequenceNumber": "1", "NewImage": new, "OldImage": old}}]})
+    assert moved == ErrandMoved("1", asked, ProposalState.PENDING)
 
 
 trees = st.recursive(

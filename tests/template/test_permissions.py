@@ -156,6 +156,16 @@ def test_groups_are_replaced_in_automatic_mode_only_and_changed_when_opted_in(de
     assert update["Condition"] == {"StringEquals": {f"aws:ResourceTag/{MODE}": ["propose", "auto"]}}
 
 
+def test_instances_run_only_as_a_tagged_launch_template_says(deployed: Stack) -> None:
+    template, rest = granting(deployed, "apply", "ec2:RunInstances")
+    assert template["Condition"] == {"StringEquals": {f"aws:ResourceTag/{MODE}": ["propose", "auto"]}}
+    assert [r.split(":")[-1] for r in listed(template["Resource"])] == ["launch-template/*"]
+    assert list(rest["Condition"]) == ["ArnLike"]
+    assert list(rest["Condition"]["ArnLike"]) == ["ec2:LaunchTemplate"]
+    assert not [r for r in listed(rest["Resource"]) if r.endswith("launch-template/*")]
+    assert "iam:PassRole" not in deployed.actions("apply")
+
+
 def test_respond_can_record_a_decision_on_a_proposal_and_read_its_secret_and_nothing_else(deployed: Stack) -> None:
     assert deployed.actions("respond") - {"sqs:SendMessage"} == {
         "dynamodb:GetItem",

@@ -30,6 +30,26 @@ def template_of(row: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value) for key, value in found.items()}
 
 
+def sendable(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """A MixedInstancesPolicy as it was described, fit for a request: a launch template by its id or its name.
+
+    The description has both; a request with both is refused (API, LaunchTemplateSpecification).
+    """
+    template = policy.get("LaunchTemplate")
+    if not template:
+        return dict(policy)
+    rows = [_one_name(row) for row in template.get("Overrides", [])]
+    return {**policy, "LaunchTemplate": _one_name(template) | ({"Overrides": rows} if rows else {})}
+
+
+def _one_name(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = row.get("LaunchTemplateSpecification")
+    if not found or "LaunchTemplateId" not in found:
+        return dict(row)
+    kept = {key: value for key, value in found.items() if key != "LaunchTemplateName"}
+    return {**row, "LaunchTemplateSpecification": kept}
+
+
 def names_types(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Types that the overrides name, else those that run; empty when only the launch template names one."""
     overrides = row.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("Overrides", [])
@@ -47,7 +67,7 @@ def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits:
             name=str(row["AutoScalingGroupName"]),
             arn=str(row.get("AutoScalingGroupARN", "")),
             region=region,
-            mode=_mode(tags, str(row["AutoScalingGroupName"])),
+            mode=mode_of(tags, str(row["AutoScalingGroupName"])),
             owner=tags.get(OWNER_TAG, tags.get("owner", "")),
             minimum=int(row["MinSize"]),
             maximum=int(row["MaxSize"]),
@@ -59,7 +79,7 @@ def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits:
             terminating_hook=waits,
             suspended=frozenset(str(found["ProcessName"]) for found in row.get("SuspendedProcesses", [])),
             read_at=now,
-            stack=_stack(tags),
+            stack=owner_stack(tags),
             running=Counter(
                 f"{found['InstanceType']}|{found['AvailabilityZone']}"
                 for found in row.get("Instances", [])
@@ -72,7 +92,7 @@ def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits:
 
 
 def _purchase(row: Mapping[str, Any], types: tuple[str, ...]) -> Purchase:
-    mixed = row.get("MixedInstancesPolicy") or {}
+    mixed = sendable(row.get("MixedInstancesPolicy") or {})
     distribution = mixed.get("InstancesDistribution", {})
     overrides = mixed.get("LaunchTemplate", {}).get("Overrides", [])
     return Purchase(
@@ -87,16 +107,18 @@ def _purchase(row: Mapping[str, Any], types: tuple[str, ...]) -> Purchase:
     )
 
 
-def _mode(tags: Mapping[str, str], group: str) -> Mode:
+def mode_of(tags: Mapping[str, str], name: str) -> Mode:
+    """The mode that the tags declare; OFF without the tag, InputError for a word that is none."""
     text = tags.get(MODE_TAG, Mode.OFF.value)
     try:
         return Mode(text)
     except ValueError:
         allowed = ", ".join(mode.value for mode in Mode)
-        raise InputError(f"the tag {MODE_TAG} of the group {group} is {text!r}; it may be {allowed}") from None
+        raise InputError(f"the tag {MODE_TAG} of {name} is {text!r}; it may be {allowed}") from None
 
 
-def _stack(tags: Mapping[str, str]) -> str:
+def owner_stack(tags: Mapping[str, str]) -> str:
+    """Who owns the properties, as the tags tell; empty when nobody claims them."""
     if tags.get(STACK_TAG):
         return f"the CloudFormation stack {tags[STACK_TAG]}"
     if any("terraform" in f"{key} {tags[key]}".lower() for key in TERRAFORM_TAGS if key in tags):

@@ -46,12 +46,12 @@ class Proposals:
     def proposal(self, proposal_id: str) -> Proposal | None:
         """The proposal as it stands, or None."""
         found = decisions.find(self._table, proposal_id)
-        return revive(found) if found else None
+        return revive(found) if found and _of_an_endpoint(found) else None
 
     def proposals(self, states: Iterable[ProposalState] = ()) -> Iterator[Proposal]:
         """Proposals in these states, newest first; all when none is named."""
         wanted = tuple(states) or tuple(ProposalState)
-        found = [row for state in wanted for row in self._table.index(f"{PREFIX}{state}")]
+        found = [row for state in wanted for row in self._table.index(f"{PREFIX}{state}") if _of_an_endpoint(row)]
         yield from map(revive, sorted(found, key=lambda row: str(row["gsi1sk"]), reverse=True))
 
     def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
@@ -87,5 +87,11 @@ class Proposals:
                 self._table.swap(after, int(row["version"]))
             except ConflictError:
                 continue  # somebody decided at the last moment, and that counts
-            closed.append(revive(after))
+            if _of_an_endpoint(after):
+                closed.append(revive(after))
         return tuple(closed)
+
+
+def _of_an_endpoint(row: dict[str, Value]) -> bool:
+    """Errands live among the proposals (`rightsizer.aws.errand_book`), and carry their kind."""
+    return "kind" not in row

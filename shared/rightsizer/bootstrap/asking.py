@@ -12,23 +12,24 @@ from rightsizer.settings import require
 if TYPE_CHECKING:
     from rightsizer.flows.report import Written
     from rightsizer.flows.respond import Answer
+    from rightsizer.model.errand import ErrandMoved
     from rightsizer.model.proposal import Decision, ProposalMoved
     from rightsizer.model.report import Report
     from rightsizer.model.trigger import Trigger
 
 
 @once
-def propose() -> Callable[[Sequence[ProposalMoved]], list[str]]:
+def propose() -> Callable[[Sequence[ProposalMoved | ErrandMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
     from rightsizer.aws.bus import EventBus
     from rightsizer.aws.messages import Messages
     from rightsizer.aws.reports import BucketReports
     from rightsizer.flows import propose as flow
-    from rightsizer.render import details_page, slack, text
+    from rightsizer.render import errand
 
     require(settings(), "bucket")
     pages = BucketReports(session().client("s3"), settings().bucket)
-    voice = flow.Voice(slack.proposal_blocks, slack.proposal_text, text.proposal, details_page.details)
+    voice = flow.Voice(errand.blocks, errand.line, errand.plain, errand.html)
     ports = flow.ProposePorts(notifier(), Messages(table()), pages, voice, EventBus(session().client("events")))
     return lambda moves: flow.propose(ports, moves)
 

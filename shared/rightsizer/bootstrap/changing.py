@@ -9,6 +9,7 @@ from rightsizer.settings import require
 
 if TYPE_CHECKING:
     from rightsizer.flows.apply import Apply
+    from rightsizer.flows.errands import Errands
 
 
 @once
@@ -40,4 +41,18 @@ def apply() -> Apply:
             rewire_alarms=known.edit_user_alarms,
         ),
         tell=notifier().publish,
+        errands=_errands(),
     )
+
+
+def _errands() -> Errands:
+    from rightsizer.aws.errand_book import Errands as Book
+    from rightsizer.aws.errand_calls import ErrandCalls
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.flows.errands import Errands
+
+    client = session().client
+    calls = ErrandCalls(client("autoscaling"), client("sagemaker"))
+    journal = TableJournal(client("dynamodb"), settings().table)
+    return Errands(Book(table()), calls, calls, journal.switch, SavingsBook(table()), notifier().publish)

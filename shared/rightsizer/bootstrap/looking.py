@@ -45,6 +45,7 @@ def sweep() -> Callable[[Trigger], Swept]:
 
 def _groups() -> Callable[[SweepKind], object]:
     """What a sweep does for Auto Scaling groups; their options go to the ledger, and so into the report."""
+    from rightsizer.aws.errand_book import Errands
     from rightsizer.aws.groups import Groups
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.prices import PriceListBook
@@ -62,7 +63,9 @@ def _groups() -> Callable[[SweepKind], object]:
         prices=PriceListBook(None),
         catalogue=catalogue(tables.instances(), tables.accelerators()),
         ledger=SavingsBook(table()),
-        notifier=None,
+        errands=Errands(table()),
+        writes=not settings().dry_run,
+        proposal_days=settings().proposal_days,
     )
     return lambda kind: flow.look_at_groups(reader, ports, kind, now())
 

@@ -13,6 +13,7 @@ from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
+from rightsizer.flows.errands import Errands
 from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
@@ -54,6 +55,8 @@ class Apply:
     limits: ChangeLimits
     tell: Callable[[str, str], None]
     """Told (subject, text) of what a person should know: an end that is not proof, a change that cannot be read."""
+    errands: Errands | None = None
+    """Small changes outside the endpoints; None where nobody asked for them."""
 
     def start(self, proposal_id: str, now: datetime) -> Change:
         """Begin the change of an approved proposal and advance it; the same proposal twice is one change.

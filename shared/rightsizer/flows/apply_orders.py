@@ -5,19 +5,22 @@ from datetime import datetime
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply import Apply
+from rightsizer.model.errand import OPEN, Errand, ErrandMoved
 from rightsizer.model.proposal import ProposalMoved, ProposalState
 from rightsizer.model.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.telemetry import count, logger
 
 
-def start_approved(apply: Apply, moves: Sequence[ProposalMoved], now: datetime) -> list[str]:
+def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], now: datetime) -> list[str]:
     """Start the change of each approved proposal; returns the sequences of the records to deliver again.
 
     A refusal (another change holds the endpoint, the proposal moved on meanwhile) is an answer and is not repeated.
     """
     failed = []
     for move in moves:
-        if move.problem:
+        if isinstance(move, ErrandMoved):
+            failed += _errand(apply, move, now)
+        elif move.problem:
             logger.error("a stream record is malformed", extra={"problem": move.problem, "sequence": move.sequence})
             failed.append(move.sequence)
         elif move.proposal is not None and move.proposal.state is ProposalState.APPROVED:
@@ -44,8 +47,25 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
             return [moved.id] if moved else []
         case TickDue():
             changes = apply.tick(now)
-            count(ChangesAdvanced=len(changes))
-            return [change.id for change in changes]
+            errands = apply.errands.tick(now) if apply.errands else ()
+            count(ChangesAdvanced=len(changes) + len(errands))
+            return [*(change.id for change in changes), *(errand.id for errand in errands)]
         case _:
             logger.debug("nothing asked", extra={"kind": trigger.kind})
             return []
+
+
+def _errand(apply: Apply, move: ErrandMoved, now: datetime) -> list[str]:
+    """Begin an approved errand; the sequence of its record when it should be delivered again."""
+    if apply.errands is None or move.errand.state not in OPEN:
+        return []
+    try:
+        done: Errand = apply.errands.start(move.errand.id, now)
+    except InputError as error:
+        logger.warning("no errand", extra={"errand": move.errand.id, "why": str(error)})
+    except RightsizerError as error:
+        logger.warning("not started", extra={"errand": move.errand.id, "why": str(error)})
+        return [move.sequence]
+    else:
+        logger.info("errand", extra={"errand": done.id, "state": done.state, "outcome": done.outcome})
+    return []

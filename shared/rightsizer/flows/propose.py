@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rightsizer.errors import RightsizerError, WriteRefusedError
+from rightsizer.model.errand import Errand, ErrandMoved
 from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.ports import EventSink, MessageBook, Notifier, ReportStore
 from rightsizer.telemetry import count, logger
@@ -20,17 +21,21 @@ TOLD_BY_TEXT = frozenset(
 CLOSED_UNANSWERED = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 
 
+type Asked = Proposal | Errand
+"""What a person is asked about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Voice:
     """How proposals are said; `rightsizer.render` has the functions."""
 
-    blocks: Callable[[Proposal, str], Sequence[Mapping[str, Any]]]
+    blocks: Callable[[Asked, str], Sequence[Mapping[str, Any]]]
     """Slack blocks, with the link to the details."""
-    line: Callable[[Proposal], str]
+    line: Callable[[Asked], str]
     """One line for the notification."""
-    text: Callable[[Proposal, str], tuple[str, str]]
+    text: Callable[[Asked, str], tuple[str, str]]
     """Subject and body of the plain text."""
-    page: Callable[[Proposal], str]
+    page: Callable[[Asked], str]
     """The details page, HTML."""
 
 
@@ -45,12 +50,14 @@ class ProposePorts:
     events: EventSink
 
 
-def propose(ports: ProposePorts, moves: Sequence[ProposalMoved]) -> list[str]:
+def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | ErrandMoved]) -> list[str]:
     """Tell each move; returns the sequences of those that failed, so that only they come again."""
     failed = []
     for move in moves:
         try:
-            if move.problem:
+            if isinstance(move, ErrandMoved):
+                tell(ports, move.errand, move.before)
+            elif move.problem:
                 logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
                 failed.append(move.sequence)
             elif move.proposal:
@@ -61,14 +68,14 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved]) -> list[str]:
     return failed
 
 
-def tell(ports: ProposePorts, proposal: Proposal, before: ProposalState | None) -> None:
+def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> None:
     """Post or update the message of one proposal, and publish the text where the state is worth one."""
     known = ports.book.message(proposal.id)
     shown = _shown(proposal)
     reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
     if known and known.shown == shown and not reopened:
         return
-    if before is not proposal.state:
+    if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
     link = _page(ports, proposal)
     message = _message(ports, proposal, None if reopened else known, link)
@@ -77,7 +84,7 @@ def tell(ports: ProposePorts, proposal: Proposal, before: ProposalState | None) 
     ports.book.remember(replace(message, shown=shown))
 
 
-def _message(ports: ProposePorts, proposal: Proposal, known: MessageRef | None, link: str) -> MessageRef:
+def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, link: str) -> MessageRef:
     """The message as it now stands: updated, or posted and noted at once, so that a retry updates it."""
     blocks, line = ports.voice.blocks(proposal, link), ports.voice.line(proposal)
     if known and known.ts:
@@ -94,7 +101,7 @@ def _message(ports: ProposePorts, proposal: Proposal, known: MessageRef | None, 
     return message
 
 
-def _worth_a_text(proposal: Proposal, before: ProposalState | None) -> bool:
+def _worth_a_text(proposal: Asked, before: ProposalState | None) -> bool:
     """A text for each new state, not for each step of the change within one state."""
     return proposal.state in TOLD_BY_TEXT and before is not proposal.state
 
@@ -108,7 +115,7 @@ def _announce(events: EventSink, proposal: Proposal) -> None:
         logger.warning("the event was not sent", extra={"error": str(error), "proposal": proposal.id})
 
 
-def _page(ports: ProposePorts, proposal: Proposal) -> str:
+def _page(ports: ProposePorts, proposal: Asked) -> str:
     """A link to the details page; without one the message still asks."""
     try:
         body = ports.voice.page(proposal).encode()
@@ -118,5 +125,5 @@ def _page(ports: ProposePorts, proposal: Proposal) -> str:
         return ""
 
 
-def _shown(proposal: Proposal) -> str:
+def _shown(proposal: Asked) -> str:
     return f"{proposal.state}|{proposal.outcome}"

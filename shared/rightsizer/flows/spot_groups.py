@@ -1,7 +1,7 @@
 """What the sweep and the week do for Spot groups: remember the facts, propose better capacity.
 
 Facts first: `interruption` acts on them within the two minutes and reads nothing else. The options are proposals with
-the exact request; nothing here writes to a group.
+the exact request, carried out by `apply` after an approval; nothing here writes to a group.
 """
 
 import json
@@ -9,19 +9,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from rightsizer.errors import RightsizerError
 from rightsizer.model.capacity import CapacityKind, CapacityOption, Outlook
 from rightsizer.model.group import Group
 from rightsizer.model.hardware import Catalogue, InstanceType
+from rightsizer.model.observation import Mode
 from rightsizer.model.option import Excluded
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Need, Placement, Pool, PoolSight
 from rightsizer.model.trigger import SweepKind
-from rightsizer.ports import Notifier, PriceBook, SavingsLedger
-from rightsizer.ports_spot import GroupReader, SpotBook, SpotMarket, SpotPrice, Unread
+from rightsizer.ports import PriceBook, SavingsLedger
+from rightsizer.ports_spot import ErrandBook, GroupReader, SpotBook, SpotMarket, SpotPrice, Unread
 from rightsizer.rules.spot_capacity import fitting, hosting_over_ec2, need_of, outlook, policy_change
+from rightsizer.rules.spot_offer import alike, group_errand
 from rightsizer.rules.spot_place import place
 from rightsizer.rules.spot_pools import interruptions_per_hour, useful_usd
 from rightsizer.telemetry import logger
@@ -76,11 +79,14 @@ class CapacityPorts:
     prices: PriceBook
     catalogue: Catalogue
     ledger: SavingsLedger
-    notifier: Notifier | None
+    errands: ErrandBook
+    writes: bool = True
+    """Whether the stack may change anything."""
+    proposal_days: int = 14
 
 
 def propose_capacity(ports: CapacityPorts, now: datetime) -> list[CapacityOption | Excluded]:
-    """One answer for each Spot group: an option, or why there is none. Each option is told once a week."""
+    """One answer for each Spot group: an option, or why there is none. Each option is asked once for a policy."""
     answers: list[CapacityOption | Excluded] = []
     for group in ports.book.groups():
         if not group.purchase.uses_spot:
@@ -92,12 +98,15 @@ def propose_capacity(ports: CapacityPorts, now: datetime) -> list[CapacityOption
             answer = Excluded(group.name, Reason(Code.READ_FAILED, str(error)))
         answers.append(answer)
         if isinstance(answer, CapacityOption):
-            _tell(ports, answer, now)
+            _ask(ports, group, answer, now)
     return answers
 
 
 def option_of(ports: CapacityPorts, group: Group, now: datetime) -> CapacityOption | Excluded:
-    """Better capacity for one group, or why there is none."""
+    """Better capacity for one group, or why there is none.
+
+    In automatic mode types with the GPU model that runs already come first: they need nobody's judgement.
+    """
     types = group.purchase.instance_types
     present = ports.catalogue.find(f"ml.{types[0]}") if types else None
     if present is None or not present.has_gpu:
@@ -107,9 +116,24 @@ def option_of(ports: CapacityPorts, group: Group, now: datetime) -> CapacityOpti
     if usd is None:
         return Excluded(group.name, Reason(Code.NO_PRICE, f"no On-Demand price of {present.ec2_name} is known"))
     fits, _ = fitting(need_of(present, None, None), present, ports.catalogue)
-    names = tuple(dict.fromkeys([*types, *(kind.ec2_name for kind in fits)]))
-    sights = _sights(ports, group, ports.market.prices(names, group.zones, now - RECORD, now), now)
+    if group.mode is Mode.AUTO:
+        found = _option(ports, group, present, [kind for kind in fits if alike([present], [kind])], usd, now)
+        if isinstance(found, CapacityOption):
+            return found
+    return _option(ports, group, present, fits, usd, now)
+
+
+def _option(
+    ports: CapacityPorts, group: Group, present: InstanceType, fits: Sequence[InstanceType], usd: float, now: datetime
+) -> CapacityOption | Excluded:
+    """The option with these types beside those that the group has; dearer ones than On-Demand are left out."""
+    types = group.purchase.instance_types
+    wanted = tuple(dict.fromkeys([*types, *(kind.ec2_name for kind in fits)]))
     need = Need(group.desired, usd, min(group.purchase.on_demand_base, group.desired))
+    known = _sights(ports, group, ports.market.prices(wanted, group.zones, now - RECORD, now), now)
+    cheap = {sight.pool.instance_type for sight in known if useful_usd(sight, need) < usd}
+    names = tuple(name for name in wanted if name in types or name in cheap)
+    sights = [sight for sight in known if sight.pool.instance_type in names]
     before, _ = _month(need, [sight for sight in sights if sight.pool in group.pools], now)
     after, placement = _month(need, sights, now)
     changed = policy_change(group, names, max(need.on_demand_base, placement.on_demand))
@@ -128,7 +152,8 @@ def option_of(ports: CapacityPorts, group: Group, now: datetime) -> CapacityOpti
         max(scores.values(), default=None), (_why(group, names, before, after), *placement.reasons),
         ("whether the image and the launch template run on the further types",
          "the measured need: the present type's own size stands in",
-         f"the EC2 On-Demand price: SageMaker's hosting price over {hosting_over_ec2(present):.2f}"),
+         f"the EC2 On-Demand price: SageMaker's hosting price over {hosting_over_ec2(present):.2f}",
+         "whether Auto Scaling replaces running Spot instances to reach a larger On-Demand base"),
     )  # fmt: skip
 
 
@@ -174,15 +199,24 @@ def _on_demand(ports: CapacityPorts, region: str, kind: InstanceType) -> float |
     return float(price.usd_per_hour) / hosting_over_ec2(kind) if price else None
 
 
-def _tell(ports: CapacityPorts, option: CapacityOption, now: datetime) -> None:
+def _ask(ports: CapacityPorts, group: Group, option: CapacityOption, now: datetime) -> None:
+    """Ask about it, and have it in the week's report."""
     year, week, _ = now.isocalendar()
     text = (
         f"{option.reasons[0]}. Not checked: {'; '.join(option.not_checked)}. Request (UpdateAutoScalingGroup): "
         f"{json.dumps(option.request, default=str)}. Way back: {json.dumps(option.undo, default=str)}"
     )
     key = f"{option.group}|capacity|{year}-{week:02d}"
-    if ports.ledger.note(Occurrence(key, now, "capacity-option", option.group, text)) and ports.notifier is not None:
-        try:
-            ports.notifier.publish(f"rightsizer: better capacity for {option.group}", text)
-        except RightsizerError as error:
-            logger.error("a capacity option was recorded, but telling it failed", error=str(error), group=option.group)
+    ports.ledger.note(Occurrence(key, now, "capacity-option", option.group, text))
+    types = {str(row["InstanceType"]) for row in _overrides(option) if "InstanceType" in row}
+    known = {kind.ec2_name: kind for kind in ports.catalogue}
+    present = [known[name] for name in group.purchase.instance_types if name in known]
+    safe = types <= set(known) and alike(present, [known[name] for name in types])
+    errand = group_errand(option, group, writes=ports.writes, safe=safe, days=ports.proposal_days, now=now)
+    if ports.errands.ask(errand):
+        logger.info("asked about a group", extra={"errand": errand.id, "group": group.name, "state": errand.state})
+
+
+def _overrides(option: CapacityOption) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = option.request["MixedInstancesPolicy"]["LaunchTemplate"].get("Overrides", ())
+    return found

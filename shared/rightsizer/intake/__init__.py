@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rightsizer.intake.queue import Message
+    from rightsizer.model.errand import ErrandMoved
     from rightsizer.model.proposal import ProposalMoved
     from rightsizer.model.trigger import Received, Trigger
 
@@ -47,7 +48,7 @@ def batch(event: Any) -> list[Received]:
     return received
 
 
-def moves(event: Any) -> list[ProposalMoved]:
+def moves(event: Any) -> list[ProposalMoved | ErrandMoved]:
     """The proposals that a batch of the table's stream shows; InputError when it is no such batch."""
     from rightsizer.intake.stream import moves as stream_moves  # pydantic only where events are parsed
 

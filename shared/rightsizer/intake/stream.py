@@ -12,9 +12,11 @@ from pydantic import Field
 from rightsizer import wire
 from rightsizer.errors import InputError
 from rightsizer.intake.edge import Shape, mapping, read
+from rightsizer.model.errand import Errand, ErrandMoved
 from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
 
 PROPOSAL = "PROPOSAL#"
+ERRAND = "errand"
 
 
 class Attribute(Shape):
@@ -29,9 +31,10 @@ class Keys(Shape):
 class Image(Keys):
     state: Attribute
     doc: Attribute
+    kind: Attribute | None = None
 
 
-def moves(event: Any) -> list[ProposalMoved]:
+def moves(event: Any) -> list[ProposalMoved | ErrandMoved]:
     """The records of the batch in their order, each with its proposal or its problem: one never stops another.
 
     InputError when the event is no stream batch at all.
@@ -42,7 +45,7 @@ def moves(event: Any) -> list[ProposalMoved]:
     return [_move(record, index) for index, record in enumerate(found)]
 
 
-def _move(record: object, index: int) -> ProposalMoved:
+def _move(record: object, index: int) -> ProposalMoved | ErrandMoved:
     change = mapping(record, f"record {index} of a stream batch").get("dynamodb")
     images = mapping(change, f"record {index} of a stream batch")
     sequence = images.get("SequenceNumber")
@@ -54,13 +57,15 @@ def _move(record: object, index: int) -> ProposalMoved:
         return ProposalMoved(sequence, None, None, str(error))
 
 
-def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved:
+def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
     new, old = images.get("NewImage"), images.get("OldImage")
     if not new or not read(Keys, new, "stream record").pk.text.startswith(PROPOSAL):
         return ProposalMoved(sequence, None)
-    document = read(Image, new, "proposal in the stream").doc.text
+    image = read(Image, new, "proposal in the stream")
     before = _state(read(Image, old, "proposal in the stream").state.text) if old else None
-    return ProposalMoved(sequence, wire.loads(Proposal, document), before)
+    if image.kind is not None and image.kind.text == ERRAND:
+        return ErrandMoved(sequence, wire.loads(Errand, image.doc.text), before)
+    return ProposalMoved(sequence, wire.loads(Proposal, image.doc.text), before)
 
 
 def _state(text: str) -> ProposalState:

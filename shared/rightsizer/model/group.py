@@ -39,7 +39,7 @@ class Purchase:
     weighted: bool = False
     """Whether the types count with WeightedCapacity; then desired capacity is units, not instances."""
     mixed: Mapping[str, Any] = field(default_factory=dict)
-    """MixedInstancesPolicy as DescribeAutoScalingGroups gives it; empty without one."""
+    """MixedInstancesPolicy as DescribeAutoScalingGroups gives it, fit to be sent; empty without one."""
     template: Mapping[str, str] = field(default_factory=dict)
     """LaunchTemplateSpecification (id, version) that the group or its policy uses; empty for a launch configuration."""
 

@@ -26,6 +26,8 @@ class StepKind(StrEnum):
     DELETE_SCHEDULED = "application-autoscaling:DeleteScheduledAction"
     PUT_ALARM = "cloudwatch:PutMetricAlarm"
     DELETE_ALARMS = "cloudwatch:DeleteAlarms"
+    UPDATE_GROUP = "autoscaling:UpdateAutoScalingGroup"
+    RELEASE_POOL = "sagemaker:UpdateTrainingJob"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,13 @@
-"""Proposals and reports as Slack blocks, within Slack's limits and escaped.
-
-Source: Slack API documentation, "Block Kit reference" (section text 3000, ten fields of 2000, header 150, button text
-75, value 2000, ten context elements) and "Formatting text" (escape ``&``, ``<`` and ``>``).
-"""
-
-from typing import Any
+"""Proposals and reports as Slack blocks, within Slack's limits and escaped."""
 
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Evidence, Recommendation
 from rightsizer.model.report import Report
+from rightsizer.render import blocks as kit
 from rightsizer.render import sentences
+from rightsizer.render.blocks import Block
 from rightsizer.render.spark import sparkline
-
-SECTION = 2900
-FIELD = 1900
-HEADER = 150
-SHORT_LINK = 3000
-
-ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-
-type Block = dict[str, Any]
 
 
 def proposal_text(proposal: Proposal) -> str:
@@ -33,21 +20,21 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
     """The message of a proposal as it stands. Buttons only while it is pending; `details` is a link, or empty."""
     found = proposal.recommendation
     option = found.chosen
-    blocks = [_header(sentences.headline(found)), _section(_standing(proposal))]
+    blocks = [kit.header(sentences.headline(found)), kit.section(_standing(proposal))]
     if option:
-        blocks.append(_fields(_facts(found, option)))
-    blocks.append(_section(_escaped(found.reason.sentence, SECTION)))
+        blocks.append(kit.fields(_facts(found, option)))
+    blocks.append(kit.section(kit.escaped(found.reason.sentence, kit.SECTION)))
     if found.hourly_requests:
-        blocks.append(_section(_picture(found)))
+        blocks.append(kit.section(_picture(found)))
     if found.evidence:
-        blocks.append(_context(_evidence(found, found.evidence)))
+        blocks.append(kit.context(_evidence(found, found.evidence)))
     if not proposal.approvable and proposal.state is ProposalState.PENDING:
         enable = proposal.enable or "ask whoever runs rightsizer"
-        blocks.append(_section(f"*It cannot be approved yet:*\n```{_escaped(enable, 2500)}```"))
+        blocks.append(kit.section(f"*It cannot be approved yet:*\n```{kit.escaped(enable, 2500)}```"))
     buttons = _buttons(proposal, details)
     if buttons:
         blocks.append({"type": "actions", "block_id": f"decide_{proposal.id}"[:255], "elements": buttons})
-    blocks.append(_context(_commands(proposal)))
+    blocks.append(kit.context(_commands(proposal)))
     return blocks
 
 
@@ -63,14 +50,14 @@ def report_blocks(report: Report, link: str = "") -> list[Block]:
         ("Really saved in this window", sentences.money(totals.realised)),
     ]
     title = f"GPU endpoints, {sentences.day(report.start)} to {sentences.day(report.end)}"
-    blocks = [_header(title), _fields(facts)]
+    blocks = [kit.header(title), kit.fields(facts)]
     for one in sorted(report.recommendations, key=lambda r: r.saving_usd_per_month, reverse=True)[:5]:
         if one.saving_usd_per_month > 0:
-            blocks.append(_section(f"• {_escaped(sentences.headline(one), SECTION)}"))
-    if link and len(link) <= SHORT_LINK:
-        blocks.append({"type": "actions", "elements": [_link("Open the report", link, "rightsizer_report")]})
+            blocks.append(kit.section(f"• {kit.escaped(sentences.headline(one), kit.SECTION)}"))
+    if link and len(link) <= kit.SHORT_LINK:
+        blocks.append({"type": "actions", "elements": [kit.link("Open the report", link, "rightsizer_report")]})
     seen = sentences.count(totals.endpoints, "endpoint")
-    return [*blocks, _context([f"{report.account} {report.region} · {seen} · `rightsizer report`"])]
+    return [*blocks, kit.context([f"{report.account} {report.region} · {seen} · `rightsizer report`"])]
 
 
 def _facts(found: Recommendation, option: Option) -> list[tuple[str, str]]:
@@ -98,7 +85,7 @@ def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
     unchecked = f"not checked: {', '.join(found.not_checked)}" if found.not_checked else ""
     price = found.price
     source = f"price {price.source}, {price.basis}, {price.as_of}" if price else "price not known"
-    return [_escaped(part, FIELD) for part in (seen, source, unchecked) if part]
+    return [kit.escaped(part, kit.FIELD) for part in (seen, source, unchecked) if part]
 
 
 def _picture(found: Recommendation) -> str:
@@ -114,29 +101,22 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
         if proposal.approvable:
             buttons.append(_button("Approve", "approve", proposal, "primary"))
         buttons += [_button("Reject", "reject", proposal, "danger"), _button("Snooze 30 days", "snooze", proposal)]
-    if details and len(details) <= SHORT_LINK:
-        buttons.append(_link("Details", details, "rightsizer_details"))
+    if details and len(details) <= kit.SHORT_LINK:
+        buttons.append(kit.link("Details", details, "rightsizer_details"))
     return buttons
 
 
 def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
-    """The value is the opaque id and nothing else: what counts is read from the table."""
-    button = {"type": "button", "text": _plain(text), "action_id": f"rightsizer_{verb}", "value": proposal.id}
-    if style:
-        button["style"] = style
+    made = kit.button(text, verb, proposal.id, style)
     if verb == "approve":
         saved = sentences.headline(proposal.recommendation)
-        button["confirm"] = {
-            "title": _plain("Change this endpoint?"),
-            "text": _plain(_cut(f"{saved}. It goes back by itself when the alarms say so.", 300)),
-            "confirm": _plain("Approve"),
-            "deny": _plain("Cancel"),
+        made["confirm"] = {
+            "title": kit.plain("Change this endpoint?"),
+            "text": kit.plain(kit.cut(f"{saved}. It goes back by itself when the alarms say so.", 300)),
+            "confirm": kit.plain("Approve"),
+            "deny": kit.plain("Cancel"),
         }
-    return button
-
-
-def _link(text: str, url: str, action: str) -> Block:
-    return {"type": "button", "text": _plain(text), "action_id": action, "url": url}
+    return made
 
 
 def _commands(proposal: Proposal) -> list[str]:
@@ -146,52 +126,14 @@ def _commands(proposal: Proposal) -> list[str]:
 
 
 def _name(proposal: Proposal) -> str:
-    return _escaped(proposal.ref.name, 100)
+    return kit.escaped(proposal.ref.name, 100)
 
 
 def _standing(proposal: Proposal) -> str:
     """The state in bold; a Slack user who decided is mentioned, so that the message shows a name and not an id."""
-    said = _escaped(sentences.standing(proposal), SECTION - 100)
+    said = kit.escaped(sentences.standing(proposal), kit.SECTION - 100)
     by = proposal.decision.by if proposal.decision else ""
     kind, _, name = by.partition(":")
     if kind == "slack" and name.isalnum():
         said = said.replace(f" by {name}", f" by <@{name}>", 1)
     return f"*{said}*"
-
-
-def _header(text: str) -> Block:
-    return {"type": "header", "text": _plain(_cut(text, HEADER))}
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def _markdown(text: str) -> Block:
-    return {"type": "mrkdwn", "text": text, "verbatim": True}
-
-
-def _section(text: str) -> Block:
-    return {"type": "section", "text": _markdown(text)}
-
-
-def _fields(facts: list[tuple[str, str]]) -> Block:
-    fields = [_markdown(f"*{_escaped(name, 200)}*\n{_escaped(said, FIELD - 210)}") for name, said in facts[:10]]
-    return {"type": "section", "fields": fields}
-
-
-def _context(parts: list[str]) -> Block:
-    return {"type": "context", "elements": [_markdown(part) for part in parts[:10]]}
-
-
-def _escaped(text: str, most: int) -> str:
-    """Escaped as Slack asks, cut so that the escaped text fits and no entity is cut in two."""
-    whole = "".join(ENTITIES.get(letter, letter) for letter in text[: most + 1])
-    if len(whole) <= most:
-        return whole
-    cut = whole[: most - 1]
-    return (cut[: cut.rfind("&")] if cut.rfind("&") > cut.rfind(";") else cut) + "…"
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,92 @@
+"""Errands on the one table, among the proposals: the same key prefix, so that the same click decides on them."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from rightsizer import wire
+from rightsizer.aws import decisions
+from rightsizer.aws.decisions import KEPT_DAYS, PREFIX, SORT
+from rightsizer.aws.table import Item, Table, Value, epoch, stamp
+from rightsizer.errors import ConflictError
+from rightsizer.model.errand import OPEN, Errand
+from rightsizer.model.proposal import ProposalState
+
+ASKED_AGAIN = frozenset({str(ProposalState.WITHDRAWN), str(ProposalState.EXPIRED)})
+KIND = "errand"
+"""Attribute ``kind`` of the item; a proposal about an endpoint has none."""
+
+
+class Errands:
+    """Keeps the promises of `ports_spot.ErrandBook`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def ask(self, errand: Errand) -> bool:
+        """Store a new errand; False when it was asked before. An older pending one of the subject is withdrawn."""
+        known = decisions.find(self._table, errand.id)
+        if known and known["state"] not in ASKED_AGAIN:
+            return False
+        if any(found.subject == errand.subject for found in self._in(*OPEN)):
+            return False  # the one that is being carried out comes first; the next sweep sees what it made
+        for older in self._in(ProposalState.PENDING):
+            if older.subject == errand.subject and older.work.kind == errand.work.kind:
+                self._withdraw(older)
+        try:
+            if known:
+                self._table.swap(_item(replace(errand, version=int(known["version"]) + 1)), int(known["version"]))
+            else:
+                self._table.put(_item(replace(errand, version=1)), unless="pk")
+        except ConflictError:
+            return False
+        return True
+
+    def load(self, errand_id: str) -> Errand | None:
+        """The errand as it stands, or None."""
+        found = decisions.find(self._table, errand_id)
+        return _revive(found) if found and found.get("kind") == KIND else None
+
+    def save(self, errand: Errand) -> Errand:
+        """Save over the version that was read and return it with the new one; ConflictError when somebody was first."""
+        after = replace(errand, version=errand.version + 1)
+        self._table.swap(_item(after), errand.version)
+        return after
+
+    def due(self, now: datetime) -> tuple[str, ...]:
+        """Ids of the approved or begun errands whose next look is due."""
+        return tuple(found.id for found in self._in(*OPEN) if found.next_due is None or found.next_due <= now)
+
+    def _in(self, *states: ProposalState) -> list[Errand]:
+        rows = [row for state in states for row in self._table.index(f"{PREFIX}{state}")]
+        return [_revive(row) for row in rows if row.get("kind") == KIND]
+
+    def _withdraw(self, older: Errand) -> None:
+        outcome = "A newer one takes its place."
+        try:
+            self.save(replace(older, state=ProposalState.WITHDRAWN, outcome=outcome, next_due=None))
+        except ConflictError:
+            return  # somebody decided on it at this moment, and that counts
+
+
+def _item(errand: Errand) -> Item:
+    item: dict[str, Value] = {
+        "pk": f"{PREFIX}{errand.id}",
+        "sk": SORT,
+        "gsi1pk": f"{PREFIX}{errand.state}",
+        "gsi1sk": f"{stamp(errand.created_at)}#{errand.id}",
+        "kind": KIND,
+        "state": str(errand.state),
+        "subject": errand.subject,
+        "expires_at": epoch(errand.expires_at),
+        "version": errand.version,
+        "doc": wire.dumps(errand),
+    }
+    if errand.state in KEPT_DAYS:
+        ended = errand.journal[-1].at if errand.journal else errand.created_at
+        item["expires"] = epoch(ended, KEPT_DAYS[errand.state])
+    return item
+
+
+def _revive(item: dict[str, Value]) -> Errand:
+    """The item's version counts: a decision raises it without touching the document's."""
+    return replace(wire.loads(Errand, str(item["doc"])), version=int(item["version"]))

@@ -1,0 +1,192 @@
+"""A small change outside the endpoints: the policy of an Auto Scaling group, or the end of an idle warm pool.
+
+An errand is its own proposal and its own journal: one record, from the question to the end, so that no crash can part
+the two. It ends *new*, *old* or *handed over*, as a change of an endpoint does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from rightsizer.model.change import Entry
+from rightsizer.model.checks import aware, named
+from rightsizer.model.observation import Mode
+from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.model.reason import Reason
+from rightsizer.model.step import Step, StepKind
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPolicy:
+    """Set the mixed instances policy of an Auto Scaling group. Its size is never part of it."""
+
+    group: str
+    old: Mapping[str, Any]
+    """MixedInstancesPolicy as it was read when this was decided: the way back."""
+    new: Mapping[str, Any]
+    kind: Literal["group-policy"] = "group-policy"
+
+    def __post_init__(self) -> None:
+        named("GroupPolicy.group", self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRelease:
+    """End the idle warm pool of a training job that is over. There is no way back, and none is needed."""
+
+    job: str
+    kind: Literal["pool-release"] = "pool-release"
+
+    def __post_init__(self) -> None:
+        named("PoolRelease.job", self.job)
+
+
+type Work = GroupPolicy | PoolRelease
+
+OPEN = frozenset({ProposalState.APPROVED, ProposalState.APPLYING})
+"""Approved and not at its end: the tick looks at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One errand from the question to its end."""
+
+    id: str
+    subject: str
+    """The group or the job."""
+    owner: str
+    work: Work
+    headline: str
+    """The ten-second sentence."""
+    reason: Reason
+    created_at: datetime
+    expires_at: datetime
+    state: ProposalState
+    approvable: bool
+    enable: str = ""
+    """How to allow it; empty when it is allowed."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """Name and figure with its unit, for people."""
+    not_checked: tuple[str, ...] = ()
+    decision: Decision | None = None
+    outcome: str = ""
+    journal: tuple[Entry, ...] = ()
+    next_due: datetime | None = None
+    sent_at: datetime | None = None
+    """When the write was first intended; None: nothing was written."""
+    done_at: datetime | None = None
+    """When the new state was first seen in AWS."""
+    back: Reason | None = None
+    """Why it goes back; None on the way forward."""
+    version: int = 0
+    change_id: str = ""
+    """Empty: an errand is its own journal. The message of a proposal has the same field."""
+
+    def __post_init__(self) -> None:
+        named("Errand.id", self.id)
+        named("Errand.subject", self.subject)
+        aware("Errand.created_at", self.created_at)
+        aware("Errand.expires_at", self.expires_at)
+
+    def step(self, *, back: bool) -> Step:
+        """The write forward, or the one that undoes it; a released pool has nothing to undo, and is asked again."""
+        if isinstance(self.work, PoolRelease):
+            params: Mapping[str, Any] = {
+                "TrainingJobName": self.work.job,
+                "ResourceConfig": {"KeepAlivePeriodInSeconds": 0},
+            }
+            return Step(StepKind.RELEASE_POOL, self.work.job, params)
+        policy = self.work.old if back else self.work.new
+        return Step(
+            StepKind.UPDATE_GROUP,
+            self.work.group,
+            {"AutoScalingGroupName": self.work.group, "MixedInstancesPolicy": policy},
+        )
+
+    def attempts(self) -> int:
+        """How often the write of the present direction was begun."""
+        turned = next((n for n, line in enumerate(self.journal) if line.step == "turn back"), -1)
+        lines = self.journal[turned + 1 :] if self.back else self.journal
+        return sum(1 for line in lines if line.status == "intended")
+
+    @property
+    def last(self) -> Entry | None:
+        """The newest line about a write."""
+        return next((line for line in reversed(self.journal) if line.status in ("done", "failed")), None)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSight:
+    """What is seen of a group right before a move."""
+
+    mode: Mode
+    stack: str
+    """Who owns its properties; empty when nobody claims them."""
+    policy: Mapping[str, Any]
+    faults: tuple[str, ...] = ()
+    """Launches that failed since the policy is new, and not for lack of capacity."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSeen:
+    """What is seen of a warm pool right before a move."""
+
+    mode: Mode
+    status: str
+    """``Available``, ``InUse``, ``Reused``, ``Terminated``; empty without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """The group or the job is not there."""
+
+
+type Seen = GroupSight | PoolSeen | Vanished
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Write it: intent first, then the call."""
+
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Nothing to write now."""
+
+    until: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The new state is seen for the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBack:
+    """Go back from here."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The errand is over."""
+
+    state: ProposalState
+    reason: Reason
+
+
+type ErrandMove = Send | LookAgain | Arrived | TurnBack | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class ErrandMoved:
+    """One record of the table's stream: an errand that was written, decided on, or moved."""
+
+    sequence: str
+    errand: Errand
+    before: ProposalState | None = None

@@ -1,0 +1,295 @@
+"""A group's policy is changed as a journal: new, old or handed over, wherever the process dies."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.aws import decisions
+from rightsizer.aws.errand_book import Errands as Book
+from rightsizer.aws.errand_calls import ErrandCalls
+from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.table import Table
+from rightsizer.errors import InputError
+from rightsizer.flows.errands import Errands
+from rightsizer.model.errand import Errand, GroupPolicy
+from rightsizer.model.limits import Switch
+from rightsizer.model.outcome import Occurrence
+from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.rules.errand import MOST_TRIES, PROBATION
+from sandbox.refusals import Killed
+from sandbox.spot_groups import SimGroup
+from tests.flows.spot_scene import Scene, scene
+
+__all__ = ["scene"]
+
+
+@dataclass
+class Stage:
+    scene: Scene
+    group: SimGroup
+    flow: Errands
+    book: Book
+    errand: Errand
+    old: dict[str, Any]
+    new: dict[str, Any]
+
+    @property
+    def now(self) -> datetime:
+        return self.scene.box.clock.now
+
+    def approve(self, by: str = "slack:U1") -> None:
+        decision = Decision(ProposalState.APPROVED, by, self.now)
+        decisions.decide(Table(self.scene.box.client("dynamodb"), "t"), self.errand.id, decision, self.now)
+
+    def start(self) -> Errand:
+        self.approve()
+        return self.flow.start(self.errand.id, self.now)
+
+    def later(self, **length: float) -> Errand:
+        self.scene.box.clock.advance(timedelta(**length))
+        self.flow.tick(self.now)
+        return self.seen()
+
+    def seen(self) -> Errand:
+        found = self.book.load(self.errand.id)
+        assert found is not None
+        return found
+
+    def updates(self) -> int:
+        return len(self.scene.box.calls.of("autoscaling", "UpdateAutoScalingGroup"))
+
+
+@pytest.fixture
+def stage(scene: Scene) -> Stage:
+    group = scene.spot.group("gpu", types=["g5.xlarge"])
+    old = group.mixed
+    template = old["LaunchTemplate"] | {"Overrides": [{"InstanceType": "g5.xlarge"}, {"InstanceType": "g6.xlarge"}]}
+    new = old | {"LaunchTemplate": template}
+    now = scene.box.clock.now
+    table = Table(scene.box.client("dynamodb"), "t")
+    calls = ErrandCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
+    book = Book(table)
+    reason = Reason(Code.MORE_POOLS, "two types are steadier than one")
+    errand = Errand(
+        "e-1", "gpu", "ml", GroupPolicy("gpu", old, new), "gpu can use more pools", reason,
+        now, now + timedelta(days=14), ProposalState.PENDING, approvable=True,
+    )  # fmt: skip
+    assert book.ask(errand)
+    flow = Errands(book, calls, calls, Switch, SavingsBook(table), scene.told.publish)
+    return Stage(scene, group, flow, book, errand, old, new)
+
+
+def test_an_approved_policy_is_set_seen_and_proven_after_a_day(stage: Stage) -> None:
+    done = stage.start()
+    assert stage.group.mixed == stage.new
+    assert done.state is ProposalState.APPLYING
+    assert done.done_at is not None
+    assert [(line.step, line.status) for line in done.journal] == [
+        ("UpdateAutoScalingGroup gpu", "intended"),
+        ("UpdateAutoScalingGroup gpu", "done"),
+    ]
+    assert stage.later(hours=23).state is ProposalState.APPLYING
+    proven = stage.later(hours=2)
+    assert proven.state is ProposalState.PROVEN
+    assert proven.next_due is None
+    assert stage.updates() == 1
+    assert stage.group.wanted == [4], "the size of the group is nobody's business here"
+
+
+def test_an_errand_that_nobody_approved_is_not_started(stage: Stage) -> None:
+    with pytest.raises(InputError, match="pending, not approved"):
+        stage.flow.start("e-1", stage.now)
+    stage.flow.tick(stage.now)
+    assert stage.updates() == 0
+
+
+def test_a_lost_stream_record_is_made_good_by_the_tick(stage: Stage) -> None:
+    stage.approve()
+    stage.later(minutes=5)
+    assert stage.group.mixed == stage.new
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("after", [True, False])
+@pytest.mark.parametrize("nth", range(1, 7))
+def test_killed_after_any_write_the_ticks_bring_it_to_new_or_old(
+    stage: Stage, nth: int, after: bool, back: bool
+) -> None:
+    stage.approve()
+    if back:
+        stage.flow.start("e-1", stage.now)
+    stage.scene.box.gate.kill(nth, after=after)
+    try:
+        if back:
+            stage.flow.ask_back("e-1", "cli:me", stage.now)
+        else:
+            stage.flow.start("e-1", stage.now)
+    except Killed:
+        pass
+    stage.scene.box.gate.heal()
+    for _ in range(4):
+        stage.later(minutes=6)
+    asked = stage.seen().back is not None
+    assert stage.group.mixed == (stage.old if asked else stage.new)
+    ended = stage.later(hours=25)
+    assert ended.state is (ProposalState.ROLLED_BACK if asked else ProposalState.PROVEN)
+    assert stage.group.wanted == [4]
+
+
+def test_a_person_gets_the_old_policy_back_even_after_the_proof(stage: Stage) -> None:
+    stage.start()
+    stage.later(hours=25)
+    back = stage.flow.ask_back("e-1", "cli:me", stage.now)
+    assert back.state is ProposalState.ROLLED_BACK
+    assert stage.group.mixed == stage.old
+    with pytest.raises(InputError, match="nothing to undo"):
+        stage.flow.ask_back("e-1", "cli:me", stage.now)
+
+
+def test_a_launch_that_fails_for_the_new_policy_brings_the_old_one_back(stage: Stage) -> None:
+    stage.start()
+    text = "gpu could not launch an instance: The architecture 'x86_64' of the image does not fit"
+    stage.flow.ledger.note(Occurrence("f1", stage.now + timedelta(minutes=1), "launch-failure", "gpu", text))
+    ended = stage.later(minutes=40)
+    assert ended.state is ProposalState.ROLLED_BACK
+    assert "does not fit" in ended.outcome
+    assert stage.group.mixed == stage.old
+
+
+def test_a_lack_of_capacity_is_no_fault_of_the_policy(stage: Stage) -> None:
+    stage.start()
+    text = "gpu could not launch an instance: InsufficientInstanceCapacity"
+    stage.flow.ledger.note(Occurrence("f1", stage.now + timedelta(minutes=1), "launch-failure", "gpu", text))
+    assert stage.later(hours=25).state is ProposalState.PROVEN
+
+
+def test_a_policy_that_changed_since_it_was_asked_is_not_touched(stage: Stage) -> None:
+    stage.group.mixed = stage.old | {"InstancesDistribution": {"OnDemandBaseCapacity": 2}}
+    assert stage.start().state is ProposalState.WITHDRAWN
+    assert stage.updates() == 0
+
+
+def test_a_policy_that_somebody_changes_under_it_is_handed_over(stage: Stage) -> None:
+    stage.start()
+    stage.group.mixed = stage.old | {"InstancesDistribution": {"OnDemandBaseCapacity": 2}}
+    ended = stage.later(minutes=40)
+    assert ended.state is ProposalState.HANDED_OVER
+    assert "aws autoscaling update-auto-scaling-group" in ended.outcome
+    assert stage.updates() == 1
+
+
+def test_a_policy_that_somebody_puts_back_is_left_so(stage: Stage) -> None:
+    stage.start()
+    stage.group.mixed = stage.old
+    assert stage.later(minutes=40).state is ProposalState.ROLLED_BACK
+    assert stage.updates() == 1
+
+
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [
+        ({}, "is off now"),
+        ({"rightsizer:mode": "report"}, "is report now"),
+        ({"rightsizer:mode": "auto", "aws:cloudformation:stack-name": "ml"}, "the CloudFormation stack ml"),
+    ],
+)
+def test_a_group_that_no_longer_allows_it_is_not_touched(stage: Stage, tags: dict[str, str], words: str) -> None:
+    stage.group.tags = tags
+    ended = stage.start()
+    assert ended.state is ProposalState.WITHDRAWN
+    assert words in ended.outcome
+    assert stage.updates() == 0
+
+
+def test_what_the_policy_approved_needs_the_automatic_mode_still(stage: Stage) -> None:
+    stage.group.tags = {"rightsizer:mode": "propose"}
+    stage.approve("policy")
+    assert stage.flow.start("e-1", stage.now).state is ProposalState.WITHDRAWN
+
+
+def test_a_group_that_is_gone_is_said_to_be(stage: Stage) -> None:
+    del stage.scene.spot.groups.groups["gpu"]
+    assert stage.start().state is ProposalState.WITHDRAWN
+
+
+def test_a_refusal_hands_the_request_over_and_the_group_is_as_it_was(stage: Stage) -> None:
+    stage.scene.box.fail("autoscaling", "UpdateAutoScalingGroup", "ValidationError", "You are not authorized")
+    ended = stage.start()
+    assert ended.state is ProposalState.HANDED_OVER
+    assert "You are not authorized" in ended.outcome
+    assert stage.group.mixed == stage.old
+    assert stage.scene.told.said[-1][0] == "gpu: handed-over"
+
+
+def test_a_missing_permission_is_named_and_nothing_changes(stage: Stage) -> None:
+    stage.scene.box.deny("autoscaling:UpdateAutoScalingGroup")
+    ended = stage.start()
+    assert ended.state is ProposalState.HANDED_OVER
+    assert "autoscaling:UpdateAutoScalingGroup" in ended.outcome
+
+
+def test_throttling_is_tried_again_and_ends(stage: Stage) -> None:
+    stage.scene.box.fail("autoscaling", "UpdateAutoScalingGroup", "Throttling", times=100)
+    stage.start()
+    for _ in range(MOST_TRIES + 1):
+        stage.later(minutes=6)
+    assert stage.seen().state is ProposalState.HANDED_OVER
+    assert stage.group.mixed == stage.old
+
+
+def test_a_reading_that_fails_is_told_once_and_tried_again(stage: Stage) -> None:
+    stage.scene.box.deny("autoscaling:DescribeAutoScalingGroups")
+    stage.start()
+    stage.later(minutes=6)
+    assert [subject for subject, _ in stage.scene.told.said] == ["errand e-1 of gpu cannot be looked at"]
+    stage.scene.box.gate.heal()
+    assert stage.later(minutes=6).done_at is not None
+
+
+def test_a_freeze_begins_nothing_and_lets_the_way_back_go_on(stage: Stage) -> None:
+    frozen = replace(stage.flow, switch=lambda: Switch(True, False, "U1", stage.now))
+    stage.approve()
+    assert frozen.start("e-1", stage.now).sent_at is None
+    stage.flow.start("e-1", stage.now)
+    assert frozen.ask_back("e-1", "U1", stage.now).state is ProposalState.ROLLED_BACK
+
+
+def test_a_hard_freeze_stops_the_way_back_too(stage: Stage) -> None:
+    stage.start()
+    held = replace(stage.flow, switch=lambda: Switch(True, True, "U1", stage.now))
+    assert held.ask_back("e-1", "U1", stage.now).state is ProposalState.APPLYING
+    assert stage.group.mixed == stage.new
+    assert stage.later(minutes=6).state is ProposalState.ROLLED_BACK
+
+
+def test_an_errand_that_waits_too_long_for_a_thaw_is_withdrawn(stage: Stage) -> None:
+    frozen = replace(stage.flow, switch=lambda: Switch(True, False, "U1", stage.now))
+    stage.approve()
+    frozen.start("e-1", stage.now)
+    stage.scene.box.clock.advance(timedelta(days=8))
+    frozen.tick(stage.now)
+    assert stage.seen().state is ProposalState.WITHDRAWN
+    assert stage.updates() == 0
+
+
+def test_the_same_question_is_asked_again_only_when_it_was_withdrawn(stage: Stage) -> None:
+    assert not stage.book.ask(stage.errand)
+    decision = Decision(ProposalState.REJECTED, "slack:U1", stage.now)
+    decisions.decide(Table(stage.scene.box.client("dynamodb"), "t"), "e-1", decision, stage.now)
+    assert not stage.book.ask(stage.errand)
+    stage.book.save(replace(stage.seen(), state=ProposalState.WITHDRAWN))
+    assert stage.book.ask(stage.errand)
+
+
+def test_a_newer_question_takes_the_place_of_a_pending_one_and_waits_for_one_under_way(stage: Stage) -> None:
+    assert stage.book.ask(replace(stage.errand, id="e-2"))
+    assert stage.seen().state is ProposalState.WITHDRAWN
+    stage.flow.book.save(replace(stage.book.load("e-2") or stage.errand, state=ProposalState.APPLYING))
+    assert not stage.book.ask(replace(stage.errand, id="e-3"))
+
+
+def test_probation_is_a_day() -> None:
+    assert timedelta(hours=24) == PROBATION
