@@ -1,10 +1,14 @@
-"""`make faults`: kill a change after every single AWS call, in every scenario and for every ending, and check the laws.
+"""`make faults`: disturb a change at every request, in every scenario and for every ending, and check the laws.
 
-    python -m bench.faults                 every scenario, ending and kill point
-    python -m bench.faults --every 10      each tenth kill point
-    python -m bench.faults --scenario plain --course alarm
+    python -m bench.faults                       every scenario and ending, killed after every write
+    python -m bench.faults --every 8             each eighth kill point
+    python -m bench.faults --scenario plain --ending alarm
+    python -m bench.faults --deliveries          and with events five times, an hour late, reversed
+    python -m bench.faults --concurrent          and with a second invocation between any two requests
 
-Exits with 1 when a law broke. One run is one simulated account; it takes seconds, so the whole takes long.
+A death after a read leaves what the death after the write before it left, so it is tried once, after the write: that
+covers every request. The whole run is made once; at each kill point the process is copied, and the copy dies there and
+goes on by the ticks. Exits with 1 when a law broke.
 """
 
 import argparse
@@ -13,26 +17,63 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 
 from tests.changing import scenarios
-from tests.faults.drive import COURSES, Run, plan, run
+from tests.faults.branch import Row
+from tests.faults.courses import COURSES
+from tests.faults.drive import DELIVERIES, PROMPT, plan, runs
+from tests.faults.laws import LAWS
+
+type Job = tuple[str, str, str, int, bool]
+"""Scenario, ending, delivery, every n-th kill point, concurrent."""
+MEET = ("success", "alarm", "capacity", "asked back", "redeployed by somebody", "permission lost midway")
+"""Endings in which a second invocation is let in, and in which deliveries are disturbed."""
+SCENARIOS = {s.name: s for s in scenarios.ALL}
+ENDINGS = {c.name: c for c in COURSES}
+DELIVERED = {d.name: d for d in (PROMPT, *DELIVERIES)}
 
 
-def jobs(every: int, scenario: str, course: str) -> Iterator[tuple[str, str, int]]:
-    """The whole run of each pair, and then one run for each kill point of it."""
-    for one, other in plan():
-        if scenario in one.name and course in other.name:
-            yield one.name, other.name, every
+@dataclass
+class Sums:
+    """What the runs came to."""
+
+    pairs: int = 0
+    runs: int = 0
+    copies: int = 0
+    failures: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+
+    def add(self, job: Job, rows: list[Row]) -> None:
+        """Count the rows of one job, and print them."""
+        bad = [row for row in rows if row.violations]
+        self.pairs += 1
+        self.runs += len(rows)
+        self.copies += len(rows) - 1
+        self.failures += len(bad)
+        self.endings.update(row.ended for row in rows)
+        how = "second invocation" if job[4] else job[2]
+        print(f"{job[0]:28}{job[1]:28}{how:26}{len(rows) - 1:5} points{len(bad):5} failures", flush=True)
+        for row in bad:
+            print(f"    {row.name} ({row.ended}): {'; '.join(row.violations)}", flush=True)
 
 
-def pair(job: tuple[str, str, int]) -> list[tuple[str, int, str, list[str]]]:
-    """All runs of one scenario and course: name, calls, end, violations."""
-    one = next(s for s in scenarios.ALL if s.name == job[0])
-    other = next(c for c in COURSES if c.name == job[1])
-    whole = run(one, other)
-    runs: list[Run] = [whole]
-    runs += [run(one, other, n) for n in range(1, whole.calls + 1, job[2])]
-    return [(r.name, r.calls, r.ended, r.violations) for r in runs]
+def jobs(given: argparse.Namespace) -> Iterator[Job]:
+    """Every pair as asked for, the disturbed deliveries and the second invocation for some endings."""
+    pairs = [(s.name, c.name) for s, c in plan() if given.scenario in s.name and given.ending in c.name]
+    for scenario, ending in pairs:
+        if not (given.deliveries or given.concurrent):
+            yield scenario, ending, PROMPT.name, given.every, False
+        if given.deliveries and ending in MEET:
+            yield from ((scenario, ending, d.name, given.every, False) for d in DELIVERIES)
+        if given.concurrent and ending in MEET:
+            yield scenario, ending, PROMPT.name, given.every, True
+
+
+def carried_out(job: Job) -> list[Row]:
+    """All runs of one job."""
+    scenario, ending, delivery, every, concurrent = job
+    return runs(SCENARIOS[scenario], ENDINGS[ending], DELIVERED[delivery], every=every, concurrent=concurrent)
 
 
 def main() -> int:
@@ -40,23 +81,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--every", type=int, default=1, help="take each n-th kill point")
     parser.add_argument("--scenario", default="", help="only scenarios whose name contains this")
-    parser.add_argument("--course", default="", help="only endings whose name contains this")
+    parser.add_argument("--ending", default="", help="only endings whose name contains this")
+    parser.add_argument("--deliveries", action="store_true", help="disturbed deliveries instead of prompt ones")
+    parser.add_argument("--concurrent", action="store_true", help="a second invocation instead of a death")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    began, tried, failures, endings = time.monotonic(), 0, 0, Counter[str]()
-    todo = list(jobs(given.every, given.scenario, given.course))
+    began, sums, todo = time.monotonic(), Sums(), list(jobs(given))
     with ProcessPoolExecutor(given.workers) as pool:
-        for (one, other, _), rows in zip(todo, pool.map(pair, todo), strict=True):
-            bad = [row for row in rows if row[3]]
-            tried += len(rows)
-            failures += len(bad)
-            endings.update(row[2] for row in rows)
-            print(f"{one:28}{other:28}{len(rows) - 1:5} kill points{len(bad):5} failures", flush=True)
-            for name, _, ended, violations in bad:
-                print(f"    {name} ({ended}): {'; '.join(violations)}", flush=True)
-    print(f"\n{len(todo)} scenarios with endings, {tried} runs, {failures} failures, {time.monotonic() - began:.0f} s")
-    print("ended " + ", ".join(f"{count} {state}" for state, count in endings.most_common()))
-    return 1 if failures or not tried else 0
+        for job, rows in zip(todo, pool.map(carried_out, todo), strict=True):
+            sums.add(job, rows)
+    laws = len(LAWS)
+    print(f"\n{sums.pairs} pairs of scenario and ending x {sums.copies} kill points, {sums.runs} runs in all")
+    print(f"{laws} laws in each, {laws * sums.runs} checks, {sums.failures} failures, {time.monotonic() - began:.0f} s")
+    print("ended " + ", ".join(f"{count} {state}" for state, count in sums.endings.most_common()))
+    return 1 if sums.failures or not sums.runs else 0
 
 
 if __name__ == "__main__":

@@ -112,6 +112,8 @@ class Gate:
     recording: bool = True
     judge: Callable[[Call], Fault | None] = lambda call: None
     """An IAM role over the recorded requests (`sandbox.role`); everything is allowed unless one is set."""
+    after: Callable[[Call], None] | None = None
+    """Called when a recorded request has been answered; may raise Killed, as `kill` does."""
 
     def fail(
         self,
@@ -176,6 +178,8 @@ class Gate:
         if self._kill and self._kill.victim == call.number:
             self._kill = None
             raise Killed(f"killed after {call.action} (request {call.number})")
+        if self.after is not None:
+            self.after(call)
 
     def _maybe_kill_before(self, call: Call) -> None:
         if not self._kill or self._kill.victim is not None or not self._kill.matches(call):

@@ -1,190 +1,147 @@
-"""Run one change in one scenario to one ending, killed after one call, and say which laws broke."""
+"""Run one change in one scenario to one ending, disturbed at one request, and say which laws broke."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
+from rightsizer import intake
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.apply import change_id_of
+from rightsizer.flows.apply_orders import advance_changes
+from sandbox.gate import Call
 from sandbox.refusals import Killed
-from sandbox.sagemaker.deployment import Ending
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, World, world
+from tests.faults.branch import Branches, Row
+from tests.faults.courses import COURSES, Course
 from tests.faults.laws import broken, snapshot
 
 HOURS = 80
 """Longer than any path through the journal: maintenance, retries and probation included."""
-
-type Meddle = Callable[[World], bool]
-"""Called before every tick; returns True once it has done its deed."""
+TICK = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class Course:
-    """What happens to the change from outside."""
+class Delivery:
+    """How events and ticks reach the door."""
 
-    name: str
-    prepare: Callable[[World], None] = lambda w: None
-    meddle: Meddle | None = None
-    deploys: bool = False
-    """Makes sense only where a configuration is deployed."""
-
-
-def scripted(ending: Ending) -> Course:
-    return Course(ending.value.replace("_", " "), lambda w: w.box.script_deployment(NAME, ending), deploys=True)
+    name: str = ""
+    times: int = 1
+    late: timedelta = timedelta(0)
+    """Each event and tick comes up to this late, by a seed."""
+    reverse: bool = False
 
 
-def refused(name: str, operation: str, code: str, text: str, times: float) -> Course:
-    return Course(name, lambda w: w.box.fail("sagemaker", operation, code, text, times=times))
-
-
-QUOTA = (
-    "The account-level service limit 'ml.g5.xlarge for endpoint usage' is 2 Instances, with current utilization of 2 "
-    "Instances and a request delta of 1 Instances."
+PROMPT = Delivery()
+DELIVERIES = (
+    Delivery("five times", times=5),
+    Delivery("up to an hour late", late=timedelta(hours=1)),
+    Delivery("late and reversed, twice", times=2, late=timedelta(hours=1), reverse=True),
 )
 
 
-def _deleted(w: World) -> bool:
-    if w.box.status(NAME) != "Updating":
-        return False
-    w.box.remove_endpoint(NAME)
-    return True
+def killed(call: Call) -> None:
+    """The process dies here."""
+    raise Killed(f"killed after {call.action}")
 
 
-def _redeployed(w: World) -> bool:
-    """Somebody deploys a configuration of theirs once ours is there."""
-    if w.box.status(NAME) != "InService" or w.box.config_name(NAME) == f"{NAME}-config":
-        return False
-    sagemaker = w.box.client("sagemaker")
-    with w.box.gate.unrecorded():
-        body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-        kept = {k: body[k] for k in ("ProductionVariants", "MetricsConfig")}
-        sagemaker.create_endpoint_config(EndpointConfigName="theirs", **kept)
-        sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs")
-    return True
+def changed_something(call: Call) -> bool:
+    """A death after a read leaves what the death after the write before it left, so each is tried once."""
+    return call.writes
 
 
-def _denied(w: World) -> bool:
-    if w.box.status(NAME) != "Updating":
-        return False
-    w.box.deny(
-        "application-autoscaling:Register*", "application-autoscaling:Put*", "cloudwatch:Delete*", "cloudwatch:Put*"
-    )
-    return True
+def runs(
+    scenario: Scenario, course: Course, delivery: Delivery = PROMPT, *, every: int = 1, concurrent: bool = False
+) -> list[Row]:
+    """The whole run, and one copy for each request at which it was disturbed: killed, or met by another invocation.
 
-
-def _frozen(w: World) -> bool:
-    from rightsizer.flows.orders import Orders
-
-    if not w.box.calls.of("cloudwatch", "PutMetricAlarm"):
-        return False
-    with w.box.gate.unrecorded():
-        Orders(w.journal).freeze("U1", w.now)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-    return True
-
-
-def _asked_back(w: World) -> bool:
-    from rightsizer.flows.orders import Orders
-
-    if w.change.turned_at is None:
-        return False
-    with w.box.gate.unrecorded():
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-    return True
-
-
-COURSES: tuple[Course, ...] = (
-    Course("success"),
-    scripted(Ending.ALARM),
-    scripted(Ending.CAPACITY),
-    scripted(Ending.HEALTH_CHECK),
-    scripted(Ending.TIMEOUT),
-    scripted(Ending.INTERNAL),
-    scripted(Ending.UPDATE_ROLLBACK_FAILED),
-    scripted(Ending.FAILED),
-    scripted(Ending.SYSTEM_UPDATING),
-    refused("quota", "UpdateEndpoint*", "ResourceLimitExceeded", QUOTA, 1),
-    refused("throttling storm", "*", "ThrottlingException", "Rate exceeded", 12),
-    Course("permission to update lost", lambda w: w.box.deny("sagemaker:UpdateEndpoint*")),
-    Course("permission lost midway", meddle=_denied),
-    Course("deleted by somebody", meddle=_deleted),
-    Course("redeployed by somebody", meddle=_redeployed, deploys=True),
-    Course("asked back", meddle=_asked_back),
-    Course("asked back while frozen", meddle=_frozen),
-)
-
-
-@dataclass
-class Run:
-    """One run and what came of it."""
-
-    scenario: Scenario
-    course: Course
-    kill_at: int = 0
-    violations: list[str] = field(default_factory=list)
-    calls: int = 0
-    ended: str = ""
-
-    @property
-    def name(self) -> str:
-        return f"{self.scenario.name} / {self.course.name} / " + (
-            f"killed after call {self.kill_at}" if self.kill_at else "whole"
-        )
-
-
-def run(scenario: Scenario, course: Course, kill_at: int = 0, *, twice: int = 1, after: bool = True) -> Run:
-    """Carry the change out, killed once after call `kill_at` (0: never), each event delivered `twice` times."""
-    made = Run(scenario, course, kill_at)
+    `concurrent`: a second invocation of the door runs, whole, between two requests of the first.
+    """
     with world(scenario.option, seed=scenario.seed, kind=scenario.kind, **scenario.endpoint) as w:
-        with w.box.gate.unrecorded():
-            before = snapshot(w)
-        course.prepare(w)
-        if kill_at:
-            w.box.gate.kill(kill_at, after=after, matches=lambda call: True)
-        _live(w, course, twice)
-        made.calls = len(w.box.calls)
-        w.box.gate.heal()
-        with w.box.gate.unrecorded():
-            made.violations = list(broken(w, before))
-            made.ended = w.change.state.value
-    return made
-
-
-def _live(w: World, course: Course, twice: int) -> None:
-    """The stream delivers the approval until it was taken, ticks and events follow, somebody meddles once."""
-    end, started, meddled = w.now + timedelta(hours=HOURS), False, course.meddle is None
-    while w.now < end:
-        if not meddled and course.meddle is not None and started:
-            meddled = course.meddle(w)
+        branches = Branches(_talks if concurrent else changed_something, _second(w) if concurrent else killed, every)
+        name = " / ".join(part for part in (scenario.name, course.name, delivery.name) if part)
+        name += " / a second invocation" if concurrent else ""
         try:
-            if not started:
-                w.start()
-                started = True
-            for _ in range(twice):
-                w.apply.tick(w.now)
-                if twice > 1:
-                    w.apply.moved(NAME, w.now)
-        except Killed:
-            pass
-        except RightsizerError:
-            started = started or _stored(w)  # the stream delivers again
+            with w.box.gate.unrecorded():
+                before = snapshot(w)
+            course.prepare(w)
+            branches.watch(w.box.gate)
+            _live(w, course, delivery)
+            w.box.gate.after = None
+            w.box.gate.heal()
+            with w.box.gate.unrecorded():
+                found, ended = list(broken(w, before)), w.change.state.value
+            branches.report(name, ended, found)
+        except BaseException as error:
+            branches.failed(name, error)
+    return branches.rows
+
+
+def _talks(call: Call) -> bool:
+    """Between any two requests; metrics are read in a thread of their own, and change nothing in between."""
+    return call.operation != "GetMetricData"
+
+
+def _second(w: World) -> Callable[[Call], None]:
+    def invoked(call: Call) -> None:
+        w.apply.tick(w.now + timedelta(seconds=1))
+        w.apply.moved(NAME, w.now)
+
+    return invoked
+
+
+def _live(w: World, course: Course, delivery: Delivery) -> None:
+    """The stream delivers the approval until it was taken; events and ticks follow; somebody meddles once."""
+    end, meddled, seen = w.now + timedelta(hours=HOURS), course.meddle is None, len(w.box.events)
+    dice, waiting = random.Random(f"{course.name}{delivery.name}"), list[tuple[datetime, Any]]()
+    tick = w.now
+    while w.now < end:
+        started = _stored(w)
+        if started and not meddled and course.meddle is not None:
+            meddled = course.meddle(w)
+        if not started:
+            _deliver(delivery, lambda: w.start())
+        for event in _arrived(w, waiting, delivery):
+            _deliver(delivery, lambda event=event: advance_changes(w.apply, intake.parse(event), w.now))  # type: ignore[misc]
+        if w.now >= tick:
+            _deliver(delivery, lambda: w.apply.tick(w.now))
         with w.box.gate.unrecorded():
-            known = _stored(w)
-            change = w.change if known else None
-        started = started or known
-        if change is not None and change.closed and (meddled or w.now > end - timedelta(hours=40)):
-            return
+            change = w.change if _stored(w) else None
         if change is not None and change.closed:
             return
-        due = change.next_due if change is not None else None
-        wait = max((due or w.now) - w.now, timedelta(minutes=1)) if started else timedelta(minutes=5)
-        w.box.clock.advance(min(wait, timedelta(minutes=4) if not meddled else timedelta(hours=1)))
+        due = change.next_due if change is not None and change.next_due is not None else w.now + TICK
+        tick = max(due, w.now + timedelta(minutes=1)) + _late(delivery, dice)
+        rest = min([tick, *(at for at, _ in waiting)]) - w.now
+        w.box.clock.advance(max(min(rest, timedelta(hours=1) if meddled else 0.8 * TICK), timedelta(minutes=1)))
+        waiting += [(w.now + _late(delivery, dice), event) for event in w.box.events[seen:]]
+        seen = len(w.box.events)
+
+
+def _late(delivery: Delivery, dice: random.Random) -> timedelta:
+    return delivery.late * dice.random()
+
+
+def _arrived(w: World, waiting: list[tuple[datetime, Any]], delivery: Delivery) -> Iterable[Any]:
+    """Events about endpoints whose time has come; a rule matches them by source and detail type."""
+    here = [(at, event) for at, event in waiting if at <= w.now]
+    waiting[:] = [pair for pair in waiting if pair[0] > w.now]
+    ours = [event for _, event in here if event["source"] == "aws.sagemaker"]
+    return reversed(ours) if delivery.reverse else ours
+
+
+def _deliver(delivery: Delivery, invoke: Callable[[], object]) -> None:
+    """One delivery is one invocation; a dead one and a failed one are delivered again by the service, or by a tick."""
+    for _ in range(delivery.times):
+        try:
+            invoke()
+        except (Killed, RightsizerError):
+            continue
 
 
 def _stored(w: World) -> bool:
-    from rightsizer.flows.apply import change_id_of
-
     with w.box.gate.unrecorded():
         return w.journal.load(change_id_of(w.proposal)) is not None
 

@@ -1,14 +1,16 @@
 """The laws of changing, as checks of one account after a change that was killed, disturbed or left alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from rightsizer.flows.apply_look import Looking
 from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import EndpointSight, Gone
-from rightsizer.model.step import Step, StepKind
+from rightsizer.model.step import Step
 from tests.changing.world import NAME, World
 
 SERVICES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
@@ -21,32 +23,36 @@ SHOWN = {
 }
 
 
+@dataclass(frozen=True)
+class After:
+    """What is left when it is over."""
+
+    w: World
+    before: Mapping[str, Any]
+    change: Change
+    endpoint: EndpointSight | Gone
+    live: tuple[ScalableTarget, ...]
+
+
 def broken(w: World, before: Mapping[str, Any]) -> Iterator[str]:
     """Every law that does not hold, in a sentence."""
-    change = w.change
-    yield from _written_before_done(w)
-    if not change.closed:
-        yield f"the change is still open: {change.state.value}, {change.outcome}"
-        return
-    yield from _endpoint(w, change, before)
-    yield from _alarms(w, change)
-    yield from _books(w, change)
-    if w.shown().state is not SHOWN[change.state]:
-        yield f"the change is {change.state.value}, the proposal {w.shown().state.value}"
-    if change.state is ChangeState.HANDED_OVER and not w.told:
-        yield "it was handed over, and nobody was told"
+    endpoint = w.apply.changer.endpoint(NAME)
+    variants = [] if isinstance(endpoint, Gone) else [v.name for v in endpoint.variants]
+    after = After(w, before, w.change, endpoint, w.apply.changer.scaling(NAME, variants))
+    for law in LAWS:
+        yield from law(after)
 
 
 def snapshot(w: World) -> dict[str, Any]:
     """What counts as old."""
     live = w.live()
     counts = {v["VariantName"]: v["DesiredInstanceCount"] for v in live["ProductionVariants"]}
-    variants = [v["VariantName"] for v in live["ProductionVariants"]]
+    scaling = w.apply.changer.scaling(NAME, list(counts))
     return {
         "config": live["EndpointConfigName"],
         "counts": counts,
-        "scaling": plain(w.apply.changer.scaling(NAME, variants)),
-        "alarm": _actions(w, w.apply.changer.scaling(NAME, variants)),
+        "scaling": plain(scaling),
+        "alarm": _actions(w, scaling),
     }
 
 
@@ -74,71 +80,98 @@ def _actions(w: World, targets: tuple[ScalableTarget, ...]) -> list[str]:
     return [names.get(a, a) for alarm in seen.values() for a in alarm.body.get("AlarmActions", [])]
 
 
-def _written_before_done(w: World) -> Iterator[str]:
+def it_ends(after: After) -> Iterator[str]:
+    """The journal is closed, or a person has it."""
+    if not after.change.closed:
+        yield f"the change is still open: {after.change.state.value}, {after.change.outcome}"
+
+
+def the_intent_is_written_first(after: After) -> Iterator[str]:
     """Law 4: the request before each write to what serves is a write of the journal."""
-    calls = [c for c in w.box.calls if c.error is None or c.service in SERVICES]
+    calls = [c for c in after.w.box.calls if c.error is None or c.service in SERVICES]
     for earlier, call in pairwise(calls):
         repeated = (earlier.service, earlier.operation) == (call.service, call.operation)
         if call.writes and call.service in SERVICES and not repeated and earlier.service != "dynamodb":
             yield f"{call.action} was not announced in the journal (before it came {earlier.action})"
 
 
-def _endpoint(w: World, change: Change, before: Mapping[str, Any]) -> Iterator[str]:
-    endpoint = w.apply.changer.endpoint(NAME)
-    if isinstance(endpoint, Gone):
-        if change.state is not ChangeState.HANDED_OVER and change.state is not ChangeState.REFUSED:
-            yield f"the endpoint is gone, and the change is {change.state.value}"
+def new_is_what_was_asked(after: After) -> Iterator[str]:
+    """Proven and applied: the new configuration, and autoscaling as it was declared for it."""
+    change, endpoint = after.change, after.endpoint
+    if change.state not in (ChangeState.PROVEN, ChangeState.APPLIED):
         return
-    live = w.apply.changer.scaling(NAME, [v.name for v in endpoint.variants])
-    match change.state:
-        case ChangeState.PROVEN | ChangeState.APPLIED:
-            if change.plan.new_config and endpoint.config_name != change.plan.new_config:
-                yield f"it is called {change.state.value} and runs {endpoint.config_name}"
-            yield from _missing(w, change, change.plan.settle)
-        case ChangeState.ROLLED_BACK | ChangeState.REFUSED:
-            yield from _old(w, change, endpoint, live, before)
-        case ChangeState.HANDED_OVER:
-            if before["scaling"] and not live and not _left(change, StepKind.REGISTER_TARGET):
-                yield "autoscaling is gone, and nobody is told how to put it back"
-        case _:
-            yield f"{change.state.value} is no end"
+    if isinstance(endpoint, Gone):
+        yield f"the endpoint is gone, and the change is {change.state.value}"
+        return
+    if change.plan.new_config and endpoint.config_name != change.plan.new_config:
+        yield f"it is called {change.state.value} and runs {endpoint.config_name}"
+    yield from _missing(after, change.plan.settle)
 
 
-def _old(
-    w: World, change: Change, endpoint: EndpointSight, live: tuple[ScalableTarget, ...], before: Mapping[str, Any]
-) -> Iterator[str]:
+def old_is_what_it_was(after: After) -> Iterator[str]:
+    """Rolled back and refused: configuration, counts, autoscaling and the customer's alarm are those of before."""
+    w, change, endpoint, before = after.w, after.change, after.endpoint, after.before
+    if change.state not in (ChangeState.ROLLED_BACK, ChangeState.REFUSED) or isinstance(endpoint, Gone):
+        return
     counts = {v.name: v.desired_count for v in endpoint.variants}
     if endpoint.config_name not in (before["config"], change.plan.back_config):
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
     if counts != before["counts"]:
         yield f"the counts are {counts}, and were {before['counts']}"
-    if plain(live) != before["scaling"]:
-        yield f"autoscaling is {plain(live)}, and was {before['scaling']}"
-    if _actions(w, live) != before["alarm"]:
-        yield f"the customer's alarm starts {_actions(w, live)}, and started {before['alarm']}"
+    if plain(after.live) != before["scaling"]:
+        yield f"autoscaling is {plain(after.live)}, and was {before['scaling']}"
+    if _actions(w, after.live) != before["alarm"]:
+        yield f"the customer's alarm starts {_actions(w, after.live)}, and started {before['alarm']}"
 
 
-def _missing(w: World, change: Change, goals: tuple[Step, ...]) -> Iterator[str]:
-    from rightsizer.flows.apply_look import Looking
+def handed_over_lists_the_rest(after: After) -> Iterator[str]:
+    """Handed over: a person is told, and what is not restored is in the remaining command lines."""
+    change, endpoint = after.change, after.endpoint
+    if change.state is not ChangeState.HANDED_OVER:
+        return
+    if not after.w.told:
+        yield "it was handed over, and nobody was told"
+    if isinstance(endpoint, Gone):
+        return
+    if endpoint.config_name == change.plan.new_config or not change.plan.new_config:
+        if plain(after.live) == after.before["scaling"] or not list(_missing(after, change.plan.settle)):
+            return
+        yield from _missing(after, change.plan.settle)
+    elif plain(after.live) != after.before["scaling"]:
+        yield from _missing(after, change.plan.restore)
 
+
+def _missing(after: After, goals: tuple[Step, ...]) -> Iterator[str]:
+    w, change = after.w, after.change
     sight = Looking(w.apply.changer, w.apply.metrics, w.apply.limits).look(change, w.now)
     for step in goals:
-        if not sight.shows(step) and step.command not in change.remaining:
-            yield f"{step.key} is not as it was planned"
+        if not sight.shows(step) and sight.concrete(step).command not in change.remaining:
+            yield f"{step.key} is not as it was planned, and nobody is told"
 
 
-def _alarms(w: World, change: Change) -> Iterator[str]:
-    found = w.box.client("cloudwatch").describe_alarms(AlarmNamePrefix="rightsizer-")["MetricAlarms"]
-    if found and not _left(change, StepKind.DELETE_ALARMS):
+def nothing_of_ours_is_left(after: After) -> Iterator[str]:
+    """No temporary alarm, unless its removal is in the remaining command lines."""
+    found = after.w.box.client("cloudwatch").describe_alarms(AlarmNamePrefix="rightsizer-")["MetricAlarms"]
+    told = any("delete-alarms" in line for line in after.change.remaining)
+    if found and not told and after.change.closed:
         yield f"{len(found)} temporary alarms are left, and nobody is told"
 
 
-def _left(change: Change, kind: StepKind) -> bool:
-    verb = kind.value.split(":")[1].replace("Register", "register-").replace("Delete", "delete-").lower()[:12]
-    return any(verb in line for line in change.remaining)
+def no_policy_is_foreign(after: After) -> Iterator[str]:
+    """No target, policy or scheduled action that neither the snapshot nor the plan knows."""
+    change = after.change
+    known = {s.key for s in (*change.plan.settle, *change.plan.restore)}
+    old = {(resource, row["PolicyName"]) for resource, *_, policies, _ in after.before["scaling"] for row in policies}
+    for target in after.live:
+        for policy in target.policies:
+            name = policy["PolicyName"]
+            if (target.resource_id, name) not in old and f"PutScalingPolicy {target.resource_id} {name}" not in known:
+                yield f"policy {name} on {target.resource_id} is of nobody"
 
 
-def _books(w: World, change: Change) -> Iterator[str]:
+def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
+    """Proven savings only of proven changes, nothing where nothing was deployed, nothing twice."""
+    w, change = after.w, after.change
     entries = [
         e for e in w.ledger.entries(change.created_at, w.now.replace(year=w.now.year + 1)) if e.change_id == change.id
     ]
@@ -149,3 +182,30 @@ def _books(w: World, change: Change) -> Iterator[str]:
         yield f"nothing was ever deployed, and the ledger has {[e.kind for e in entries]}"
     if len({e.id for e in entries}) != len(entries):
         yield "an entry is booked twice"
+
+
+def the_proposal_follows(after: After) -> Iterator[str]:
+    """What Slack shows is the state of the change."""
+    shown = after.w.shown().state
+    if after.change.closed and shown is not SHOWN[after.change.state]:
+        yield f"the change is {after.change.state.value}, the proposal {shown.value}"
+
+
+def the_locks_are_given_back(after: After) -> Iterator[str]:
+    """A closed change holds no endpoint."""
+    if after.change.closed and after.w.journal.held_by(NAME):
+        yield "the change is closed, and its endpoint is still locked"
+
+
+LAWS: tuple[Callable[[After], Iterator[str]], ...] = (
+    it_ends,
+    the_intent_is_written_first,
+    new_is_what_was_asked,
+    old_is_what_it_was,
+    handed_over_lists_the_rest,
+    nothing_of_ours_is_left,
+    no_policy_is_foreign,
+    the_ledger_tells_the_truth,
+    the_proposal_follows,
+    the_locks_are_given_back,
+)

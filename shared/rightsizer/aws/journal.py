@@ -78,18 +78,38 @@ class TableJournal:
         return stored
 
     def save(self, change: Change) -> Change:
-        """Save over the version that was read; a closed change gives back its locks in the same write."""
+        """Save over the version that was read; a closed change gives back its locks in the same write.
+
+        An open change is one conditional put, since a transaction costs twice as much and takes twice as long. Where
+        its answer is lost and the client repeats it, the condition fails: the next tick goes on, as after a crash.
+        """
         stored = replace(change, version=change.version + 1)
+        if not change.closed:
+            self._put_alone(f"saving change {change.id}", stored, change)
+            return stored
         puts: list[TransactWriteItemTypeDef] = [self._put(_item(stored), *_version(change))]
-        if change.closed:
-            last = {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}, "change": {"S": change.id}}
-            last["at"] = {"S": (change.journal[-1].at if change.journal else change.created_at).isoformat()}
-            puts.append({"Put": {"TableName": self.table, "Item": last}})
-            models = sorted(set(change.models)) if change.before is not None else []
-            puts.append(self._release("ENDPOINT", change.ref.name, change.id))
-            puts += [self._release("MODEL", model, change.id) for model in models]
+        last = {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}, "change": {"S": change.id}}
+        last["at"] = {"S": (change.journal[-1].at if change.journal else change.created_at).isoformat()}
+        puts.append({"Put": {"TableName": self.table, "Item": last}})
+        models = sorted(set(change.models)) if change.before is not None else []
+        puts.append(self._release("ENDPOINT", change.ref.name, change.id))
+        puts += [self._release("MODEL", model, change.id) for model in models]
         self._transact(f"saving change {change.id}", puts, ("somebody saved it in between",))
         return stored
+
+    def _put_alone(self, doing: str, stored: Change, read: Change) -> None:
+        condition, values = _version(read)
+        try:
+            self.dynamodb.put_item(
+                TableName=self.table,
+                Item=_item(stored),
+                ConditionExpression=condition,
+                ExpressionAttributeValues=values,
+            )
+        except ClientError as error:
+            if code_of(error) != "ConditionalCheckFailedException":
+                raise ReadError(f"{doing}: {code_of(error)}: {error}") from error
+            raise ConflictError(f"{doing}: somebody saved it in between") from error
 
     def due(self, now: datetime) -> tuple[str, ...]:
         """One query; the index is eventually consistent, the load that follows is not."""
