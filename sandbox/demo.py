@@ -26,8 +26,10 @@ from sandbox.slack import CHANNEL, Message, Workspace, listening
 from sandbox.traffic import Workload
 from sandbox.wiring import Stack
 
-START = datetime(2026, 11, 16, 4, 20, tzinfo=UTC)
-"""A Monday, when the daily sweep is due."""
+START = datetime(2026, 11, 20, 4, 20, tzinfo=UTC)
+"""A Friday, when the daily sweep is due."""
+MONDAY = datetime(2026, 11, 23, 6, 55, tzinfo=UTC)
+"""Shortly before the weekly report."""
 REGION = "us-east-1"
 APPROVER = "U0ADA"
 STORY = ("search-embeddings", "image-tagging", "product-ranking")
@@ -67,7 +69,7 @@ class Demo:
             with self.scene("EC2 takes a Spot instance back"):
                 self.interrupt(box, stack)
             with self.scene("the weekly report"):
-                box.clock.advance_to(datetime(2026, 11, 23, 6, 55, tzinfo=UTC))
+                self.rest(box, stack)
                 stack.fire("Report.Weekly")
                 written = self.save(box, slack)
             result = rows(bootstrap.store(), list(stack.invocations))
@@ -90,6 +92,7 @@ class Demo:
         for name, function in stack.parts.functions.items():
             environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
             stack.parts.functions[name] = replace(function, environment=environment)
+        stack.quiet |= {"Sweep.Hourly", "Sweep.Daily"}
         os.environ.update({k: v for k, v in stack.function("evaluate").environment.items() if k.startswith("RIGHT")})
         return stack
 
@@ -118,6 +121,13 @@ class Demo:
         if answer["statusCode"] != 200:
             raise SystemExit(f"the respond function refused the click: {answer}")
         box.clock.advance(timedelta(minutes=1))
+
+    def rest(self, box: Sandbox, stack: Stack) -> None:
+        """The weekend, of which nothing needs to be told: no traffic is made up, and no schedule fires."""
+        for name in STORY:
+            box.load(name, None)
+        stack.quiet |= {schedule.name for schedule in stack.parts.schedules}
+        box.clock.advance_to(MONDAY)
 
     def prove(self, box: Sandbox, works: dict[str, Workload]) -> None:
         """Time goes on until probation is over."""

@@ -71,6 +71,8 @@ class Stack:
         self.paused = False
         """While True nothing is delivered, and nothing is lost."""
         self._due = {schedule.name: self._first(schedule) for schedule in self.parts.schedules}
+        self.quiet: set[str] = set()
+        """Schedules that do not fire by themselves, to let days pass at little cost; `fire` still does."""
         box.world.listeners.append(self.route)
         box.world.alarms.actors.append(self._alarm_action)
         box.clock.drive(self)
@@ -141,7 +143,8 @@ class Stack:
 
     def next_due(self, now: datetime) -> datetime | None:
         """The next schedule or late delivery; every minute while something waits for another attempt."""
-        dues = [*self._due.values(), *(one.due for one in self._pending)]
+        dues = [due for name, due in self._due.items() if name not in self.quiet]
+        dues += [one.due for one in self._pending]
         if any(stream.blocked for stream in self.streams) or self._queues_hold_something():
             dues.append(now + timedelta(minutes=1))
         later = [due for due in dues if due is not None and due > now]
@@ -155,7 +158,8 @@ class Stack:
             due = self._due[schedule.name]
             if due is not None and due <= now:
                 self._due[schedule.name] = next_fire(schedule.expression, self.box.clock.now, now)
-                self._fire(schedule, due)
+                if schedule.name not in self.quiet:
+                    self._fire(schedule, due)
         self.settle()
 
     def settle(self) -> None:
