@@ -11,7 +11,7 @@ TRACES ?=
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
 .PHONY: help install check test fast lint format types contracts guards readme validate build bench replay faults spot \
-	sandbox demo clean
+	sandbox demo readme-table clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -46,7 +46,7 @@ demo: install ## A simulated account, found, changed, proven, reported; TRACES=d
 	$(RUN) -m sandbox.demo $(if $(TRACES),--traces $(TRACES))
 
 test: install $(if $(PY313),.aws-sam/x86/.built .venv-lambda/.installed) ## All tests, the built functions too
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 fast: install ## The tests without the slow ones and without a build
 	$(BIN)/pytest -n 2 -m "not slow and not artefact"
@@ -71,6 +71,9 @@ guards: # A requirement file that names a host or a machine's path ties every us
 
 readme: install
 	$(RUN) scripts/check_readme.py
+
+readme-table: install ## Run the demo and put its table into README.md
+	$(RUN) -m sandbox.demo --table README.md
 
 validate: .venv-sam/.installed ## Validate and lint the template
 	$(SAM) validate --lint

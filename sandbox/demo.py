@@ -11,30 +11,45 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
 
 from rightsizer import bootstrap
+from rightsizer.aws.ledger import SavingsBook
 from rightsizer.model.proposal import ProposalState
 from sandbox.account import Sandbox
-from sandbox.demo_table import Row, rows, table
+from sandbox.demo_table import Row, inserted, reasons, rows, table
 from sandbox.seed import drive, seed
 from sandbox.slack import CHANNEL, Message, Workspace, listening
+from sandbox.spot import Spot, add_spot
 from sandbox.traffic import Workload
 from sandbox.wiring import Stack
 
-START = datetime(2026, 11, 20, 4, 20, tzinfo=UTC)
-"""A Friday, when the daily sweep is due."""
+START = datetime(2026, 11, 20, 4, 10, tzinfo=UTC)
+"""A Friday, ten minutes before the daily sweep is due."""
 MONDAY = datetime(2026, 11, 23, 6, 55, tzinfo=UTC)
 """Shortly before the weekly report."""
 REGION = "us-east-1"
 APPROVER = "U0ADA"
 STORY = ("search-embeddings", "image-tagging", "product-ranking")
 """Changed well, brought back by its alarm, approved by a person."""
-INSTANCE = "i-0a1b2c3d4e5f60718"
+ALARMED = "doc-layout"
+GROUP = "gpu-batch"
+"""An Auto Scaling group of Spot instances, opted in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A scene's line while it runs: the simulated time and the AWS calls so far, read anew each time it is drawn."""
+
+    title: str
+    box: Sandbox
+
+    def __rich__(self) -> str:
+        return f"{self.title} [dim]· {self.box.clock.now:%a %H:%M} · {len(self.box.gate.calls)} AWS calls[/]"
 
 
 class Demo:
@@ -47,17 +62,19 @@ class Demo:
     def play(self) -> list[Row]:
         """Run every scene; returns the rows of the table."""
         with ExitStack() as scenes:
-            box = scenes.enter_context(Sandbox(now=START, region=REGION))
+            box = self.box = scenes.enter_context(Sandbox(now=START, region=REGION))
             slack = Workspace()
             address = scenes.enter_context(listening(slack))
-            with self.scene("an account of 30 endpoints, each with 14 days of metrics"):
+            with self.scene("an account of 30 endpoints with 14 days of metrics; the stack from template.yaml"):
                 works = seed(box, self.traces)
+                spot = add_spot(box)
+                spot.group(GROUP, types=["g5.xlarge", "g6.xlarge"], zones=[f"{REGION}a", f"{REGION}b"])
                 stack = self.deploy(box, slack, address)
                 scenes.callback(bootstrap.reset)
-            with self.scene("the daily sweep: observe, read metrics, judge, propose"):
-                stack.fire("Sweep.Daily")
-            with self.scene("a CloudWatch alarm fires for chat-small"):
+            with self.scene(f"a CloudWatch alarm fires for {ALARMED}, which is evaluated at once"):
                 self.alarm(box)
+            with self.scene("the daily sweep evaluates the others: observe, read metrics, judge, propose"):
+                stack.fire("Sweep.Daily")
             drive(box, works, *STORY)
             with self.scene("two opted-in endpoints deploy; one alarm fires and its deployment goes back"):
                 box.clock.advance(timedelta(hours=2))
@@ -66,23 +83,23 @@ class Demo:
                 box.clock.advance(timedelta(hours=2))
             with self.scene("a day and a half of traffic proves the changes"):
                 self.prove(box, works)
-            with self.scene("EC2 takes a Spot instance back"):
-                self.interrupt(box, stack)
+            with self.scene(f"EC2 takes a Spot instance of {GROUP} back; its replacement starts at once"):
+                self.interrupt(box, spot)
             with self.scene("the weekly report"):
                 self.rest(box, stack)
                 stack.fire("Report.Weekly")
                 written = self.save(box, slack)
-            result = rows(bootstrap.store(), list(stack.invocations))
+            result = rows(bootstrap.store())
             self.close(stack, written, result)
             return result
 
     @contextmanager
     def scene(self, title: str) -> Iterator[None]:
-        """Say what happens, and how long it took."""
+        """Say what happens, what has been done so far, and how long it took."""
         began = time.monotonic()
-        with self.console.status(title):
+        with self.console.status(Progress(title, self.box)):
             yield
-        self.console.print(f"[green]✓[/] {title} [dim]{time.monotonic() - began:.0f} s[/]")
+        self.console.print(f"[green]✓[/] {title} [dim]{time.monotonic() - began:.0f} s[/]", soft_wrap=True)
 
     def deploy(self, box: Sandbox, slack: Workspace, address: str) -> Stack:
         """The stack from its template, with Slack's secret."""
@@ -99,11 +116,11 @@ class Demo:
     def alarm(self, box: Sandbox) -> None:
         """A user's own alarm goes off; CloudWatch sends its event."""
         box.client("cloudwatch").put_metric_alarm(
-            AlarmName="rightsizer-gpu-idle-chat-small",
+            AlarmName=f"rightsizer-gpu-idle-{ALARMED}",
             Namespace="/aws/sagemaker/Endpoints",
             MetricName="GPUUtilization",
             Dimensions=[
-                {"Name": "EndpointName", "Value": "chat-small"},
+                {"Name": "EndpointName", "Value": ALARMED},
                 {"Name": "VariantName", "Value": "AllTraffic"},
             ],
             Statistic="Average",
@@ -112,7 +129,7 @@ class Demo:
             Threshold=95.0,
             ComparisonOperator="LessThanThreshold",
         )
-        box.clock.advance(timedelta(minutes=6))
+        box.clock.advance(timedelta(minutes=10))
 
     def approve(self, box: Sandbox, stack: Stack, slack: Workspace) -> None:
         """A person presses Approve on the message about product-ranking."""
@@ -138,22 +155,10 @@ class Demo:
             if not open_ones:
                 return
 
-    def interrupt(self, box: Sandbox, stack: Stack) -> None:
-        """The event as EC2 sends it: the zone stands where the Region should, and there is no account."""
-        stack.route(
-            {
-                "version": "0",
-                "id": "7c8d5a52-5a0e-4b7e-8f5e-1d0f1c2b3a49",
-                "detail-type": "EC2 Spot Instance Interruption Warning",
-                "source": "aws.ec2",
-                "account": box.account,
-                "time": box.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "region": REGION,
-                "resources": [f"arn:aws:ec2:{REGION}a:instance/{INSTANCE}"],
-                "detail": {"instance-id": INSTANCE, "instance-action": "terminate"},
-            }
-        )
-        box.clock.advance(timedelta(minutes=1))
+    def interrupt(self, box: Sandbox, spot: Spot) -> None:
+        """EC2 warns one instance of the opted-in group; the event has the zone in the Region's place."""
+        spot.groups.warn(spot.members(GROUP)[0])
+        box.clock.advance(timedelta(minutes=5))
 
     def save(self, box: Sandbox, slack: Workspace) -> list[Path]:
         """The files of the bucket and the messages of the channel, in a folder."""
@@ -170,9 +175,9 @@ class Demo:
 
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
         """The table, the files, and what failed if anything did."""
-        self.console.print()
-        print(table(result))
-        self.console.print()
+        print(f"\n{table(result)}\n\nLeft alone, and why:\n\n{reasons(result)}\n")
+        for told in SavingsBook(bootstrap.table()).occurrences(START, MONDAY):
+            print(f"{told.at:%a %H:%M}  {told.kind:20}  {told.text}", flush=True)
         for path in written:
             self.console.print(f"  {path}")
         self.console.print(f"[dim]{len(stack.invocations)} invocations, {time.monotonic() - self.began:.0f} s[/]")
@@ -191,13 +196,17 @@ def main() -> None:
     """Parse the command line and play."""
     parser = argparse.ArgumentParser(prog="python -m sandbox.demo", description=__doc__.splitlines()[0])
     parser.add_argument("--traces", type=Path, help="take load shapes from this folder of real traces (needs numpy)")
+    parser.add_argument("--table", type=Path, help="also write the table into this page, between its two markers")
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where reports and messages go")
     given = parser.parse_args()
     if given.traces and not given.traces.is_dir():
         parser.error(f"there is no folder {given.traces}")
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "CRITICAL")
+    os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
     try:
-        Demo(Console(stderr=True, highlight=False), given.out, given.traces).play()
+        found = Demo(Console(stderr=True, highlight=False), given.out, given.traces).play()
+        if given.table:
+            given.table.write_text(inserted(given.table.read_text(), table(found)))
     except KeyboardInterrupt:
         sys.exit("stopped; nothing is left behind")
 

@@ -37,6 +37,8 @@ CHUNK = 25
 """Endpoints whose metrics are held in memory together: about half a megabyte each."""
 ONCE_IN = timedelta(hours=20)
 """An endpoint that did not change is evaluated at most once in this, however often its alarm fires."""
+FULL_ONCE_IN = timedelta(hours=1)
+"""The same for the full sweep, whose pages SQS may deliver twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,11 @@ def evaluate(
 ) -> Iterator[Recommendation | Unobserved]:
     """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
 
-    A full sweep evaluates whatever it names. A judgement that cannot be saved raises: the queue delivers again.
+    A full sweep is the truth: it evaluates what was not evaluated in the hour before. A judgement that cannot be
+    saved raises: the queue delivers again.
     """
-    due = [
-        summary for summary in ports.fleet.find(names) if because == "full-sweep" or _due(keeping.store, summary, now)
-    ]
+    once_in = FULL_ONCE_IN if because == "full-sweep" else ONCE_IN
+    due = [summary for summary in ports.fleet.find(names) if _due(keeping.store, summary, once_in, now)]
     watcher = Watcher(told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)}))
     for result in judged(ports, due, policy, now, watcher):
         if isinstance(result, Unobserved):
@@ -214,9 +216,9 @@ def _surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> tuple[
     return prices, quotas
 
 
-def _due(store: RecommendationStore, summary: EndpointSummary, now: datetime) -> bool:
+def _due(store: RecommendationStore, summary: EndpointSummary, once_in: timedelta, now: datetime) -> bool:
     last = store.last_evaluated(summary.ref.name)
-    return last is None or summary.modified_at > last[0] or now - last[0] >= ONCE_IN
+    return last is None or summary.modified_at > last[0] or now - last[0] >= once_in
 
 
 def _reason(error: RightsizerError) -> Reason:

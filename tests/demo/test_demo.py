@@ -1,0 +1,142 @@
+"""`make demo` as a user runs it: one run of the program, and everything that it promises is looked for."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.demo_table import BEGIN, END
+
+pytestmark = pytest.mark.slow
+ONE_RUN = pytest.mark.xdist_group("demo")
+"""Keeps the tests of one run in one worker."""
+
+ROOT = Path(__file__).parents[2]
+TRACES = ROOT.parent / "shared" / "traces"
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    printed: str
+    progress: str
+    out: Path
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = json.loads(next(self.out.glob("*.json")).read_text())
+        return found
+
+
+def run(out: Path, *arguments: str) -> Ran:
+    """The demo in a process of its own, without any credential or profile of the machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "RIGHTSIZER_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "sandbox.demo", "--out", str(out), *arguments],
+        cwd=ROOT,
+        env=kept | {"PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr, out)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return run(tmp_path_factory.mktemp("demo"))
+
+
+def states(ran: Ran) -> dict[str, str]:
+    return {one["recommendation"]["ref"]["name"]: one["state"] for one in ran.report["proposals"]}
+
+
+@ONE_RUN
+def test_it_ends_well_and_says_so(demo: Ran) -> None:
+    assert demo.code == 0, demo.progress
+    assert "failed" not in demo.progress
+
+
+@ONE_RUN
+def test_its_table_is_the_readmes(demo: Ran) -> None:
+    page = (ROOT / "README.md").read_text()
+    shown = page.partition(BEGIN)[2].partition(END)[0].strip()
+    printed = "\n".join(line for line in demo.printed.splitlines() if line.startswith("|"))
+    assert shown == printed, "run `make readme-table`"
+
+
+@ONE_RUN
+def test_one_change_is_proven_one_rolled_back_one_approved_by_a_signed_click(demo: Ran) -> None:
+    found = states(demo)
+    assert found["search-embeddings"] == "proven"
+    assert found["image-tagging"] == "rolled-back"
+    assert found["product-ranking"] == "proven"
+    approved = {
+        one["recommendation"]["ref"]["name"]: one["decision"]["by"]
+        for one in demo.report["proposals"]
+        if one["decision"]
+    }
+    assert approved["product-ranking"] == "slack:U0ADA"
+    assert approved["search-embeddings"] == "policy"
+
+
+@ONE_RUN
+def test_the_rollback_names_the_alarm(demo: Ran) -> None:
+    told = next(one for one in demo.report["occurrences"] if one["kind"] == "change-rolled-back")
+    assert told["subject"] == "image-tagging"
+    assert "p95" in told["text"]
+
+
+@ONE_RUN
+def test_every_endpoint_has_a_finding_and_a_reason(demo: Ran) -> None:
+    found = demo.report["recommendations"]
+    assert len(found) >= 24
+    assert all(one["finding"] and one["reason"]["sentence"] and one["gate_reason"]["sentence"] for one in found)
+
+
+@ONE_RUN
+def test_the_alarm_and_the_sweep_both_lead_to_recommendations(demo: Ran) -> None:
+    at = {one["ref"]["name"]: one["evaluated_at"] for one in demo.report["recommendations"]}
+    assert at["doc-layout"] < "2026-11-20T04:20"
+    assert at["checkout-risk"].startswith("2026-11-20T04:20")
+
+
+@ONE_RUN
+def test_the_spot_interruption_is_acted_on_and_told(demo: Ran) -> None:
+    told = [one for one in demo.report["occurrences"] if one["kind"] == "spot-interruption"]
+    assert len(told) == 1
+    assert "gpu-batch" in told[0]["text"]
+
+
+@ONE_RUN
+def test_the_report_is_one_file_with_pictures(demo: Ran) -> None:
+    page = next(demo.out.glob("*.html")).read_text()
+    assert "<svg" in page
+    assert not re.findall(r"""(?:src|href)=["']https?://""", page)
+
+
+@ONE_RUN
+def test_the_paths_it_prints_exist(demo: Ran) -> None:
+    paths = re.findall(r"^\s+(\S+\.(?:html|json|csv|txt))$", demo.progress, re.MULTILINE)
+    assert len(paths) >= 4
+    assert all(Path(path).exists() for path in paths)
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="needs the real traces in ../shared/traces")
+def test_real_traces_seed_the_same_account(tmp_path: Path) -> None:
+    ran = run(tmp_path, "--traces", str(TRACES))
+    assert ran.code == 0, ran.progress
+    assert len(ran.report["recommendations"]) >= 24
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    ran = run(tmp_path, "--traces", str(tmp_path / "none"))
+    assert ran.code == 2
+    assert "there is no folder" in ran.progress
