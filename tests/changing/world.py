@@ -130,6 +130,7 @@ def world(
     kind: EndpointKind = EndpointKind.REAL_TIME,
     by: str = "slack:U1",
     seed: Any = None,
+    proposed: Mapping[str, Any] | None = None,
     **endpoint: Any,
 ) -> Iterator[World]:
     """An account with the endpoint `chat` and an approved proposal for it."""
@@ -170,7 +171,7 @@ def world(
             limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
             tell=lambda subject, text: told.append((subject, text)),
         )
-        proposal = _approved(box, option or an_option(), kind, by)
+        proposal = replace(_approved(box, option or an_option(), kind, by), **(proposed or {}))
         store.save(proposal.recommendation, proposal)
         made = World(box, apply, store, ledger, journal, proposal, told)
         yield made

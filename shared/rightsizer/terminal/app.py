@@ -61,7 +61,7 @@ def scan(
     session = Session(region, profile, endpoint_url)
     found = _survey(session, min_saving)
     if as_json:
-        _print_json(document.of_survey(found))
+        print_json(document.of_survey(found))
     else:
         Console().print(show.table(found))
     show.warnings(found, Console(stderr=True))
@@ -84,7 +84,7 @@ def explain(
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
     for each in found.recommendations:
         if as_json:
-            _print_json(document.of_explanation(each))
+            print_json(document.of_explanation(each))
         else:
             Console().print(show.explanation(each))
     show.warnings(found, errors)
@@ -99,7 +99,7 @@ def doctor(
     checks = list(examine(Session(region, profile, endpoint_url), bootstrap.now()))
     if as_json:
         rows = [{"action": c.action, "purpose": c.purpose, "ok": c.ok, "detail": c.detail} for c in checks]
-        _print_json({"version": document.VERSION, "checks": rows})
+        print_json({"version": document.VERSION, "checks": rows})
     else:
         console = Console()
         for check in checks:
@@ -140,5 +140,6 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield report
 
 
-def _print_json(value: Any) -> None:
+def print_json(value: Any) -> None:
+    """A document on standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")

@@ -47,7 +47,7 @@ def of_recommendation(each: Recommendation) -> dict[str, Any]:
         "finding": each.finding.value,
         "reason": _reason(each.reason),
         "saving_usd_per_month": str(each.saving_usd_per_month),
-        "recommended": None if each.chosen is None else _option(each.chosen),
+        "recommended": None if each.chosen is None else of_option(each.chosen),
         "gate": each.gate.value,
         "gate_reason": _reason(each.gate_reason),
         "evidence": _evidence(each),
@@ -62,7 +62,7 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
     return {
         "version": VERSION,
         **of_recommendation(each),
-        "options": [_option(option) for option in each.options],
+        "options": [of_option(option) for option in each.options],
         "excluded": [{"instance_type": out.instance_type, "reason": _reason(out.reason)} for out in each.excluded],
         "replay": None
         if replay is None
@@ -77,7 +77,7 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
     }
 
 
-def _option(option: Option) -> dict[str, Any]:
+def of_option(option: Option) -> dict[str, Any]:
     return {
         "kind": option.kind.value,
         "change": sentences.change(option),

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rightsizer.errors import RightsizerError
+from rightsizer.terminal import orders  # noqa: F401  (its commands join the application)
 from rightsizer.terminal.app import app
 from rightsizer.terminal.exits import Exit
 

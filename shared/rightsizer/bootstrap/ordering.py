@@ -1,0 +1,49 @@
+"""What a person at a terminal may order of a deployed stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.bootstrap import now
+
+if TYPE_CHECKING:
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.session import Session
+    from rightsizer.aws.table import Table
+    from rightsizer.flows.orders import Orders
+    from rightsizer.model.proposal import ProposalState
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Proposals, changes and orders of one deployed stack."""
+
+    store: Recommendations
+    journal: TableJournal
+    orders: Orders
+    table: Table
+    who: str
+
+    def decide(self, proposal_id: str, state: ProposalState, comment: str = "") -> dict[str, Any]:
+        """Record a decision by the same conditional write as a click in Slack; returns the proposal's document."""
+        from rightsizer.aws import decisions
+        from rightsizer.model.proposal import Decision
+
+        at = now()
+        return decisions.decide(self.table, proposal_id, Decision(state, self.who, at, comment), at)
+
+
+def desk(account: Session, stack: str, table_name: str) -> Desk:
+    """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
+    from rightsizer.aws.deployed import caller, table_of
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.table import Table
+    from rightsizer.flows.orders import Orders
+
+    name = table_name or table_of(account, stack)
+    client = account.client("dynamodb")
+    journal, table = TableJournal(client, name), Table(client, name)
+    return Desk(Recommendations(table, now), journal, Orders(journal), table, caller(account))

@@ -1,0 +1,237 @@
+"""Orders to a deployed stack: answer proposals, go back, freeze. Conditional writes record them; `apply` acts."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from rightsizer.aws.session import Session
+from rightsizer.bootstrap.ordering import Desk, desk
+from rightsizer.errors import ConflictError, InputError
+from rightsizer.model.change import Change
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.render import sentences
+from rightsizer.terminal import document
+from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json
+
+Stack = Annotated[
+    str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")
+]
+Table = Annotated[
+    str, typer.Option("--table", envvar="RIGHTSIZER_TABLE", help="The stack's table; saves looking for the stack.")
+]
+ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, such as p-1f0c...")]
+
+
+@app.command(epilog="Example: rightsizer proposals --state pending --region eu-west-1")
+def proposals(
+    state: Annotated[
+        list[ProposalState] | None, typer.Option("--state", help="Only these states; may be given again.")
+    ] = None,
+    stack: Stack = "rightsizer",
+    table: Table = "",
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List proposals with where they stand, the newest first. Reads only."""
+    found = list(_desk(stack, table, region, profile, endpoint_url).store.proposals(state or ()))
+    if as_json:
+        print_json({"version": document.VERSION, "proposals": [_proposal(one) for one in found]})
+        return
+    grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "How it stands", box=None)
+    for one in found:
+        option = one.recommendation.chosen
+        saving = sentences.money(one.recommendation.saving_usd_per_month)
+        said = one.outcome or sentences.standing(one)
+        grid.add_row(one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
+    Console().print(grid if found else "There is no such proposal.")
+
+
+@app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
+def approve(
+    proposal: ProposalId,
+    stack: Stack = "rightsizer",
+    table: Table = "",
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Approve a proposal: the deployed stack carries it out with a way back."""
+    at = _desk(stack, table, region, profile, endpoint_url)
+    _decided(at.decide(proposal, ProposalState.APPROVED), as_json)
+
+
+@app.command(epilog='Example: rightsizer reject p-1f0c2a --reason "needed for the launch in May"')
+def reject(
+    proposal: ProposalId,
+    reason: Annotated[str, typer.Option("--reason", help="Why not; it is kept with the decision.")] = "",
+    stack: Stack = "rightsizer",
+    table: Table = "",
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reject a proposal."""
+    at = _desk(stack, table, region, profile, endpoint_url)
+    _decided(at.decide(proposal, ProposalState.REJECTED, reason), as_json)
+
+
+@app.command(epilog="Example: rightsizer snooze p-1f0c2a")
+def snooze(
+    proposal: ProposalId,
+    stack: Stack = "rightsizer",
+    table: Table = "",
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a proposal aside for 30 days."""
+    at = _desk(stack, table, region, profile, endpoint_url)
+    _decided(at.decide(proposal, ProposalState.SNOOZED), as_json)
+
+
+@app.command("apply", epilog="Example: rightsizer apply p-1f0c2a; again: shows how its change stands")
+def apply_(
+    proposal: ProposalId,
+    stack: Stack = "rightsizer",
+    table: Table = "",
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Approve a proposal where that is still to be done, and show how its change stands.
+
+    The change is made by the deployed stack, not from here: it goes on when this terminal is closed.
+    """
+    at = _desk(stack, table, region, profile, endpoint_url)
+    found = at.store.proposal(proposal)
+    if found is None:
+        raise InputError(f"applying {proposal}: there is no such proposal; see rightsizer proposals")
+    if found.state is ProposalState.PENDING:
+        at.decide(proposal, ProposalState.APPROVED)
+        found = at.store.proposal(proposal) or found
+    elif found.state in (ProposalState.REJECTED, ProposalState.SNOOZED, ProposalState.EXPIRED, ProposalState.WITHDRAWN):
+        raise ConflictError(f"applying {proposal}: it is {found.state.value}; nothing was recorded")
+    change = at.journal.load(found.change_id) if found.change_id else None
+    if as_json:
+        print_json({"version": document.VERSION, "proposal": _proposal(found), "change": _change(change)})
+        return
+    Console().print(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}", markup=False)
+    for entry in change.journal if change else ():
+        Console().print(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}", markup=False)
+
+
+@app.command(epilog="Example: rightsizer rollback c-0a1b2c; the change's id is in rightsizer proposals")
+def rollback(
+    change: Annotated[str, typer.Argument(metavar="CHANGE", help="Id of the change, such as c-0a1b...")],
+    stack: Stack = "rightsizer",
+    table: Table = "",
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the endpoint of a change back to its old configuration, also after it was proven."""
+    from rightsizer import bootstrap
+
+    at = _desk(stack, table, region, profile, endpoint_url)
+    asked = at.orders.ask_back(change, at.who, bootstrap.now())
+    if as_json:
+        print_json({"version": document.VERSION, "change": _change(asked)})
+        return
+    old = asked.before.config_name if asked.before else "what it ran before"
+    Console().print(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.", markup=False)
+
+
+@app.command(epilog="Example: rightsizer freeze --hard; and rightsizer freeze --off")
+def freeze(
+    hard: Annotated[bool, typer.Option("--hard", help="Also stop the steps that restore.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Let changes go on.")] = False,
+    stack: Stack = "rightsizer",
+    table: Table = "",
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start no change and take no forward step; steps that restore go on. Lists what is left open."""
+    from rightsizer import bootstrap
+
+    if hard and off:
+        raise typer.BadParameter("--hard and --off cannot be given together")
+    at, now = _desk(stack, table, region, profile, endpoint_url), bootstrap.now()
+    if off:
+        at.orders.thaw(at.who, now)
+    else:
+        at.orders.freeze(at.who, now, hard=hard)
+    still = list(at.journal.open_changes())
+    if as_json:
+        state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
+        print_json({"version": document.VERSION, "freeze": state, "open": [_change(one) for one in still]})
+        return
+    console = Console()
+    console.print("Thawed." if off else "Frozen hard: no step at all is taken." if hard else "Frozen.")
+    for one in still:
+        console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one.outcome}", markup=False)
+        for line in one.remaining:
+            console.print(f"      {line}", markup=False)
+
+
+def _desk(stack: str, table: str, region: str | None, profile: str | None, endpoint_url: str | None) -> Desk:
+    return desk(Session(region, profile, endpoint_url), stack, table)
+
+
+def _decided(found: dict[str, Any], as_json: bool) -> None:
+    """Say what was recorded."""
+    decision = found["decision"]
+    if as_json:
+        row = {"id": found["id"], "state": found["state"], "by": decision["by"], "at": decision["at"]}
+        print_json({"version": document.VERSION, "proposal": row})
+        return
+    Console().print(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.", markup=False)
+    if found["state"] == ProposalState.APPROVED:
+        Console().print(f"The stack starts it now; see rightsizer apply {found['id']}.", markup=False)
+
+
+def _proposal(one: Proposal) -> dict[str, Any]:
+    option, decision = one.recommendation.chosen, one.decision
+    return {
+        "id": one.id,
+        "endpoint": one.ref.name,
+        "owner": one.recommendation.owner,
+        "state": one.state.value,
+        "approvable": one.approvable,
+        "enable": one.enable,
+        "recommended": document.of_option(option) if option else None,
+        "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
+        "created_at": one.created_at.isoformat(),
+        "expires_at": one.expires_at.isoformat(),
+        "decision": {"by": decision.by, "at": decision.at.isoformat(), "comment": decision.comment}
+        if decision
+        else None,
+        "change": one.change_id,
+        "outcome": one.outcome,
+    }
+
+
+def _change(one: Change | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {
+        "id": one.id,
+        "endpoint": one.ref.name,
+        "state": one.state.value,
+        "outcome": one.outcome,
+        "remaining": list(one.remaining),
+        "next_due": one.next_due.isoformat() if one.next_due else None,
+        "journal": [
+            {"at": e.at.isoformat(), "step": e.step, "status": e.status, "detail": e.detail} for e in one.journal
+        ],
+    }

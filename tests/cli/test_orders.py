@@ -1,0 +1,130 @@
+"""Orders at a terminal: the same conditional writes as a click in Slack, and a clear no without a deployed stack."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rightsizer import bootstrap
+from rightsizer.model.change import ChangeState
+from rightsizer.model.proposal import ProposalState
+from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.run import run
+from tests.changing.world import NAME, World, world
+
+PENDING = {"state": ProposalState.PENDING, "decision": None}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A deployed table with one pending proposal."""
+    monkeypatch.setenv("COLUMNS", "300")
+    with world(proposed=PENDING) as w:
+        monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
+        bootstrap.set_clock(lambda: w.box.clock.now)
+        yield w
+        bootstrap.reset()
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any, str]:
+    code = run([*arguments, "--json"])
+    out, err = capsys.readouterr()
+    return code, json.loads(out) if out else None, err
+
+
+def test_an_approval_is_recorded_with_who_gave_it_and_starts_the_change(
+    asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found, _ = said(capsys, "approve", asked.proposal.id)
+    assert code == Exit.NOTHING_TO_DO
+    assert found["proposal"]["state"] == "approved"
+    assert found["proposal"]["by"].startswith("cli:arn:aws:")
+    assert asked.start().state is ChangeState.RUNNING
+
+
+def test_a_second_answer_is_refused_and_says_who_was_first(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "reject", asked.proposal.id, "--reason", "the launch")
+    code, _, err = said(capsys, "approve", asked.proposal.id)
+    shown = asked.shown()
+    assert code == Exit.FAILED
+    assert "is rejected already by cli:arn:aws:" in " ".join(err.split())
+    assert shown.state is ProposalState.REJECTED
+    assert shown.decision is not None
+    assert shown.decision.comment == "the launch"
+
+
+def test_a_snooze_is_recorded(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "snooze", asked.proposal.id)[0] == Exit.NOTHING_TO_DO
+    assert asked.shown().state is ProposalState.SNOOZED
+
+
+def test_proposals_lists_what_waits_and_filters_by_state(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found, _ = said(capsys, "proposals", "--state", "pending")
+    _, none, _ = said(capsys, "proposals", "--state", "proven")
+    assert [(p["endpoint"], p["state"], p["approvable"]) for p in found["proposals"]] == [(NAME, "pending", True)]
+    assert none["proposals"] == []
+    assert run(["proposals"]) == Exit.NOTHING_TO_DO
+    assert asked.proposal.id in capsys.readouterr().out
+
+
+def test_apply_approves_once_and_then_shows_the_journal(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, first, _ = said(capsys, "apply", asked.proposal.id)
+    asked.start()
+    code, second, _ = said(capsys, "apply", asked.proposal.id)
+    assert (first["proposal"]["state"], first["change"]) == ("approved", None)
+    assert code == Exit.NOTHING_TO_DO
+    assert second["proposal"]["state"] == "applying"
+    assert "CreateEndpointConfig" in {e["step"].split()[0] for e in second["change"]["journal"]}
+
+
+def test_apply_does_not_overrule_a_no(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "reject", asked.proposal.id)
+    code, _, err = said(capsys, "apply", asked.proposal.id)
+    assert code == Exit.FAILED
+    assert "nothing was recorded" in err
+
+
+def test_a_proven_change_is_rolled_back_by_one_order(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "approve", asked.proposal.id)
+    asked.start()
+    change = asked.run(12)
+    assert change.state is ChangeState.PROVEN
+    code, found, _ = said(capsys, "rollback", change.id)
+    assert (code, found["change"]["state"]) == (Exit.NOTHING_TO_DO, "returning")
+    assert asked.run(6).state is ChangeState.ROLLED_BACK
+    assert asked.box.config_name(NAME) == f"{NAME}-config"
+
+
+def test_what_does_not_exist_is_said_in_one_line(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "rollback", "c-none")
+    assert (code, "there is no change c-none" in err) == (Exit.FAILED, True)
+    code, _, err = said(capsys, "approve", "p-none")
+    assert (code, "there is no such proposal" in err) == (Exit.FAILED, True)
+
+
+def test_a_freeze_stops_the_next_step_and_lists_what_is_open(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "approve", asked.proposal.id)
+    code, found, _ = said(capsys, "freeze", "--hard")
+    asked.start()
+    assert (code, found["freeze"]["hard"]) == (Exit.NOTHING_TO_DO, True)
+    assert asked.change.state is ChangeState.PLANNED
+    _, thawed, _ = said(capsys, "freeze", "--off")
+    assert [row["endpoint"] for row in thawed["open"]] == [NAME]
+    assert asked.run(12).state is ChangeState.PROVEN
+
+
+@pytest.mark.parametrize("command", ["approve p-1", "reject p-1", "snooze p-1", "apply p-1", "rollback c-1", "freeze"])
+def test_without_a_deployed_stack_an_order_is_refused_and_says_so(
+    command: str, capsys: pytest.CaptureFixture[str], asked: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RIGHTSIZER_TABLE")
+    code, _, err = said(capsys, *command.split(), "--stack", "absent")
+    assert code == Exit.FAILED
+    assert "looking for the stack absent in eu-west-1: nothing of that name is deployed" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("command", ["proposals", "approve", "reject", "snooze", "apply", "rollback", "freeze"])
+def test_each_order_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == Exit.NOTHING_TO_DO
+    assert f"Example: rightsizer {command}" in " ".join(capsys.readouterr().out.split())
