@@ -51,6 +51,13 @@ class Template:
         self._values: dict[str, str] = defaults | dict(parameters) | dict(pseudo)
         self._attributes: dict[str, dict[str, str]] = {}
 
+    def change(self, parameters: Mapping[str, str]) -> None:
+        """Give parameters other values, as an update of the stack does."""
+        unknown = set(parameters) - set(self._raw.get("Parameters", {}))
+        if unknown:
+            raise ValueError(f"the template has no parameters {sorted(unknown)}")
+        self._values |= parameters
+
     def names(self, resource: str, ref: str, **attributes: str) -> None:
         """Give the physical names of a resource that was made."""
         self._values[resource] = ref

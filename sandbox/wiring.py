@@ -11,7 +11,7 @@ guides of EventBridge, Lambda and Scheduler.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,17 @@ class Stack:
         if run.error is not None:
             raise run.error
         return run.answer
+
+    def redeploy(self, **parameters: str) -> None:
+        """Update the stack: environments and roles follow the new parameters, functions start cold, resources stay."""
+        before = (self.template.globals().get("Environment") or {}).get("Variables", {})
+        self.template.change(parameters)
+        after = (self.template.globals().get("Environment") or {}).get("Variables", {})
+        changed = {key: str(value) for key, value in after.items() if before.get(key) != value}
+        for name, function in self.parts.functions.items():
+            self.parts.functions[name] = replace(function, environment={**function.environment, **changed})
+        self.roles = Roles(self.box, self.template)
+        self.invoke_with = InProcess(lambda: self.box.clock.now, self.box.region)
 
     def fire(self, schedule: str) -> None:
         """Fire a schedule of the template now, such as ``Sweep.Daily``."""

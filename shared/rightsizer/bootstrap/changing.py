@@ -39,6 +39,7 @@ def apply() -> Apply:
             alarm_prefix=known.alarm_prefix,
             change_untagged=known.change_untagged,
             rewire_alarms=known.edit_user_alarms,
+            dry_run=known.dry_run,
         ),
         tell=notifier().publish,
         errands=_errands(),

@@ -16,7 +16,7 @@ from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.errands import Errands
 from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.hardware import Catalogue
-from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.move import Do, Finish, Steer, Wait
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.sight import Sight
@@ -161,7 +161,7 @@ class Apply:
             if change.before is None:
                 return change
             self._following().follow(change, now)
-        switch = self.journal.switch()
+        switch = self._switch()
         looking = Looking(self.changer, self.metrics, self.limits)
         for _ in range(BUDGET):
             sight = looking.look(change, now)
@@ -176,6 +176,11 @@ class Apply:
                 case Finish():
                     return self._finish(change, move, now)
         return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
+
+    def _switch(self) -> Switch:
+        """The freeze switch; a stack that lost its write permissions makes no forward step either."""
+        switch = self.journal.switch()
+        return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
 
     def _do(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change:
         """Intent to the journal, then the write, then what came of it."""

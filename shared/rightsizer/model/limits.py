@@ -49,6 +49,8 @@ class ChangeLimits:
     """Whether customers' alarms that start step policies may be written (their actions only)."""
     change_untagged: bool = False
     """Whether untagged endpoints may be changed after an approval."""
+    dry_run: bool = False
+    """The stack has no write permissions: no change starts, and one that runs makes no forward step."""
 
     def __post_init__(self) -> None:
         if not timedelta(hours=1) <= self.probation <= timedelta(hours=24):

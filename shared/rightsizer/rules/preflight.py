@@ -41,6 +41,13 @@ def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred 
     return None
 
 
+def _dry_run(ground: Ground) -> Reason | None:
+    if not ground.limits.dry_run:
+        return None
+    text = "the stack was deployed with MayChange=nothing, so it changes no endpoint; MayChange=tagged allows it"
+    return Reason(Code.PERMISSION_MISSING, text)
+
+
 def _status(ground: Ground) -> Reason | None:
     if ground.endpoint.status in ("InService", "Updating", "SystemUpdating"):
         return None
@@ -165,6 +172,7 @@ def _sighted(ground: Ground) -> Reason | None:
 
 type Check = Callable[[Ground], Reason | None]
 _CHECKS: tuple[Check, ...] = (
+    _dry_run,
     _status,
     _approved,
     _mode,
