@@ -21,6 +21,7 @@ IMPLIED = {
     "dynamodb:GetRecords": "Lambda reads the stream with the function's role",
     "dynamodb:GetShardIterator": "Lambda reads the stream with the function's role",
     "dynamodb:ListStreams": "Lambda reads the stream with the function's role",
+    "ec2:RunInstances": "UpdateAutoScalingGroup of a group with a launch template",
     "iam:CreateServiceLinkedRole": "the first RegisterScalableTarget of an account",
     "kms:CreateGrant": "CreateEndpointConfig with a key of the customer's",
     "sqs:ChangeMessageVisibility": "Lambda takes from the queue with the function's role",

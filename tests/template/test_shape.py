@@ -91,7 +91,6 @@ def test_the_bucket_is_closed_and_encrypted(deployed: Stack) -> None:
     assert len(bucket["PublicAccessBlockConfiguration"]) == 4
     assert bucket["BucketEncryption"]
     assert {rule["Prefix"] for rule in bucket["LifecycleConfiguration"]["Rules"] if "Prefix" in rule} == {
-        "digests/",
         "pages/",
         "reports/",
     }
