@@ -24,6 +24,7 @@ from sandbox.account import Sandbox
 from sandbox.demo_table import Row, inserted, reasons, rows, table
 from sandbox.seed import drive, seed
 from sandbox.slack import CHANNEL, Message, Workspace, listening
+from sandbox.slack_page import page
 from sandbox.spot import Spot, add_spot
 from sandbox.traffic import Workload
 from sandbox.wiring import Stack
@@ -169,8 +170,8 @@ class Demo:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read())
             found.append(path)
-        messages = self.out / "slack.txt"
-        messages.write_text("\n\n---\n\n".join(message.plain() for message in slack.messages))
+        messages = self.out / "slack.html"
+        messages.write_text(page(slack.messages))
         return [*sorted(found), messages]
 
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:

@@ -1,0 +1,28 @@
+from sandbox.slack import Message
+from sandbox.slack_page import mrkdwn, page
+
+
+def message(*blocks: dict[str, object]) -> Message:
+    return Message("C1", "1.1", "saves $5 a month", list(blocks))
+
+
+def test_a_name_that_looks_like_html_is_shown_and_not_obeyed() -> None:
+    assert "<script>" not in page([message({"type": "header", "text": {"type": "plain_text", "text": "<script>"}})])
+    assert mrkdwn("&lt;b&gt;") == "&lt;b&gt;"
+    assert mrkdwn("<b>") == "&lt;b&gt;"
+
+
+def test_bold_code_and_blocks_of_code_are_drawn() -> None:
+    assert mrkdwn("*Owner*\n`rightsizer explain a*b`") == "<b>Owner</b><br><code>rightsizer explain a*b</code>"
+    assert mrkdwn("```aws *x*```") == "<pre>aws *x*</pre>"
+
+
+def test_buttons_keep_their_style_and_an_unknown_block_is_named() -> None:
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Approve"}, "style": "primary"}
+    drawn = page([message({"type": "actions", "elements": [button]}, {"type": "video"})])
+    assert '<button class="primary">Approve</button>' in drawn
+    assert "[video]" in drawn
+
+
+def test_a_message_without_blocks_is_its_text() -> None:
+    assert "saves $5 a month" in page([message()])
