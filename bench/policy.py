@@ -116,6 +116,8 @@ class _Memory:
     notices: int = 0
     trials: int = 0
     now: tuple[str, tuple[int, ...]] = ("", ())
+    routing: str = ""
+    """Routing yesterday."""
 
 
 class RightsizerPolicy:
@@ -210,6 +212,7 @@ def _remember(memory: _Memory, view: _View, catalogue: Catalogue) -> None:
         memory.changes.append(_tested(trial, memory))
     memory.trials = len(view.trials)
     memory.now = (view.instance_type, view.instance_counts)
+    memory.routing = view.routing
 
 
 def _learn(memory: _Memory, notice: Any) -> None:
@@ -233,6 +236,7 @@ def _learn(memory: _Memory, notice: Any) -> None:
             {"deployed": "proven", "rolled-back": "rolled-back"}.get(notice.kind, "update-failed"),  # type: ignore[arg-type]
             failure=failure,
             mean_instances=sum(counts) / 24 if counts else None,
+            from_routing=memory.routing,
         )
     )
 

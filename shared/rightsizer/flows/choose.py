@@ -164,7 +164,8 @@ def _replayed(at: Situation, option: Option) -> Replay | None:
     ratio = (option.p95_s or at.latency.p95_s) / at.latency.p95_s
     counts = option.target.hourly_counts or (max(option.target.instance_count, 1),) * 24
     workers = workers_of(hardware, at.reference, at.demand, at.latency)
-    served = at.served(Plan(counts, workers, at.random and option.target.routing is None, ratio))
+    top = option.target.maximum or 0
+    served = at.served(Plan(counts, workers, at.random and option.target.routing is None, ratio, maximum=top))
     service = sum(value * share for value, share in at.service) * ratio
     need, chip = at.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None

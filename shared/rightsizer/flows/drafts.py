@@ -47,7 +47,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if reason is not None or price is None or old is None or new is None:
         return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
     tried = sum(1 for p in at.given.history.endpoint if p.ended == "tested" and p.to_type == hardware.name)
-    known = lesson(at.given.history, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t))
+    known = lesson(at.given.history, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t), at.links)
     if (rests := _resting(at, hardware, known)) is not None:
         return rests
     if known.too_small_gib >= new.usable_gib and old.model != new.model:
@@ -114,7 +114,8 @@ def _speed(at: Situation, known: Lesson, hardware: InstanceType) -> Slowdown:
     assert old is not None
     assert new is not None
     if known.gpu_ratio is not None and old.model != new.model:
-        return measured(old, new, known.gpu_ratio, at.policy)
+        error = at.policy.served_error if known.served else at.policy.measured_error
+        return measured(old, new, known.gpu_ratio, error)
     find = at.given.catalogue.find
 
     def ratio(past: PastChange) -> float | None:

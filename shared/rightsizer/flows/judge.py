@@ -88,7 +88,8 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     reference, base = _reference(hardware, days, given)
     kills = sum(1 for p in given.history.endpoint if p.failure == "memory" and p.ended == "rolled-back")
     memory = memory_need(days, given.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
-    waiting = _unqueued(endpoint, base)
+    random_base = _random_base(endpoint, given.history)
+    waiting = _unqueued(base, random_base)
     share = waiting[0].share(waiting[1]) if waiting else 1.0
     demand = demand_of(days, base, reference, memory, policy, share)
     bare = replace(
@@ -125,6 +126,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         goal=goal_of(endpoint.objective, demand.latency, policy),
         instances=_instances(endpoint, days, given.history),
         unqueued=waiting[0] if waiting else None,
+        random_base=random_base,
         cautious=sum(1 for p in given.history.endpoint if p.refuted and p.from_type == p.to_type),
     )
     return chosen_or_kept(replace(bare, usd_per_month=at.usd), at)
@@ -147,13 +149,19 @@ def _reference(
     return hardware, [d for d in days if d.instance_type == hardware.name] or list(days[-1:])
 
 
-def _unqueued(endpoint: Endpoint, base: Sequence[DayDigest]) -> tuple[Unqueued, Latency] | None:
+def _random_base(endpoint: Endpoint, history: History) -> bool:
+    """Whether requests were routed without looking on the reference days, before our first change."""
+    first = next((p for p in history.endpoint if p.ended not in ("tested", "update-failed")), None)
+    return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
+
+
+def _unqueued(base: Sequence[DayDigest], random_base: bool) -> tuple[Unqueued, Latency] | None:
     """How to take the waiting out of the latency, where requests can wait behind one worker."""
     latency = latency_of(base)
     counts = [c for d in base for c in d.instances if c]
     known = sum(1 for d in base for v in d.requests if v is not None)
     mean = sum(counts) / len(counts) if counts else 1.0
-    if latency is None or not known or (mean >= 1.5 and endpoint.variants[0].routing == LEAST):
+    if latency is None or not known or (mean >= 1.5 and not random_base):
         return None
     rate = sum(d.request_count for d in base) / (known * SLOT_S)
     return unqueued(latency, rate, mean * max(base[0].gpus, 1)), latency

@@ -15,6 +15,9 @@ from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk,
 from rightsizer.rules.sizing import Ratio
 from rightsizer.rules.trial import Unsure, hours_of_test
 
+GUESSED = 4
+"""Unsure candidates whose fleet is computed, the most promising first."""
+LIKELY = 0.9
 NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
 
 
@@ -51,31 +54,29 @@ def options_for(at: Situation) -> Options:
         if isinstance(offer, Option):
             sure.append(offer)
             best = min(best, float(offer.usd_per_month))
-        elif (less := _if_faster(at, draft)) is not None:
+        elif len(hopeful) < GUESSED and (less := _if_faster(at, draft)) is not None:
             hopeful.append(less)
         else:
             excluded.append(Excluded(draft.hardware.name, offer))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
-    mean = _mean(sure[0].target) if sure else at.instances
-    unsure = tuple(
-        Unsure(_guess(at, d, mean), d.fit * d.fast)
+    open_drafts = [
+        d
         for d in drafts
-        if not d.sure and d.least_usd < (1 - at.policy.minimum_saving_share) * best
-    )
+        if not d.sure and d.hardware.name != at.runs.name and d.least_usd < (1 - at.policy.minimum_saving_share) * best
+    ]
+    open_drafts.sort(key=lambda d: d.fit * d.fast * (d.least_usd - best))
+    unsure = [Unsure(guess, d.fit * d.fast) for d in open_drafts[:GUESSED] if (guess := _guess(at, d)) is not None]
     return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded))
 
 
 def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
     """A candidate whose fleet is too busy at the bound of its slowdown, but not at the middle: worth measuring."""
-    if draft.speed.source not in ("datasheet", "learnt") or draft.ratio.bound <= draft.ratio.mid:
+    open_question = draft.speed.source in ("datasheet", "learnt") and draft.ratio.bound > draft.ratio.mid
+    if not open_question or draft.hardware.name == at.runs.name:
         return None
     middle = replace(draft, ratio=Ratio(draft.ratio.mid, draft.ratio.mid), fast=0.5)
     offer = _offer(at, middle)
     return Unsure(offer, 0.5 * draft.fit) if isinstance(offer, Option) else None
-
-
-def _mean(target: Target) -> float:
-    return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
 
 
 def _offer(at: Situation, draft: Draft) -> Option | Reason:
@@ -132,16 +133,17 @@ def _fleet(plan: Plan) -> str:
     return f"{low} x" if low == high else f"{low} to {high} x"
 
 
-def _guess(at: Situation, draft: Draft, mean: float) -> Option:
-    """The option as it would be with the middle slowdown; its fleet is computed once it was measured."""
-    count = max(1, round(mean * draft.ratio.mid / max(draft.workers, 1))) if at.peak > 1 else 1
-    return _option(at, draft, Plan((count,) * 24, draft.workers, at.random, draft.ratio.mid), None)
+def _guess(at: Situation, draft: Draft) -> Option | None:
+    """The option as it would be if the test went well: the slowdown is a little below what the objective allows."""
+    ratio = min(draft.ratio.mid, LIKELY * at.stretch)
+    offer = _offer(at, replace(draft, ratio=Ratio(ratio, ratio), fit=1.0, fast=1.0))
+    return offer if isinstance(offer, Option) else None
 
 
 def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
     hardware, policy = draft.hardware, at.policy
     count = max(plan.counts)
-    mean = instances or sum(plan.counts) / 24
+    mean = instances or (at.mean(plan) if draft.sure else sum(plan.counts) / 24)
     served = at.served(plan) if draft.sure and instances is None else None
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {

@@ -17,12 +17,14 @@ from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
 from rightsizer.rules.cost import monthly
+from rightsizer.rules.learn import Link, gpu_ratios
 from rightsizer.rules.replay import Plan, Served, Stream, concurrency, hourly_plan, serve, stream_of
-from rightsizer.rules.sizing import Unqueued, service_bins
-from rightsizer.rules.tail import stretch
+from rightsizer.rules.sizing import Unqueued, host_factor, service_bins
+from rightsizer.rules.tail import late_share, stretch
 
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
-SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8)
+SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
+"""Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,13 @@ class Situation:
     """Mean instances now."""
     unqueued: Unqueued | None = None
     """How to take waiting out of the latency; None where there is none to speak of."""
+    random_base: bool = True
+    """Whether requests were routed without looking on the reference days."""
     tight: bool = False
     """Today's fleet, set by us, no longer carries the load: dearer options count too."""
     cautious: int = 0
     """Changes of count that were rolled back before."""
-    _served: dict[tuple[object, ...], Served] = field(default_factory=dict)
+    _served: dict[Plan, Served] = field(default_factory=dict)
 
     @property
     def policy(self) -> Policy:
@@ -127,9 +131,22 @@ class Situation:
         return any(p.ended not in ("tested", "update-failed", "rolled-back") for p in self.given.history.endpoint)
 
     @cached_property
+    def links(self) -> Mapping[str, Link]:
+        """The types that served production since our changes, against the reference type."""
+        found: dict[str, Link] = {}
+        for name, ratio in gpu_ratios(self.days, self.base, self.policy.requests_needed).items():
+            hardware = self.given.catalogue.find(name)
+            if hardware is not None:
+                share = self.demand.gpu_share
+                host = host_factor(self.reference, hardware, self.demand)
+                found[name] = Link(ratio, (1 - share) * host + share * ratio)
+        return found
+
+    @cached_property
     def stretch(self) -> float:
-        """How much slower every request may become before too many miss the goal."""
-        return max(stretch(self.service, self.goal.p95_s, self.policy.excess_share), 1.0)
+        """How much slower every request may become before more miss the goal than today, waiting included."""
+        waiting = late_share(self.latency.bins, self.goal.p95_s) - late_share(self.service, self.goal.p95_s)
+        return max(stretch(self.service, self.goal.p95_s, self.policy.excess_share + max(waiting, 0.0)), 1.0)
 
     @cached_property
     def service(self) -> tuple[tuple[float, float], ...]:
@@ -145,24 +162,33 @@ class Situation:
     @cached_property
     def before(self) -> Served:
         """The same requests on the reference fleet."""
-        return serve(self.stream, Plan(self.fleet, 1, self.random, 1.0), self.goal.p95_s)
+        return serve(self.stream, Plan(self.fleet, 1, self.random_base, 1.0), self.goal.p95_s, self.usual)
 
     def carries(self, plan: Plan) -> Served | None:
         """What the plan would have done, None when too many requests would have missed the goal."""
         served = self.served(plan)
         allowed = self.before.late + self.policy.excess_share * served.requests
-        return served if served.late <= allowed else None
+        return served if served.late <= allowed and served.rung <= self.before.rung else None
 
     def served(self, plan: Plan) -> Served:
         """The replay of a plan, each plan once."""
-        key = (plan.counts, plan.workers, plan.random_routing, round(plan.slower, 4), round(plan.load, 4))
+        key = replace(plan, slower=round(plan.slower, 4), load=round(plan.load, 4))
         if key not in self._served:
-            self._served[key] = serve(self.stream, plan, self.goal.p95_s)
+            self._served[key] = serve(self.stream, plan, self.goal.p95_s, self.usual)
         return self._served[key]
 
+    @cached_property
+    def usual(self) -> float:
+        """Share of the requests over the objective as it was."""
+        return late_share(self.latency.bins, self.goal.p95_s)
+
     def smallest(self, slower: float, workers: int, random_routing: bool, hourly: bool, most: int) -> Plan | None:
-        """The smallest fleet that carries the past days with the margin; None when none up to `most` does."""
+        """The smallest fleet that carries the past days with the margin; None when none up to `most` does.
+
+        Where autoscaling may be set, it is part of the fleet: the counts are what it starts from.
+        """
         levels = concurrency(self.stream, slower * self.margin)
+        ceiling = most if self.may(OptionKind.AUTOSCALING) and not random_routing and self.stream.whole else 0
         best: Plan | None = None
         low, high = 0, len(SHARES) - 1
         while low <= high:
@@ -170,7 +196,8 @@ class Situation:
             counts = hourly_plan(levels, SHARES[middle], 1.0, workers, most)
             if not hourly:
                 counts = (max(counts),) * 24
-            plan = Plan(counts, workers, random_routing, slower, self.margin if max(counts) > 1 else 1.0)
+            load = self.margin if max(counts) > 1 or ceiling > 1 else 1.0
+            plan = Plan(counts, workers, random_routing, slower, load, ceiling if ceiling > min(counts) else 0)
             if self.carries(plan):
                 best, low = plan, middle + 1
             elif random_routing and not hourly and counts[0] < most:
@@ -190,6 +217,12 @@ class Situation:
             else:
                 low = middle
         return best
+
+    def mean(self, plan: Plan) -> float:
+        """Instances on average at the load seen, what autoscaling adds included."""
+        if not plan.maximum:
+            return sum(plan.counts) / 24
+        return self.served(replace(plan, load=1.0)).mean_instances
 
     def may(self, kind: OptionKind) -> bool:
         """Whether that dimension may be changed without a person."""

@@ -26,6 +26,8 @@ class PastChange:
     """Instances on average over the day, where hourly counts were set."""
     latency_ratio: float | None = None
     """Mean latency on the new type over the old one for the same requests, where a test measured it."""
+    from_routing: str = ""
+    """Routing before the change; empty when it is not known."""
     memory_gib: float | None = None
     """Largest GPU memory seen on the new type, GiB per GPU."""
 

@@ -57,6 +57,8 @@ class Policy:
     slowdown_faster: float = 1.05
     """Bound for a GPU that is faster in both FLOPS and bandwidth."""
     measured_error: float = 0.08
+    served_error: float = 0.03
+    """The same for a ratio that production requests on the type showed."""
     other_type_spread: float = 0.25
     """Spread given to a ratio learnt on another type of the same endpoint."""
     shrinkage: int = 20

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from rightsizer.errors import InputError
 from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Spread
@@ -12,6 +13,8 @@ from rightsizer.model.quantile import quantile
 from rightsizer.model.usage import MetricWindow, Series, Signal
 
 INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
+UPPER = 0.9
+"""Quantile above which the mass between two quantiles is put at the upper one: a tail is never made lighter."""
 PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
 SAMPLE_RATES = (6.0, 2.0, 1.0, 0.5, 1 / 3, 0.25, 0.2)
 """Samples per minute and instance that MetricPublishFrequencyInSeconds allows (10 s to 300 s)."""
@@ -161,15 +164,29 @@ class _Day:
             if not n > 0 or not mean[i] > 0:
                 continue
             total += n * mean[i] / 1e6
-            done = 0.0
-            for share, series in known:
-                value = series[i]
-                if n > 1 and value > 0:
-                    bins[_bin(value)] = bins.get(_bin(value), 0.0) + n * (share - done)
-                    done = share
-            top = next((series[i] for _, series in reversed(known) if series[i] > 0 and n > 1), mean[i])
-            bins[_bin(top)] = bins.get(_bin(top), 0.0) + n * (1 - done)
+            seen = [(share, series[i]) for share, series in known if n > 1 and series[i] > 0]
+            for weight, value in _masses(mean[i], seen):
+                bins[_bin(value)] = bins.get(_bin(value), 0.0) + n * weight
         return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
+
+
+def _masses(mean: float, seen: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """(share, latency) pairs behind the quantiles `seen` of one period, ascending, that keep its mean where they can.
+
+    Between two quantiles the mass lies half at either, above p90 all at the upper one; below the lowest it lies where
+    the mean asks for it.
+    """
+    if not seen:
+        return [(1.0, mean)]
+    lowest, first = seen[0]
+    out: list[tuple[float, float]] = []
+    for (low, below), (high, above) in pairwise([*seen, (1.0, seen[-1][1])]):
+        if high <= UPPER:
+            out += [((high - low) / 2, below), ((high - low) / 2, above)]
+        else:
+            out.append((high - low, above))
+    rest = sum(weight * value for weight, value in out)
+    return [(lowest, min(max((mean - rest) / lowest, 0.05 * first), first)), *out]
 
 
 def _mean(values: Values, scale: float) -> float | None:

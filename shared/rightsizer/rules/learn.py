@@ -1,10 +1,11 @@
 """What tests and changes of the past taught about a candidate type."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.policy import Policy
@@ -29,6 +30,18 @@ class Lesson:
     """The model did not fit a card with this much usable memory."""
     other_q: float | None = None
     """Slowdown over phi as measured on another accelerator of the same endpoint."""
+    served: bool = False
+    """The GPU ratio comes from production requests on this accelerator, not from a test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How a type that served production compares with the reference type."""
+
+    gpu: float
+    """GPU seconds of a request over those on the reference type."""
+    latency: float
+    """Latency without waiting over that on the reference type."""
 
 
 type Find = Callable[[str], InstanceType | None]
@@ -50,14 +63,46 @@ def threads(history: History, reference: InstanceType, find: Find, share: float)
     return None
 
 
+def gpu_ratios(days: Sequence[DayDigest], base: Sequence[DayDigest], least: float) -> Mapping[str, float]:
+    """GPU seconds of a request on each type that ran, over those of the `base` days; types with `least` requests.
+
+    What serves is measured: no test says as much as thousands of production requests.
+    """
+    usual = _gpu_seconds(base, least)
+    if usual is None:
+        return {}
+    mine = {d.instance_type for d in base}
+    found: dict[str, float] = {}
+    for name in {d.instance_type for d in days} - mine:
+        there = _gpu_seconds([d for d in days if d.instance_type == name], least)
+        if there is not None:
+            found[name] = there / usual
+    return found
+
+
+def _gpu_seconds(days: Sequence[DayDigest], least: float) -> float | None:
+    work = calls = 0.0
+    for digest in days:
+        for busy, count in zip(digest.busy_s, digest.requests, strict=True):
+            if busy is not None and count is not None:
+                work += busy
+                calls += count
+    return work / calls if calls >= least and work > 0 else None
+
+
 def lesson(
     history: History,
     reference: InstanceType,
     candidate: InstanceType,
     find: Find,
     phi_of: Callable[[InstanceType], float],
+    links: Mapping[str, Link] | None = None,
 ) -> Lesson:
-    """Everything the endpoint's own past says about `candidate`; ratios are against `reference`."""
+    """Everything the endpoint's own past says about `candidate`; ratios are against `reference`.
+
+    A test on another type than the reference counts through `links`, by type that served production.
+    """
+    links = links or {}
     gpu = latency = other = None
     started, refuted, small = False, None, 0.0
     for past in history.endpoint:
@@ -65,22 +110,28 @@ def lesson(
         source = find(past.from_type)
         if target is None or source is None or target.accelerator is None or source.accelerator is None:
             continue
-        if reference.accelerator is None or source.accelerator.model != reference.accelerator.model:
-            started = started or (not past.refuted and _no_smaller(candidate, target))
-            continue
+        same_source = reference.accelerator is not None and source.accelerator.model == reference.accelerator.model
+        link = links.get(past.from_type, Link(1.0, 1.0) if same_source else None)
         same_chip = candidate.accelerator is not None and target.accelerator.model == candidate.accelerator.model
         if past.refuted and past.failure == "memory":
             small = max(small, target.accelerator.usable_gib)
         elif not past.refuted:
             started = started or _no_smaller(candidate, target)
         if past.to_type == candidate.name:
-            latency = past.latency_ratio or latency
+            latency = past.latency_ratio * link.latency if past.latency_ratio and link else latency
             refuted = past if past.refuted else None
+        if link is None or not past.realised_slowdown:
+            continue
         if same_chip:
-            gpu = past.realised_slowdown or gpu
-        elif past.realised_slowdown:
-            other = past.realised_slowdown / max(phi_of(target), 1e-9)
-    return Lesson(gpu, latency, started, refuted, small, other)
+            gpu = past.realised_slowdown * link.gpu
+        else:
+            other = past.realised_slowdown * link.gpu / max(phi_of(target), 1e-9)
+    here = [link.gpu for name, link in links.items() if _chip(find(name)) == _chip(candidate)]
+    return Lesson(here[-1] if here else gpu, latency, started, refuted, small, other, served=bool(here))
+
+
+def _chip(hardware: InstanceType | None) -> str | None:
+    return hardware.accelerator.model if hardware and hardware.accelerator else None
 
 
 def _no_smaller(candidate: InstanceType, target: InstanceType) -> bool:

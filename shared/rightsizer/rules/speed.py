@@ -24,9 +24,8 @@ def slowdown(now: Accelerator, candidate: Accelerator, policy: Policy, width: fl
     return Slowdown(bound, mid, hopeful, ratio, "learnt" if width else "datasheet")
 
 
-def measured(now: Accelerator, candidate: Accelerator, ratio: float, policy: Policy) -> Slowdown:
-    """A ratio that a test or a change of this endpoint showed, with the error of such a measurement."""
-    error = policy.measured_error
+def measured(now: Accelerator, candidate: Accelerator, ratio: float, error: float) -> Slowdown:
+    """A ratio that a test or a change of this endpoint showed, with the `error` of such a measurement."""
     return Slowdown(ratio * (1 + error), ratio, ratio * (1 - error), phi(now, candidate), "tested")
 
 
