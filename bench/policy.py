@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from rightsizer.flows.judge import judge_digests
+from rightsizer.flows.situation import LEAST
 from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.hardware import Accelerator, Catalogue, InstanceType
 from rightsizer.model.history import History, PastChange
@@ -23,7 +24,9 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.price import Commitment, Price, PriceTable
 from rightsizer.model.recommendation import Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, Series, Signal
+from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
+from rightsizer.rules.sizing import without_waiting
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
 USABLE = {"T4": 14.6, "L4": 22.0, "A10G": 22.0, "L40S": 44.0, "H100": 79.0}
@@ -250,7 +253,14 @@ def _tested(trial: Any, memory: _Memory) -> PastChange:
     calls = sum(n for d in base for w, n in zip(d.busy_s, d.requests, strict=True) if w is not None and n is not None)
     latency = None
     if trial.latency_mean_ms and trial.production_latency_mean_ms and trial.requests >= 2:
-        latency = trial.latency_mean_ms / trial.production_latency_mean_ms
+        found, rate = latency_of(base), trial.requests / (3600 * trial.hours)
+        spread = found.squared_variation if found else 1.0
+        shadow = without_waiting(trial.latency_mean_ms / 1000, rate, spread)
+        live = (
+            without_waiting(trial.production_latency_mean_ms / 1000, rate, spread) if memory.routing != LEAST else None
+        )
+        live = live or trial.production_latency_mean_ms / 1000
+        latency = shadow / live if shadow else None
     return PastChange(
         DAY_0 + timedelta(days=trial.day),
         trial.production_type,

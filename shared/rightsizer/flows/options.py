@@ -85,14 +85,15 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     switch = at.may(OptionKind.ROUTING)
     random_routing = at.random and not switch
     hourly = at.may(OptionKind.SCHEDULE) and at.policy.days_for_hours <= len({d.day for d in at.days})
-    most = at.peak * at.policy.count_factor
+    today = math.ceil(at.peak * at.workers / draft.workers)
+    most = at.policy.count_factor * today + at.policy.count_spare
     slower = draft.ratio.bound
     single = Plan((1,) * 24, draft.workers, random_routing, slower)
     same = draft.hardware.name == at.reference.name
     plan: Plan | None = None
     if at.peak == 1 and (same or at.carries(single) is not None):
         plan = single
-    elif not (at.peak == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
+    elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
         plan = at.smallest(slower, draft.workers, random_routing, hourly, most)
     if plan is None:
         return Reason(

@@ -19,7 +19,7 @@ from rightsizer.model.price import Price, PriceTable
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.learn import Link, gpu_ratios
 from rightsizer.rules.replay import Plan, Served, Stream, concurrency, hourly_plan, serve, stream_of
-from rightsizer.rules.sizing import Unqueued, host_factor, service_bins
+from rightsizer.rules.sizing import Unqueued, host_factor, service_bins, workers_of
 from rightsizer.rules.tail import late_share, stretch
 
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
@@ -97,7 +97,7 @@ class Situation:
             return True
         last = self.days[-1].instances
         counts = tuple(max(1, round(c or max(self.fleet))) for c in last)
-        return self.carries(Plan(counts, 1, self.random, 1.0)) is not None
+        return self.carries(Plan(counts, self.workers, self.random, 1.0)) is not None
 
     @property
     def random(self) -> bool:
@@ -160,9 +160,14 @@ class Situation:
         return stream_of(known, self.service, self.policy.replay_requests)
 
     @cached_property
+    def workers(self) -> int:
+        """Requests that an instance of the reference type serves at once."""
+        return workers_of(self.reference, self.reference, self.demand, self.latency)
+
+    @cached_property
     def before(self) -> Served:
         """The same requests on the reference fleet."""
-        return serve(self.stream, Plan(self.fleet, 1, self.random_base, 1.0), self.goal.p95_s, self.usual)
+        return serve(self.stream, Plan(self.fleet, self.workers, self.random_base, 1.0), self.goal.p95_s, self.usual)
 
     def carries(self, plan: Plan) -> Served | None:
         """What the plan would have done, None when too many requests would have missed the goal."""

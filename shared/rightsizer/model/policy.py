@@ -74,6 +74,8 @@ class Policy:
     """Longer p95 that nobody asked for, at most, without a declared objective."""
     # candidates
     count_factor: int = 2
+    count_spare: int = 2
+    """Instances beyond `count_factor` times today's, so that one large one may become four small ones."""
     excess_share: float = 0.002
     """Requests over the objective, beyond those of today, that a choice may cause in the replay."""
     replay_requests: int = 5000

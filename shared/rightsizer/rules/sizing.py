@@ -8,6 +8,9 @@ from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.policy import Policy
 
+CLEAR = 0.75
+"""Load of a worker up to which its service time can be told from its latency."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
@@ -36,8 +39,8 @@ def ratio_of(demand: Demand, speed: Slowdown, host: float, measured: float | Non
     mid, bound = (1 - share) * host + share * speed.mid, (1 - share) * host + share * speed.bound
     if measured is None:
         return Ratio(mid, bound)
-    if speed.source == "tested":
-        middle = (mid + measured) / 2
+    if speed.source == "tested" and host <= 1:
+        middle = (mid + measured) / 2  # two measurements of the same; with fewer vCPUs the host's part is only a bound
         return Ratio(middle, middle * (1 + policy.measured_error))
     return Ratio(measured, measured * (1 + policy.measured_error))
 
@@ -105,6 +108,15 @@ def _mean_service(latency_s: float, rate: float, spread: float) -> float:
         else:
             low = middle
     return low
+
+
+def without_waiting(mean_s: float, rate: float, spread: float) -> float | None:
+    """The service time behind a mean latency of one worker at `rate` requests a second (Pollaczek-Khinchine).
+
+    `spread` is the squared variation of the service. None where the worker was so busy that waiting hides it.
+    """
+    service = _mean_service(mean_s, rate, spread)
+    return service if rate * service < CLEAR else None
 
 
 def service_bins(latency: Latency, taken: Unqueued) -> tuple[tuple[float, float], ...]:

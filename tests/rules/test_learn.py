@@ -1,0 +1,51 @@
+"""What changes and tests of the past teach about a candidate."""
+
+from datetime import date
+from typing import Any
+
+from rightsizer.model.digest import SLOTS, DayDigest
+from rightsizer.model.history import History, PastChange
+from rightsizer.rules.learn import Link, gpu_ratios, lesson
+from tests.rules.kit import NOW, catalogue
+
+TYPES = catalogue()
+
+
+def measured(source: str, to: str, ratio: float, latency: float | None = None) -> PastChange:
+    return PastChange(NOW, source, to, 1, 1, "tested", realised_slowdown=ratio, latency_ratio=latency)
+
+
+def told(candidate: str, *past: PastChange, **more: Any) -> Any:
+    reference, hardware = TYPES.types["ml.g6e.xlarge"], TYPES.types[candidate]
+    return lesson(History(endpoint=past), reference, hardware, TYPES.find, lambda t: 1.0, **more)
+
+
+def day(instance_type: str, requests: float, busy: float) -> DayDigest:
+    counts, work = (requests,) * SLOTS, (busy,) * SLOTS
+    none = (None,) * 5
+    return DayDigest(date(2026, 11, 1), instance_type, 1, counts, work, (1.0,) * 24, (), 0.0, 0.0, *none)
+
+
+def test_a_test_on_the_reference_type_tells_the_ratio() -> None:
+    assert told("ml.g6.xlarge", measured("ml.g6e.xlarge", "ml.g6.xlarge", 2.5)).gpu_ratio == 2.5
+
+
+def test_a_test_on_another_type_counts_through_what_that_type_showed_in_production() -> None:
+    past = measured("ml.p5.4xlarge", "ml.g6.xlarge", 6.0, latency=5.0)
+    assert told("ml.g6.xlarge", past).gpu_ratio is None
+    found = told("ml.g6.xlarge", past, links={"ml.p5.4xlarge": Link(0.5, 0.6)})
+    assert found.gpu_ratio == 3.0
+    assert found.latency_ratio == 3.0
+
+
+def test_what_serves_production_counts_more_than_a_test() -> None:
+    past = measured("ml.g6e.xlarge", "ml.g6.xlarge", 2.5)
+    found = told("ml.g6.2xlarge", past, links={"ml.g6.xlarge": Link(2.2, 2.0)})
+    assert found.gpu_ratio == 2.2
+    assert found.served
+
+
+def test_gpu_seconds_of_a_request_are_compared_between_types_that_served_enough() -> None:
+    base, there, few = day("ml.g6e.xlarge", 10, 5), day("ml.g6.xlarge", 10, 12), day("ml.g5.xlarge", 0.1, 0.4)
+    assert gpu_ratios([base, there, few], [base], 200) == {"ml.g6.xlarge": 2.4}
+    assert gpu_ratios([base, there], [few], 200) == {}

@@ -1,0 +1,116 @@
+"""The replay of past days: heavy hours, autoscaling, the guard; and the latency histogram behind it."""
+
+from array import array
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.model.digest import SLOTS, DayDigest
+from rightsizer.model.usage import MetricWindow, Series, Signal
+from rightsizer.rules.demand import latency_of
+from rightsizer.rules.digest import Setup, fold
+from rightsizer.rules.replay import Plan, Stream, serve, stream_of
+from rightsizer.rules.sizing import without_waiting
+from tests.rules.kit import catalogue
+
+HOUR = 3600.0
+
+
+def day(requests: list[float], busy: list[float]) -> DayDigest:
+    return DayDigest(
+        date(2026, 11, 1),
+        "ml.g6e.xlarge",
+        1,
+        tuple(requests),
+        tuple(busy),
+        (1.0,) * 24,
+        ((0, 1.0),),
+        1.0,
+        0.0,
+        None,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def flat(count: int, workers: int = 1, maximum: int = 0) -> Plan:
+    return Plan((count,) * 24, workers, False, 1.0, maximum=maximum)
+
+
+def crowd(start: float, length_s: float, every_s: float, work_s: float) -> tuple[list[float], list[float]]:
+    arrivals = [start + i * every_s for i in range(int(length_s / every_s))]
+    return arrivals, [work_s] * len(arrivals)
+
+
+def test_requests_of_a_heavy_hour_are_served_with_their_own_weight() -> None:
+    requests = [20.0] * SLOTS
+    busy = [20.0 * (3.0 if 120 <= slot < 132 else 1.0) for slot in range(SLOTS)]
+    stream = stream_of([day(requests, busy)], ((1.0, 1.0),), 10_000)
+    arrivals, services = stream.days[0]
+    heavy = [work for at, work in zip(arrivals, services, strict=True) if 10 * HOUR <= at < 11 * HOUR]
+    light = [work for at, work in zip(arrivals, services, strict=True) if at < 10 * HOUR]
+    assert sum(heavy) / len(heavy) > 2.5 * sum(light) / len(light)
+
+
+def test_autoscaling_carries_a_lasting_crowd_that_one_instance_does_not() -> None:
+    stream = Stream((crowd(10 * HOUR, 3 * HOUR, 10.0, 15.0),))
+    alone, scaled = serve(stream, flat(1), 600.0), serve(stream, flat(1, maximum=4), 600.0)
+    assert alone.late > 100
+    assert scaled.late == 0
+    assert 1.0 < scaled.mean_instances < 2.0
+
+
+def test_autoscaling_comes_too_late_for_a_crowd_of_minutes() -> None:
+    stream = Stream((crowd(10 * HOUR, 480.0, 5.0, 20.0),))
+    assert serve(stream, flat(1, maximum=4), 60.0).late > 0
+    assert serve(stream, flat(4), 60.0).late == 0
+
+
+def test_the_guard_rings_for_late_requests_together_and_not_for_the_same_number_over_the_day() -> None:
+    together = Stream((crowd(10 * HOUR, 100.0, 10.0, 30.0),))
+    apart = Stream(((sorted([i * 3600.0 for i in range(24)] + [i * 3600.0 + 1 for i in range(4)]), [30.0] * 28),))
+    assert serve(together, flat(1), 45.0).rung == 1
+    assert serve(apart, flat(1), 45.0).rung == 0
+    assert serve(apart, flat(1), 45.0).late == 4
+
+
+@given(st.integers(1, 6), st.floats(1.0, 40.0), st.floats(5.0, 60.0))
+def test_more_instances_never_make_more_requests_late(count: int, every_s: float, work_s: float) -> None:
+    stream = Stream((crowd(8 * HOUR, 1800.0, every_s, work_s),))
+    assert serve(stream, flat(count + 1), 60.0).late <= serve(stream, flat(count), 60.0).late
+    assert serve(stream, flat(count, maximum=count + 3), 60.0).late <= serve(stream, flat(count), 60.0).late
+
+
+def test_very_busy_days_are_thinned_and_never_replayed_with_autoscaling() -> None:
+    stream = stream_of([day([100.0] * SLOTS, [50.0] * SLOTS)], ((0.5, 1.0),), 5000)
+    assert not stream.whole
+    assert serve(stream, flat(2, maximum=9), 10.0).mean_instances == 2.0
+
+
+def test_the_histogram_keeps_the_mean_of_skewed_latencies() -> None:
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    figures = {"Average": 2.8e6, "p50": 3.0e6, "p90": 6.0e6, "p95": 8.0e6, "p99": 9.0e6}
+    series = {Signal("ModelLatency", name): Series(start, 300, array("d", [v] * 288)) for name, v in figures.items()}
+    series[Signal("Invocations", "Sum")] = Series(start, 300, array("d", [40.0] * 288))
+    window = MetricWindow("chat", "AllTraffic", start, start + timedelta(days=1), 300, series)
+    found = latency_of(fold(window, Setup(catalogue().types["ml.g6e.xlarge"], 1)))
+    assert found is not None
+    mean = sum(value * share for value, share in found.bins)
+    assert abs(mean / 2.8 - 1) < 0.02
+    assert found.p99_s > 8.5
+
+
+def test_the_service_of_a_worker_that_was_overrun_is_unknown() -> None:
+    assert without_waiting(300.0, 0.2, 1.0) is None
+    quiet = without_waiting(2.0, 0.001, 1.0)
+    assert quiet is not None
+    assert abs(quiet - 2.0) < 0.01
+
+
+def test_a_plan_at_a_higher_load_waits_longer() -> None:
+    stream = Stream((crowd(10 * HOUR, 2 * HOUR, 10.0, 9.0),))
+    assert serve(stream, replace(flat(1), load=1.3), 60.0).late > serve(stream, flat(1), 60.0).late
