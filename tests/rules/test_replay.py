@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.model.digest import SLOTS, DayDigest
+from rightsizer.model.serving import Plan, Stream
 from rightsizer.model.usage import MetricWindow, Series, Signal
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.replay import Plan, Stream, serve, stream_of
+from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import without_waiting
+from rightsizer.rules.stream import stream_of
 from tests.rules.kit import catalogue
 
 HOUR = 3600.0

@@ -8,9 +8,9 @@ from rightsizer.flows.drafts import Draft, draft_of
 from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.offer import Money, type_option
-from rightsizer.rules.replay import Plan
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.sizing import Ratio
 from rightsizer.rules.trial import Unsure, hours_of_test

@@ -16,10 +16,12 @@ from rightsizer.model.observation import Endpoint, Variant
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
+from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.learn import Link, gpu_ratios
-from rightsizer.rules.replay import Plan, Served, Stream, concurrency, hourly_plan, serve, stream_of
+from rightsizer.rules.replay import concurrency, hourly_plan, serve
 from rightsizer.rules.sizing import Unqueued, host_factor, service_bins, workers_of
+from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, stretch
 
 LEAST = "LEAST_OUTSTANDING_REQUESTS"

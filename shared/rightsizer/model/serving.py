@@ -1,0 +1,49 @@
+"""A fleet, the requests of some past days, and what became of them when the one served the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Requests of some past days: arrival in seconds from the day's midnight, service in seconds on today's type."""
+
+    days: tuple[tuple[Sequence[float], Sequence[float]], ...]
+    whole: bool = True
+    """Whether the days are complete; of very busy ones only some slots are kept."""
+
+    @property
+    def size(self) -> int:
+        """How many requests there are."""
+        return sum(len(arrivals) for arrivals, _ in self.days)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A fleet to serve with."""
+
+    counts: tuple[int, ...]
+    """24 instance counts by hour of the day UTC."""
+    workers: int
+    """Requests that an instance serves at once."""
+    random_routing: bool
+    slower: float
+    """Service time over today's."""
+    load: float = 1.0
+    """Load over the load seen: a request occupies its worker that much longer, but is not itself slower."""
+    maximum: int = 0
+    """Instances up to which target tracking adds to the counts; 0 without autoscaling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What happened to the requests."""
+
+    requests: int
+    late: int
+    worst_p95_s: float
+    """The largest p95 of an hour with at least 20 requests."""
+    rung: int = 0
+    """Days on which the guard of a change would have rung."""
+    mean_instances: float = 0.0
+    """Instances on average, what autoscaling added included."""
