@@ -1,13 +1,16 @@
 """Environment to frozen settings; the only reader of os.environ. An error names the variable and what it should be."""
 
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from rightsizer.errors import SettingsError
+from rightsizer.errors import InputError, SettingsError
+from rightsizer.model.limits import ChangeLimits, ChangeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Settings:
     price_region: str = "us-east-1"
     proposal_days: int = 14
     dry_run: bool = False
+    limits: ChangeLimits = field(default_factory=ChangeLimits)
+    """Window, cooldown, daily budget, probation and incident alarms, from the JSON of the stack's parameter Limits."""
 
     @property
     def lookback(self) -> timedelta:
@@ -47,7 +52,18 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if environment is None else environment
     text = {name: env.get(f"RIGHTSIZER_{name.upper()}", "") for name in Settings.__dataclass_fields__}
     given = {name: value for name, value in text.items() if value}
-    return replace(Settings(), **{name: _parse(name, value) for name, value in given.items()})
+    known = replace(Settings(), **{name: _parse(name, value) for name, value in given.items()})
+    least = _object("RIGHTSIZER_LIMITS", given.get("limits", "{}")).get("minimum_saving_usd")
+    if least is not None:
+        known = replace(known, minimum_saving_usd=_number("minimum_saving_usd", least))
+    limits = replace(
+        known.limits,
+        alarm_prefix=known.alarm_prefix,
+        change_untagged=known.change_untagged,
+        rewire_alarms=known.edit_user_alarms,
+        dry_run=known.dry_run,
+    )
+    return replace(known, limits=limits)
 
 
 def require(settings: Settings, *names: str) -> None:
@@ -64,6 +80,8 @@ def _parse(name: str, value: str) -> Any:
             return int(value)
         if kind is Decimal:
             return Decimal(value)
+        if kind is ChangeLimits:
+            return change_limits(value)
         if kind is bool:
             return {"true": True, "false": False}[value.lower()]
         if kind == frozenset[str]:
@@ -73,3 +91,95 @@ def _parse(name: str, value: str) -> Any:
             f"RIGHTSIZER_{name.upper()} is {value!r}, which is not a {getattr(kind, '__name__', kind)}"
         ) from None
     return value
+
+
+def change_limits(text: str) -> ChangeLimits:
+    """Limits from the JSON of the parameter Limits; what it does not name keeps its careful default.
+
+    Keys: ``window`` ("mon-fri 09:00-17:00 Europe/Berlin"), ``cooldown_hours``, ``changes_per_day``, ``usd_per_day``,
+    ``probation_hours`` (1 to 24), ``proof_requests``, ``proof_days``, ``bake_minutes`` (0 to 60), ``incident_alarms`` (alarm
+    names), ``minimum_saving_usd``. SettingsError names the key that cannot be understood.
+    """
+    given = _object("RIGHTSIZER_LIMITS", text)
+    unknown = sorted(set(given) - set(_LIMITS) - {"minimum_saving_usd"})
+    if unknown:
+        known = ", ".join(sorted((*_LIMITS, "minimum_saving_usd")))
+        raise SettingsError(f"Limits has the key {unknown[0]!r}, which means nothing; it may have {known}")
+    try:
+        fields = {_LIMITS[key][0]: _LIMITS[key][1](key, value) for key, value in given.items() if key in _LIMITS}
+        return replace(ChangeLimits(), **fields)
+    except InputError as error:
+        raise SettingsError(f"Limits: {error}") from None
+
+
+def _object(name: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"{name} is {text[:80]!r}, which is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise SettingsError(f"{name} is {text[:80]!r}; it should be a JSON object")
+    return found
+
+
+def _number(key: str, value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise SettingsError(f"Limits has {key}: {value!r}; it should be a number")
+    try:
+        found = Decimal(str(value))
+    except InvalidOperation:
+        found = Decimal("NaN")
+    if not found.is_finite() or found < 0:
+        raise SettingsError(f"Limits has {key}: {value!r}; it should be a number, zero or more")
+    return found
+
+
+def _names(key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or any(not isinstance(one, str) or not one for one in value):
+        raise SettingsError(f"Limits has {key}: {value!r}; it should be a list of alarm names")
+    return tuple(value)
+
+
+def _window(key: str, value: Any) -> ChangeWindow:
+    """``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone."""
+    wanted = f"Limits has {key}: {value!r}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
+    parts = value.split() if isinstance(value, str) else []
+    if len(parts) not in (2, 3):
+        raise SettingsError(wanted)
+    zone = parts[2] if len(parts) == 3 else "UTC"
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise SettingsError(f"Limits has {key}: {value!r}; there is no time zone {zone!r} (IANA names)") from None
+    try:
+        start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
+        return ChangeWindow(zone, _days(parts[0].lower()), start, end)
+    except ValueError:
+        raise SettingsError(wanted) from None
+
+
+def _days(text: str) -> frozenset[int]:
+    if text == "daily":
+        return frozenset()
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        start, end = _DAYS.index(first), _DAYS.index(last or first)
+        found |= {day % 7 for day in range(start, end + 1 if end >= start else end + 8)}
+    return frozenset(found)
+
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+type Reader = Callable[[str, Any], Any]
+_LIMITS: Mapping[str, tuple[str, Reader]] = {
+    "window": ("window", _window),
+    "cooldown_hours": ("cooldown", lambda k, v: timedelta(hours=float(_number(k, v)))),
+    "changes_per_day": ("changes_per_day", lambda k, v: int(_number(k, v))),
+    "usd_per_day": ("usd_per_day", _number),
+    "probation_hours": ("probation", lambda k, v: timedelta(hours=float(_number(k, v)))),
+    "proof_requests": ("proof_requests", lambda k, v: int(_number(k, v))),
+    "proof_days": ("proof_limit", lambda k, v: timedelta(days=float(_number(k, v)))),
+    "bake_minutes": ("bake_s", lambda k, v: int(60 * _number(k, v))),
+    "incident_alarms": ("incident_alarms", _names),
+}
+"""Key of the parameter: field of `ChangeLimits`, and how its value is read."""

@@ -22,7 +22,6 @@ def apply() -> Apply:
     from rightsizer.aws.metrics import CloudWatchMetrics
     from rightsizer.aws.quotas import EndpointQuotas
     from rightsizer.flows.apply import Apply
-    from rightsizer.model.limits import ChangeLimits
 
     known, client = settings(), session().client
     require(known, "table")
@@ -35,12 +34,7 @@ def apply() -> Apply:
         metrics=CloudWatchMetrics(session()),
         quotas=EndpointQuotas(session()),
         catalogue=catalogue(),
-        limits=ChangeLimits(
-            alarm_prefix=known.alarm_prefix,
-            change_untagged=known.change_untagged,
-            rewire_alarms=known.edit_user_alarms,
-            dry_run=known.dry_run,
-        ),
+        limits=known.limits,
         tell=notifier().publish,
         errands=_errands(),
     )

@@ -1,0 +1,82 @@
+"""The limits of changing come from one JSON parameter; what cannot be understood names the key."""
+
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+
+import pytest
+
+from rightsizer.errors import SettingsError
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.rules.window import is_open
+from rightsizer.settings import change_limits, from_environment
+
+
+def test_without_the_parameter_the_limits_are_the_careful_ones() -> None:
+    assert change_limits("{}") == ChangeLimits()
+    assert from_environment({}).limits.alarm_prefix == "rightsizer-"
+
+
+def test_every_limit_can_be_set() -> None:
+    found = change_limits(
+        '{"window": "mon-fri 09:00-17:30 Europe/Berlin", "cooldown_hours": 12, "changes_per_day": 3,'
+        ' "usd_per_day": 99.5, "probation_hours": 2, "proof_requests": 500, "proof_days": 7, "bake_minutes": 5,'
+        ' "incident_alarms": ["a", "b"]}'
+    )
+    assert (found.window.zone, found.window.days) == ("Europe/Berlin", frozenset(range(5)))
+    assert (found.window.start, found.window.end) == (time(9), time(17, 30))
+    assert (found.cooldown, found.probation) == (timedelta(hours=12), timedelta(hours=2))
+    assert (found.changes_per_day, found.usd_per_day) == (3, Decimal("99.5"))
+    assert (found.proof_requests, found.proof_limit, found.bake_s) == (500, timedelta(days=7), 300)
+    assert found.incident_alarms == ("a", "b")
+
+
+def test_a_window_is_wall_time_of_its_zone_with_the_summer_in_it() -> None:
+    window = change_limits('{"window": "daily 09:00-10:00 Europe/Berlin"}').window
+    assert is_open(window, datetime(2026, 7, 1, 7, 30, tzinfo=UTC))
+    assert is_open(window, datetime(2026, 12, 1, 8, 30, tzinfo=UTC))
+    assert not is_open(window, datetime(2026, 12, 1, 7, 30, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("days", "meant"), [("sat-mon", {5, 6, 0}), ("mon,wed", {0, 2}), ("daily", set()), ("fri", {4})]
+)
+def test_days_may_be_ranges_and_lists(days: str, meant: set[int]) -> None:
+    assert change_limits(f'{{"window": "{days} 00:00-06:00"}}').window.days == meant
+
+
+def test_the_environment_carries_the_limits_and_the_least_saving_together() -> None:
+    found = from_environment(
+        {
+            "RIGHTSIZER_LIMITS": '{"minimum_saving_usd": 120, "changes_per_day": 2}',
+            "RIGHTSIZER_ALARM_PREFIX": "stack-",
+            "RIGHTSIZER_CHANGE_UNTAGGED": "true",
+            "RIGHTSIZER_EDIT_USER_ALARMS": "true",
+        }
+    )
+    assert (found.minimum_saving_usd, found.limits.changes_per_day) == (Decimal(120), 2)
+    assert (found.limits.alarm_prefix, found.limits.change_untagged, found.limits.rewire_alarms) == (
+        "stack-",
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nonsense", "not JSON"),
+        ("[1]", "JSON object"),
+        ('{"windows": "x"}', "'windows'"),
+        ('{"window": "noon"}', "mon-fri 09:00-17:00"),
+        ('{"window": "mon-fri 9-17"}', "mon-fri 09:00-17:00"),
+        ('{"window": "mon-fri 09:00-17:00 Mars/Base"}', "no time zone 'Mars/Base'"),
+        ('{"cooldown_hours": -1}', "cooldown_hours"),
+        ('{"usd_per_day": "NaN"}', "usd_per_day"),
+        ('{"changes_per_day": true}', "changes_per_day"),
+        ('{"probation_hours": 48}', "between 1 h and 24 h"),
+        ('{"incident_alarms": "one"}', "list of alarm names"),
+    ],
+)
+def test_nonsense_is_named(text: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        change_limits(text)
