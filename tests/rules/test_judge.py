@@ -1,5 +1,6 @@
 """The judgement of one endpoint, from datapoints to gate."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -36,6 +37,14 @@ def test_an_endpoint_without_datapoints_is_unknown_not_idle() -> None:
     found = run(NoMetrics("chat", "AllTraffic", Reason(Code.NO_DATAPOINTS, "nothing was published")))
     assert found.finding is Finding.NOT_ENOUGH_DATA
     assert found.gate is Gate.SILENT
+
+
+def test_an_endpoint_changed_an_hour_ago_is_unknown_and_says_when() -> None:
+    changed = replace(kit.endpoint(), modified_at=kit.NOW - timedelta(minutes=20))
+    windows = [kit.window(kit.steady())]
+    found = judge(changed, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert found.finding is Finding.NOT_ENOUGH_DATA
+    assert "it was changed on" in found.reason.sentence
 
 
 def test_utilisation_without_requests_for_a_fortnight_is_idle() -> None:

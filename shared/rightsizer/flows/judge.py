@@ -78,8 +78,7 @@ def judge_digests(
         return _bare(endpoint, given, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator"))
     days = _recent(usage, policy, now)
     if not days:
-        sentence = f"CloudWatch has no datapoints of the last {policy.lookback_days} days; missing is not idle"
-        return _bare(endpoint, given, Reason(Code.NO_DATAPOINTS, sentence))
+        return _bare(endpoint, given, _silent(_since(endpoint, history, policy), policy, now))
     return _judged(endpoint, hardware, days, given)
 
 
@@ -233,6 +232,17 @@ def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | N
     if known and not same:
         return None
     return endpoint.modified_at + timedelta(minutes=policy.mask_minutes)
+
+
+def _silent(since: datetime | None, policy: Policy, now: datetime) -> Reason:
+    """Why there is nothing to judge from: a new configuration, or no datapoint at all."""
+    if since is not None and since > now - timedelta(days=1):
+        sentence = (
+            f"it was changed on {since:%d %b} at {since:%H:%M} UTC or shortly before; what it needs is not known yet"
+        )
+    else:
+        sentence = f"CloudWatch has no datapoints of the last {policy.lookback_days} days; missing is not idle"
+    return Reason(Code.NO_DATAPOINTS, sentence)
 
 
 def _recent(usage: UsageDigest | None, policy: Policy, now: datetime) -> list[DayDigest]:
