@@ -10,6 +10,9 @@ from rightsizer.model.proposal import ProposalMoved, ProposalState
 from rightsizer.model.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.telemetry import count, logger
 
+BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
+"""Statuses in which no step can be taken."""
+
 
 def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], now: datetime) -> list[str]:
     """Start the change of each approved proposal; returns the sequences of the records to deliver again.
@@ -39,9 +42,12 @@ def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], n
 def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
     """Move on the change that the event is about, or every due one; returns the ids of the changes looked at.
 
-    Endpoint events are hints: most are about endpoints that we do not change.
+    Endpoint events are hints: most are about endpoints that we do not change. One that says that a deployment goes on
+    asks for nothing, so it costs no look; should it be wrong or late, the tick finds out.
     """
     match trigger:
+        case EndpointMoved() if trigger.status in BUSY:
+            return []
         case EndpointMoved():
             moved = apply.moved(trigger.endpoint, now)
             return [moved.id] if moved else []

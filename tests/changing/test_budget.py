@@ -1,0 +1,73 @@
+"""What a change costs to carry out: invocations that read or write for it, and the tick when nothing is due."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer import intake
+from rightsizer.flows.apply_orders import advance_changes
+from rightsizer.model.change import ChangeState
+from rightsizer.model.limits import ChangeLimits
+from tests.changing import scenarios
+from tests.changing.scenarios import Scenario
+from tests.changing.world import World, world
+
+TICK = timedelta(minutes=5)
+DAY = ChangeLimits(probation=timedelta(hours=24), rewire_alarms=True)
+
+
+def tick(at: Any) -> dict[str, Any]:
+    return {
+        "source": "rightsizer.scheduler",
+        "detail-type": "Tick",
+        "id": f"{at}",
+        "time": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "detail": {},
+    }
+
+
+def invocations(w: World) -> int:
+    """Ticks each five minutes and every event of the account; the invocations that looked at the change."""
+    busy, seen = 1, len(w.box.events)
+    w.start()
+    for _ in range(36 * 12):
+        if w.change.closed:
+            break
+        w.box.clock.advance(TICK)
+        fresh, seen = w.box.events[seen:], len(w.box.events)
+        for event in (*(e for e in fresh if e["source"] == "aws.sagemaker"), tick(w.now)):
+            before = len(w.box.calls)
+            advance_changes(w.apply, intake.parse(event), w.now)
+            busy += len(w.box.calls) - before > 2
+    return busy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", [scenarios.PLAIN, scenarios.AUTOSCALED, scenarios.COUNT], ids=lambda s: s.name)
+def test_a_change_with_a_day_of_probation_costs_at_most_forty_invocations(scenario: Scenario) -> None:
+    with world(scenario.option, seed=scenario.seed, kind=scenario.kind, limits=DAY, **scenario.endpoint) as w:
+        count = invocations(w)
+        state = w.change.state
+    assert state is ChangeState.PROVEN
+    assert count <= 40, count
+
+
+def test_a_tick_with_nothing_due_makes_at_most_two_calls() -> None:
+    with world() as w:
+        w.box.clock.advance(TICK)
+        before = len(w.box.calls)
+        assert advance_changes(w.apply, intake.parse(tick(w.now)), w.now) == []
+        assert len(w.box.calls) - before <= 2
+
+
+def test_an_event_about_a_deployment_that_goes_on_costs_no_call() -> None:
+    with world() as w:
+        w.start()
+        w.run(0.2)
+        ongoing = [e for e in w.box.events if e["detail"].get("EndpointStatus") == "UPDATING"]
+        before = len(w.box.calls)
+        for event in ongoing:
+            advance_changes(w.apply, intake.parse(event), w.now)
+        assert ongoing
+        assert len(w.box.calls) == before
