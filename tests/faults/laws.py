@@ -180,6 +180,9 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
         yield f"the change is {change.state.value}, and the ledger has {len(proven)} proven entries"
     if change.turned_at is None and entries:
         yield f"nothing was ever deployed, and the ledger has {[e.kind for e in entries]}"
+    kinds = {e.kind for e in entries}
+    if change.state in (ChangeState.PROVEN, ChangeState.APPLIED) and not {"estimated", "switch-cost"} <= kinds:
+        yield f"the change is {change.state.value}, and the ledger has only {sorted(kinds)}"
     if len({e.id for e in entries}) != len(entries):
         yield "an entry is booked twice"
 

@@ -13,6 +13,7 @@ from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
+from rightsizer.flows.apply_measure import measured
 from rightsizer.flows.errands import Errands
 from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.hardware import Catalogue
@@ -31,6 +32,7 @@ from rightsizer.ports import (
     SavingsLedger,
 )
 from rightsizer.rules.advance import advance
+from rightsizer.rules.again import again
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
@@ -165,6 +167,7 @@ class Apply:
         looking = Looking(self.changer, self.metrics, self.limits)
         for _ in range(BUDGET):
             sight = looking.look(change, now)
+            change = measured(change, sight, now)
             move = advance(change, sight, now, switch)
             match move:
                 case Do():
@@ -204,9 +207,8 @@ class Apply:
     def _steer(self, change: Change, move: Steer, now: datetime) -> Change:
         follower = self._following()
         steered = follower.steered(change, move, now)
-        saved = self.journal.save(steered)
-        follower.book(change, saved, now)
-        return saved
+        follower.book(change, steered, now)  # first: it may be repeated, and a crash in between is made good
+        return self.journal.save(steered)
 
     def _wait(self, change: Change, move: Wait, now: datetime) -> Change:
         until = max(move.until, now + timedelta(minutes=1))
@@ -216,12 +218,16 @@ class Apply:
 
     def _finish(self, change: Change, move: Finish, now: datetime) -> Change:
         """Books and messages first: they may be repeated, the closed change is not looked at again."""
+        planned = again(change, move.state, now)
+        if planned is not None:
+            self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
+            return self.journal.save(planned)
         closed = self._following().finished(change, move, now)
         self._following().follow(closed, now)
         return self.journal.save(closed)
 
     def _following(self) -> Following:
-        return Following(self.store, self.ledger, self.history, self.tell)
+        return Following(self.store, self.ledger, self.history, self.tell, self.catalogue)
 
 
 def change_id_of(proposal: Proposal) -> str:

@@ -7,7 +7,9 @@ from decimal import Decimal
 from typing import Literal
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefusedError
+from rightsizer.flows.apply_measure import realised_usd, taught
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
 from rightsizer.model.move import Finish, Steer
 from rightsizer.model.outcome import LedgerEntry, Occurrence
@@ -39,6 +41,7 @@ class Following:
     ledger: SavingsLedger
     history: PastBook
     tell: Callable[[str, str], None]
+    catalogue: Catalogue
 
     @staticmethod
     def meaning(error: RightsizerError) -> str:
@@ -143,7 +146,7 @@ class Following:
             ended=ended,
             failure=change.failure.value,
         )
-        self.history.record(change.ref.name, change.id, past)
+        self.history.record(change.ref.name, change.id, taught(past, change, self.catalogue))
 
     def _close_books(self, change: Change, now: datetime) -> None:
         """Realised at the hours that the cheaper fleet really ran; a return ends them."""
@@ -151,9 +154,10 @@ class Following:
             return
         end = change.returned_at or now
         hours = max(0.0, (end - change.turned_at).total_seconds() / 3600)
-        usd = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
+        usd = realised_usd(change, hours)
         proven = change.state is ChangeState.PROVEN
-        note = f"{hours:.1f} h at {change.option.target.instance_type}; {change.state.value}"
+        note = f"{hours:.1f} h, {change.instance_hours:.1f} instance hours of {change.option.target.instance_type}; "
+        note += change.state.value
         self._entry(change, "realised", usd, hours, proven, note, now)
 
     def _entry(

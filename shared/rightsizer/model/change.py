@@ -178,12 +178,19 @@ class Change:
     """Looks since the last step; drives the back-off."""
     booked_until: datetime | None = None
     """Realised saving is in the ledger up to here."""
+    instance_hours: float = 0.0
+    """Instance hours of the changed variant since the turn, as the looks saw them."""
+    counted_until: datetime | None = None
+    tries: int = 0
+    """Earlier tries that ended for want of capacity."""
+    measured: Mapping[str, float] = field(default_factory=dict)
+    """Since the turn: ``mean_s``, ``p95_s``, ``gpu_memory_percent`` (0 to 100 x GPUs)."""
     models: tuple[str, ...] = ()
     asked_back_by: str = ""
     """Who asked for the way back."""
     objective_p95_s: float | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
-    """Before the change: ``requests_per_day``, ``peak_hour_requests``, ``p95_s``, ``error_share``."""
+    """Before the change: ``requests_per_day``, ``peak_hour_requests``, ``p95_s``, ``mean_s``, ``error_share``."""
 
     def __post_init__(self) -> None:
         named("Change.id", self.id)

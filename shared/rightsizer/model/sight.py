@@ -78,6 +78,8 @@ class Verdict:
     judgement: Literal["proven", "not-yet", "bad", "given-up"]
     reason: Reason
     failure: FailureClass = FailureClass.NONE
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """What was measured since the turn, as `Change.measured` keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.model.change import Change, FailureClass
@@ -19,8 +19,9 @@ REQUESTS = Signal("Invocations", "Sum")
 ERRORS = Signal("Invocation5XXErrors", "Sum")
 LATENCY = Signal("ModelLatency", "p95")
 HOST_MEMORY = Signal("MemoryUtilization", "Maximum")
-GPU = Signal("GPUUtilization", "Average")
-SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU)
+GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
+MEAN = Signal("ModelLatency", "Average")
+SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN)
 PERIOD_S = 300
 WINDOW = 6
 """Periods in the 30 minutes that are judged together."""
@@ -45,6 +46,32 @@ class _Period:
 
 def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime, limits: ChangeLimits) -> Verdict:
     """The verdict on an applied change; `windows` cover the time since it was turned, one a variant. Total."""
+    verdict = _judged(change, windows, now, limits)
+    return replace(verdict, figures=figures(windows))
+
+
+def figures(windows: Sequence[MetricWindow | NoMetrics]) -> dict[str, float]:
+    """How it serves: ``mean_s`` and ``p95_s`` (medians of the periods), ``gpu_memory_percent`` (largest). Total."""
+    found: dict[str, float] = {}
+    for name, signal, scale in (
+        ("mean_s", MEAN, 1e-6),
+        ("p95_s", LATENCY, 1e-6),
+        ("gpu_memory_percent", GPU_MEMORY, 1.0),
+    ):
+        values = sorted(v for w in windows if isinstance(w, MetricWindow) for v in _values(w, signal))
+        if values:
+            found[name] = scale * (values[-1] if signal is GPU_MEMORY else values[len(values) // 2])
+    return found
+
+
+def _values(window: MetricWindow, signal: Signal) -> Iterator[float]:
+    series = window.series.get(signal)
+    return (v for v in (series.values if series is not None else ()) if v == v)
+
+
+def _judged(
+    change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime, limits: ChangeLimits
+) -> Verdict:
     since = change.turned_at or now
     per_variant = [[p for p in _periods(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow)]
     for periods in per_variant:
@@ -161,4 +188,5 @@ def baseline(windows: Sequence[MetricWindow | NoMetrics]) -> dict[str, float]:
     latencies = sorted(p.p95_s for p in rows if p.p95_s is not None)
     if latencies:
         found["p95_s"] = latencies[len(latencies) // 2]
-    return found
+    mean = figures(windows).get("mean_s")
+    return found | ({"mean_s": mean} if mean else {})
