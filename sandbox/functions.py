@@ -74,6 +74,7 @@ class InProcess:
     region: str
     prepare: Callable[[Function], None] = lambda function: None
     _warm: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    _built_for: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         _forget()
@@ -90,6 +91,7 @@ class InProcess:
         environment.pop("AWS_DATA_PATH", None)  # the slim models belong to the built layer
         with patch.dict(os.environ, environment):
             handler = self._handler(function)
+            self._build_for(function)
             self.prepare(function)
             context = Context(function.name, function.memory, function.arn, request_id, function.timeout)
             return handler(event, context)
@@ -98,10 +100,16 @@ class InProcess:
         if function.door not in self._warm:
             module, _, name = function.handler.rpartition(".")
             self._warm[function.door] = getattr(importlib.import_module(f"functions.{function.door}.{module}"), name)
-            from rightsizer import bootstrap
-
-            bootstrap.set_clock(self.now)
         return self._warm[function.door]
+
+    def _build_for(self, function: Function) -> None:
+        """Functions share this process; one with another environment must not find what the others' built."""
+        from rightsizer import bootstrap
+
+        if self._built_for != function.environment:
+            bootstrap.reset()
+            bootstrap.set_clock(self.now)
+            self._built_for = function.environment
 
 
 def _forget() -> None:

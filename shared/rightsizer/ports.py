@@ -18,6 +18,7 @@ from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.price import PriceTable
 from rightsizer.model.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.running import FunctionUse
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone
 from rightsizer.model.step import Step
 from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
@@ -276,6 +277,14 @@ class SavingsLedger(Protocol):
 
     def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
         """Occurrences of the window, oldest first."""
+        ...
+
+
+class OwnUse(Protocol):
+    """Knows what rightsizer itself used."""
+
+    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+        """What each function of the stack did in the window."""
         ...
 
 

@@ -40,6 +40,10 @@ class Settings:
     dry_run: bool = False
     limits: ChangeLimits = field(default_factory=ChangeLimits)
     """Window, cooldown, daily budget, probation and incident alarms, from the JSON of the stack's parameter Limits."""
+    functions: Mapping[str, int] = field(default_factory=dict)
+    """Memory in MB by the name of each function of the stack (``name=512,...``); for the report's own cost."""
+    arch: str = "arm64"
+    grouped_alarm: bool = False
 
     @property
     def lookback(self) -> timedelta:
@@ -86,6 +90,9 @@ def _parse(name: str, value: str) -> Any:
             return {"true": True, "false": False}[value.lower()]
         if kind == frozenset[str]:
             return frozenset(part.strip() for part in value.split(",") if part.strip())
+        if kind == Mapping[str, int]:
+            pairs = (part.partition("=") for part in value.split(",") if part.strip())
+            return {name.strip(): int(size) for name, _, size in pairs}
     except (ValueError, KeyError, InvalidOperation):
         raise SettingsError(
             f"RIGHTSIZER_{name.upper()} is {value!r}, which is not a {getattr(kind, '__name__', kind)}"

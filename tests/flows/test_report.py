@@ -17,11 +17,12 @@ from rightsizer.aws.notifier import Channels
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.reports import FolderReports
 from rightsizer.aws.table import Table
-from rightsizer.errors import ThrottledError
+from rightsizer.errors import PermissionMissingError, ThrottledError
 from rightsizer.flows.report import ReportPorts, ReportVoice, report, tell, window
 from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.proposal import MessageRef
 from rightsizer.model.report import Report
+from rightsizer.model.running import FunctionUse, Stack
 from rightsizer.render import csv, slack, text
 from rightsizer.render.report_page import report as report_page
 from tests.samples import NOW, proposal, recommendation
@@ -29,6 +30,25 @@ from tests.samples import NOW, proposal, recommendation
 VOICE = ReportVoice(
     report_page, wire.dumps, lambda told: csv.recommendations(told.recommendations), slack.report_blocks, text.report
 )
+
+
+class Nobody:
+    """No function was seen."""
+
+    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+        return ()
+
+
+class Busy:
+    """Functions that ran, or whose metrics cannot be read."""
+
+    def __init__(self, *found: FunctionUse, fails: bool = False) -> None:
+        self.found, self.fails = found, fails
+
+    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+        if self.fails:
+            raise PermissionMissingError("cloudwatch:GetMetricData", "reading", "no")
+        return self.found
 
 
 @pytest.fixture
@@ -64,7 +84,15 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
         ledger.book(replace(promise, id="e2", at=NOW - timedelta(days=2), kind="realised", usd=Decimal(50), hours=48))
         ledger.book(replace(promise, id="e3", change_id="c-2", at=NOW - timedelta(days=70)))
         yield ReportPorts(
-            "111122223333", "eu-west-1", store, ledger, FolderReports(tmp_path), Channels(None, None), VOICE
+            "111122223333",
+            "eu-west-1",
+            store,
+            ledger,
+            FolderReports(tmp_path),
+            Channels(None, None),
+            VOICE,
+            Nobody(),
+            Stack(),
         )
 
 
@@ -115,3 +143,23 @@ def test_a_channel_that_fails_does_not_lose_the_report(ports: ReportPorts) -> No
 )
 def test_the_window_is_the_last_whole_week_or_month(period: Any, start: str, end: str) -> None:
     assert [f"{at:%Y-%m-%d}" for at in window(period, NOW)] == [start, end]
+
+
+def test_what_rightsizer_costs_is_estimated_and_says_how(ports: ReportPorts) -> None:
+    used = (FunctionUse("sweep", 512, 1000, 2_000_000.0), FunctionUse("apply", 1024, 0, 0.0))
+    written = report(replace(ports, own=Busy(*used)), NOW - timedelta(days=7), NOW, NOW)
+    cost = written.report.running_cost
+    assert cost is not None
+    functions = cost.lines[0]
+    assert functions.usd == Decimal(1000) * Decimal("0.0000133334") + Decimal("0.0002")
+    assert "1,000 invocations" in functions.how
+    page = Path(written.page).read_text()
+    assert "Estimate from list prices" in page
+    assert wire.loads(Report, Path(written.data).read_text()) == written.report
+
+
+@pytest.mark.parametrize("own", [Nobody(), Busy(fails=True), Busy(FunctionUse("sweep", 512, 0, 0.0))])
+def test_a_cost_that_is_not_known_is_not_said_to_be_nothing(ports: ReportPorts, own: Busy) -> None:
+    written = report(replace(ports, own=own), NOW - timedelta(days=7), NOW, NOW)
+    assert written.report.running_cost is None
+    assert "Not known: no function of the stack was seen" in Path(written.page).read_text()

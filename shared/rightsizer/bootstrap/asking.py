@@ -62,9 +62,11 @@ def report() -> Callable[[Trigger, datetime], Written]:
     """The flow of the report door."""
     from rightsizer import wire
     from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.own_use import LambdaUse
     from rightsizer.aws.reports import BucketReports
     from rightsizer.errors import InputError
     from rightsizer.flows import report as flow
+    from rightsizer.model.running import Stack
     from rightsizer.model.trigger import ReportDue
     from rightsizer.render import csv, report_page, slack, text
 
@@ -81,6 +83,8 @@ def report() -> Callable[[Trigger, datetime], Written]:
         files=BucketReports(session().client("s3"), settings().bucket),
         notifier=notifier(),
         voice=flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report),
+        own=LambdaUse(session().client("cloudwatch"), settings().functions),
+        stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
     )
 
     def write(trigger: Trigger, at: datetime) -> Written:

@@ -7,8 +7,12 @@ from typing import Any, Literal
 
 from rightsizer.errors import RightsizerError
 from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.report import Report
-from rightsizer.ports import Notifier, RecommendationStore, ReportStore, SavingsLedger
+from rightsizer.model.running import RunningCost, Stack
+from rightsizer.model.usage import SIGNALS
+from rightsizer.ports import Notifier, OwnUse, RecommendationStore, ReportStore, SavingsLedger
+from rightsizer.rules.running import running_cost
 from rightsizer.rules.tally import Records, tally
 from rightsizer.telemetry import logger
 
@@ -42,6 +46,8 @@ class ReportPorts:
     files: ReportStore
     notifier: Notifier
     voice: ReportVoice
+    own: OwnUse
+    stack: Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +72,15 @@ def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
 
 def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> Written:
     """Make and store the report of a window. The same window written twice is the same files."""
+    found = sorted(ports.store.recommendations(), key=lambda one: one.ref.name)
     records = Records(
         account=ports.account,
         region=ports.region,
-        recommendations=sorted(ports.store.recommendations(), key=lambda one: one.ref.name),
+        recommendations=found,
         proposals=list(ports.store.proposals()),
         ledger=_entries(ports.ledger, start, end),
         occurrences=list(ports.ledger.occurrences(start, end)),
+        running_cost=_own_cost(ports, found, start, end),
     )
     told = tally(records, start, end, now)
     name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
@@ -94,6 +102,19 @@ def tell(ports: ReportPorts, written: Written) -> bool:
         logger.error("the report is stored, but telling it failed", error=str(error), report=written.page)
         return False
     return True
+
+
+def _own_cost(
+    ports: ReportPorts, found: Sequence[Recommendation], start: datetime, end: datetime
+) -> RunningCost | None:
+    """An estimate of what rightsizer itself cost; a report without it is still a report."""
+    try:
+        used = ports.own.used(start, end)
+    except RightsizerError as error:
+        logger.warning("the running cost is not known", extra={"problem": str(error)})
+        return None
+    variants = sum(bool(one.instance_type) for one in found)
+    return running_cost(used, ports.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
 
 
 def _entries(ledger: SavingsLedger, start: datetime, end: datetime) -> list[LedgerEntry]:

@@ -9,6 +9,7 @@ from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Reason
 from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.running import RunningCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,6 @@ class Report:
     ledger: tuple[LedgerEntry, ...]
     occurrences: tuple[Occurrence, ...]
     unobserved: tuple[tuple[EndpointRef, Reason], ...] = ()
-    running_cost_usd: Decimal | None = None
-    """What rightsizer itself cost in the window; None when it is not known."""
+    running_cost: RunningCost | None = None
+    """What rightsizer itself cost in the window, as an estimate; None when it is not known."""
     price_sources: tuple[str, ...] = ()

@@ -37,13 +37,14 @@ def report(told: Report) -> str:
         section("What happened", _occurrences(told)),
         section("Left alone, and why", _left(left)),
         section("Could not be read", _unread(told)),
+        section("What rightsizer itself costs", _running(told)),
         _method(told),
     )
 
 
 def _cards(told: Report) -> Markup:
     totals = told.totals
-    own = "not known" if told.running_cost_usd is None else sentences.money(told.running_cost_usd)
+    own = "not known" if told.running_cost is None else sentences.money(told.running_cost.usd)
     return tag(
         "div",
         card("saved in this window", sentences.money(totals.realised), "main"),
@@ -52,7 +53,7 @@ def _cards(told: Report) -> Markup:
         card("a month proposed", sentences.money(totals.proposed)),
         card("a month approved", sentences.money(totals.approved)),
         card("a month proven", sentences.money(totals.proven)),
-        card("rightsizer itself, this window", own),
+        card("rightsizer itself, this window, estimated", own),
         class_="cards",
     )
 
@@ -190,6 +191,18 @@ def _unread(told: Report) -> Markup:
         [Cell(ref.name), Cell(badge(reason.code)), Cell(reason.sentence, look="why")] for ref, reason in told.unobserved
     ]
     return table("Could not be read", ("Endpoint", "Reason", "Why"), rows, "Every endpoint could be read.")
+
+
+def _running(told: Report) -> Markup:
+    cost = told.running_cost
+    if cost is None:
+        return tag("p", "Not known: no function of the stack was seen in this window, or its metrics cannot be read.")
+    rows = [
+        [Cell(line.what), Cell(sentences.money(line.usd), float(line.usd), "n"), Cell(line.how, look="why")]
+        for line in cost.lines
+    ]
+    listed = table("What rightsizer itself costs", ("Part", "In this window", "How"), rows, "Nothing.")
+    return tag("div", listed, tag("p", cost.basis, class_="note"))
 
 
 def _method(told: Report) -> Markup:

@@ -44,8 +44,8 @@ def report(told: Report, link: str = "") -> tuple[str, str]:
     ]
     if totals.unpriced:
         lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
-    if told.running_cost_usd is not None:
-        lines.append(f"Rightsizer: {sentences.money(told.running_cost_usd)} for itself")
+    if told.running_cost is not None:
+        lines.append(f"Rightsizer itself, estimated: {sentences.money(told.running_cost.usd)}")
     lines += ["", f"The whole report: {link}"] if link else []
     return f"rightsizer: {sentences.money(totals.realised)} saved, {window}", "\n".join(lines) + "\n"
 

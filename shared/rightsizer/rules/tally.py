@@ -11,6 +11,7 @@ from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Reason
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.report import Report, Totals
+from rightsizer.model.running import RunningCost
 
 CARRIED_OUT = frozenset(
     {
@@ -38,7 +39,7 @@ class Records:
     """Entries of the window, and the `estimated` ones before it that they are measured against."""
     occurrences: Sequence[Occurrence]
     unobserved: Sequence[tuple[EndpointRef, Reason]] = ()
-    running_cost_usd: Decimal | None = None
+    running_cost: RunningCost | None = None
 
 
 def tally(records: Records, start: datetime, end: datetime, made_at: datetime) -> Report:
@@ -56,7 +57,7 @@ def tally(records: Records, start: datetime, end: datetime, made_at: datetime) -
         ledger=tuple(records.ledger),
         occurrences=tuple(records.occurrences),
         unobserved=tuple(records.unobserved),
-        running_cost_usd=records.running_cost_usd,
+        running_cost=records.running_cost,
         price_sources=price_sources(records.recommendations),
     )
 

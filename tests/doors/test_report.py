@@ -1,0 +1,40 @@
+"""The report as it is deployed."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from tests.doors.scene import BIG, PROPOSE, START, Scene, scene
+
+
+def data(at: Scene) -> Any:
+    with at.box.gate.unrecorded():
+        s3, bucket = at.box.client("s3"), at.stack.parts.names["Bucket"]
+        keys = [row["Key"] for row in s3.list_objects_v2(Bucket=bucket, Prefix="reports/")["Contents"]]
+        (found,) = [key for key in keys if key.endswith(".json")]
+        return json.loads(s3.get_object(Bucket=bucket, Key=found)["Body"].read())
+
+
+def test_the_report_says_what_rightsizer_cost_and_why_each_endpoint_is_left_alone() -> None:
+    with scene(now=START - timedelta(days=1)) as at:
+        at.add(BIG, tags=PROPOSE)
+        for name in ("tiny-serverless", "ab-test", "async-video", "tabular-cpu", "legacy-ocr", "hands-off"):
+            at.add(name, days=1)
+        at.sweep()
+        at.pass_time(days=1, hours=3)
+        told = data(at)
+        assert [line["what"] for line in told["running_cost"]["lines"]] == ["functions", "alarms", "metric reads"]
+        reasons = {one["ref"]["name"]: one["reason"]["sentence"] for one in told["recommendations"]}
+        assert set(reasons) == {
+            BIG,
+            "tiny-serverless",
+            "ab-test",
+            "async-video",
+            "tabular-cpu",
+            "legacy-ocr",
+            "hands-off",
+        }
+        assert all(reasons.values())
+        assert "serverless" in reasons["tiny-serverless"]
+        assert "no accelerator" in reasons["tabular-cpu"]
+        assert at.refused() == []
