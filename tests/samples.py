@@ -31,7 +31,7 @@ def option(**changes: Any) -> Option:
         payback_days=0.1,
         risks={"gpu-memory": Risk.VERY_LOW, "latency": Risk.LOW},
         risk=Risk.LOW,
-        confidence=0.83,
+        confidence=12.5,
         effort=Effort.VERY_LOW,
         restart_needed=True,
         rollback_possible=True,

@@ -20,7 +20,7 @@ from rightsizer.model.observation import EndpointRef
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.proposal import Decision, ProposalState
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding
+from rightsizer.model.recommendation import Finding, Gate
 from rightsizer.model.report import Report
 from rightsizer.render import csv, report_parts, svg, text
 from rightsizer.render.details_page import details
@@ -222,3 +222,23 @@ def test_the_summary_for_slack_and_the_text_lead_to_the_report() -> None:
     assert "$47.00 saved" in subject
     assert "https://example.com/r" in body
     assert "1 endpoint; not part of the spend" in body
+
+
+def test_evidence_is_said_in_days_and_each_figure_once() -> None:
+    found = recommendation(options=(option(confidence=14.0),))
+    assert found.evidence is not None
+    figures = dict(found.evidence.figures) | {"confidence": "14.0", "requests": "1692129"}
+    found = replace(found, evidence=replace(found.evidence, figures=figures))
+    words = Outline(details(proposal(recommendation=found))).words
+    assert "14.0days' worth of evidence" in words
+    assert "1400" not in words
+    assert "1692129" not in words
+
+
+def test_what_could_be_saved_says_why_it_is_not_asked() -> None:
+    asked, silent = (
+        recommendation(name, gate=gate, gate_reason=Reason(Code.MODE_REPORT, "its owner wants reports only"))
+        for name, gate in (("one", Gate.PROPOSE), ("two", Gate.SILENT))
+    )
+    told = tally(Records("1", "eu-west-1", [asked, silent], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    assert Outline(report(told)).words.count("its owner wants reports only") == 1

@@ -86,6 +86,7 @@ class Option:
     """By resource: ``gpu-memory``, ``host-memory``, ``vcpu``, ``latency``, ``capacity``."""
     risk: Risk
     confidence: float
+    """Days' worth of evidence: the least of days with data, hours with data and requests against those needed."""
     effort: Effort
     restart_needed: bool
     rollback_possible: bool

@@ -41,7 +41,7 @@ def _cards(found: Recommendation) -> Node:
         today,
         card(f"a month then: {then}", _usd(option.usd_per_month)),
         card("performance risk", sentences.risk(option.risk)),
-        card("confidence", sentences.percent(option.confidence)),
+        card("days' worth of evidence", f"{option.confidence:.1f}"),
         class_="cards",
     )
 
@@ -65,6 +65,10 @@ def _weeks(found: Recommendation) -> Markup:
     return section("The look-back period", tag("div", *parts, class_="panel"))
 
 
+SAID_ABOVE = frozenset({"requests", "confidence"})
+"""Figures of the evidence that the page shows in a place of their own."""
+
+
 def _evidence(found: Recommendation) -> Markup:
     seen, replay = found.evidence, found.replay
     pairs: list[tuple[str, Node]] = []
@@ -74,7 +78,7 @@ def _evidence(found: Recommendation) -> Markup:
             ("Periods with data", sentences.percent(seen.valid_share)),
             ("Requests", f"{seen.requests:,}"),
             ("Signals", f"{seen.rung} of the signal ladder"),
-            *seen.figures.items(),
+            *((name, said) for name, said in seen.figures.items() if name not in SAID_ABOVE),
         ]
     if replay:
         pairs.append(("Replayed", f"{replay.days} days on the option"))

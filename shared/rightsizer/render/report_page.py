@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import report_parts, sentences, svg
 from rightsizer.render.frame import Cell, badge, card, page, section, table
@@ -95,8 +95,14 @@ def _row(one: Recommendation) -> list[Cell]:
         Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
         Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
         Cell(drawn, float(sum(v for v in one.hourly_requests if v == v))),
-        Cell(one.reason.sentence, look="why"),
+        Cell(_why(one), look="why"),
     ]
+
+
+def _why(one: Recommendation) -> Node:
+    """The reason, and why it is not asked where it is not."""
+    silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT else None
+    return join(one.reason.sentence, silent)
 
 
 def _name(one: Recommendation) -> Cell:
@@ -202,7 +208,7 @@ def _running(told: Report) -> Markup:
         for line in cost.lines
     ]
     listed = table("What rightsizer itself costs", ("Part", "In this window", "How"), rows, "Nothing.")
-    return tag("div", listed, tag("p", cost.basis, class_="note"))
+    return tag("div", listed, tag("p", cost.basis, class_="note", style="margin-top:10px"))
 
 
 def _method(told: Report) -> Markup:

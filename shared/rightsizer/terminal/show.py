@@ -119,7 +119,7 @@ def _option(option: Option) -> dict[str, str]:
         "price": f"USD {price.usd_per_hour} per hour ({price.source}, {price.basis}, {price.as_of})",
         "switch": f"USD {option.switch_usd:,.2f} once, paid back in {option.payback_days:.1f} days",
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
-        "confidence": f"{option.confidence:.2f}",
+        "confidence": f"{option.confidence:.1f} days' worth of evidence",
         "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
         "callers": option.client_change,
         **option.facts,
