@@ -78,6 +78,7 @@ _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "ce": ("ce", frozenset()),
     "autoscaling": ("autoscaling", _Every()),
     "ec2": ("ec2", _Every()),
+    "iam": ("iam", _Every()),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from sandbox.cloudwatch.alarms import Alarms
 from sandbox.cloudwatch.api import CloudWatch
 from sandbox.cloudwatch.store import MetricStore
 from sandbox.gate import Gate
+from sandbox.iam import Iam
 from sandbox.prices import Pricing, SavingsPlans
 from sandbox.quotas import Quotas
 from sandbox.sagemaker.api import SageMaker
@@ -40,11 +41,13 @@ class World:
         self.metrics = MetricStore(self.clock)
         self.fleet = Fleet(self)
         self.components = Components(self)
+        self.iam = Iam()
         self.scaling = ApplicationAutoScaling(self)
         self.alarms = Alarms(self)
         for timed in (self.fleet.load, self.alarms, self.fleet, self.components, ScheduledScaling(self)):
             self.clock.drive(timed)
         self._apis: dict[str, object] = {
+            "iam": self.iam,
             "sagemaker": Several(SageMaker(self), self.components),
             "cloudwatch": CloudWatch(self),
             "application-autoscaling": self.scaling,

@@ -255,6 +255,10 @@ class Changer(Protocol):
         """Whether EC2 offers the hardware in the zones of these subnets (any zone when empty); None when unknown."""
         ...
 
+    def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
+        """By execution role of these models: whether it may describe alarms; None where that could not be asked."""
+        ...
+
     def perform(self, step: Step) -> None:
         """Make one write; WriteRefusedError, PermissionMissingError or ThrottledError when AWS does not."""
         ...

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from rightsizer.flows.orders import Orders
 from rightsizer.model.change import ChangeState, FailureClass
-from rightsizer.model.option import Option, Target
+from rightsizer.model.option import Option, OptionKind, Target
 from rightsizer.model.reason import Code
 from rightsizer.model.step import StepKind
 from tests.changing.world import NAME, World, an_option, world
@@ -117,3 +117,34 @@ def test_what_the_role_could_not_create_is_refused_before_anything_is_written(ex
     assert change.reason.code is Code.PERMISSION_MISSING
     assert words in change.reason.sentence
     assert writes == []
+
+
+ROLE = "arn:aws:iam::111122223333:role/model"
+
+
+def test_a_role_that_cannot_see_alarms_is_refused_with_what_to_allow() -> None:
+    with world() as w:
+        w.box.world.iam.blind.add(ROLE)
+        change = w.start()
+    assert change.state is ChangeState.REFUSED
+    assert change.reason is not None
+    assert change.reason.code is Code.ALARM_NOT_OK
+    assert f"{ROLE}, which may not call cloudwatch:DescribeAlarms" in change.reason.sentence
+
+
+def test_where_iam_cannot_be_asked_the_owner_confirms_once_by_a_tag() -> None:
+    with world() as w:
+        w.box.deny("iam:SimulatePrincipalPolicy")
+        change = w.start()
+    assert change.state is ChangeState.REFUSED
+    assert "Key=rightsizer:alarms,Value=visible" in change.outcome
+    with world(tags={"rightsizer:mode": "propose", "rightsizer:alarms": "visible"}) as w:
+        w.box.deny("iam:SimulatePrincipalPolicy")
+        assert w.start().state is ChangeState.RUNNING
+
+
+def test_a_change_that_deploys_nothing_needs_no_alarms() -> None:
+    count = an_option(kind=OptionKind.INSTANCE_COUNT, target=Target("ml.g5.4xlarge", 1))
+    with world(count, count=3) as w:
+        w.box.world.iam.blind.add(ROLE)
+        assert w.start().state is ChangeState.RUNNING

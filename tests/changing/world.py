@@ -158,6 +158,7 @@ def world(
             session.client("application-autoscaling"),
             session.client("cloudwatch"),
             session.client("ec2"),
+            session.client("iam"),
         )
         apply = Apply(
             journal=journal,

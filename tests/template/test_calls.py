@@ -21,6 +21,7 @@ SERVICES = {
     "dynamodb": "dynamodb",
     "ec2": "ec2",
     "events": "events",
+    "iam": "iam",
     "pricing": "pricing",
     "resourcegroupstaggingapi": "tag",
     "s3": "s3",

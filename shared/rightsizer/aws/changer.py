@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from rightsizer.aws.alarm_sight import sees_alarms
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
 from rightsizer.aws.raw import UNKNOWN, watch
 from rightsizer.errors import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types_boto3_application_autoscaling import ApplicationAutoScalingClient
     from types_boto3_cloudwatch import CloudWatchClient
     from types_boto3_ec2 import EC2Client
+    from types_boto3_iam import IAMClient
     from types_boto3_sagemaker import SageMakerClient
 
 NAMESPACE: Literal["sagemaker"] = "sagemaker"
@@ -51,6 +53,7 @@ class AwsChanger:
     autoscaling: "ApplicationAutoScalingClient"
     cloudwatch: "CloudWatchClient"
     ec2: "EC2Client"
+    iam: "IAMClient"
 
     def __post_init__(self) -> None:
         watch(self.sagemaker, "DescribeEndpointConfig")
@@ -168,6 +171,10 @@ class AwsChanger:
         except (ClientError, BotoCoreError):
             return None  # not knowing is an answer here: UpdateEndpoint itself refuses what is not sold
         return bool(zones & wanted)
+
+    def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
+        """See `rightsizer.aws.alarm_sight`."""
+        return sees_alarms(self.sagemaker, self.iam, models)
 
     def perform(self, step: Step) -> None:
         """Call the one operation of the step with its own parameters."""

@@ -27,7 +27,9 @@ def apply() -> Apply:
     require(known, "table")
     return Apply(
         journal=TableJournal(client("dynamodb"), known.table),
-        changer=AwsChanger(client("sagemaker"), client("application-autoscaling"), client("cloudwatch"), client("ec2")),
+        changer=AwsChanger(
+            client("sagemaker"), client("application-autoscaling"), client("cloudwatch"), client("ec2"), client("iam")
+        ),
         store=store(),
         ledger=SavingsBook(table()),
         history=HistoryBook(table()),

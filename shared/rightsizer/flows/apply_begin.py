@@ -99,7 +99,14 @@ class Beginning:
             switch=self.journal.switch(),
             last_change_at=self.journal.last_change_at(name),
             models=tuple(sorted(models)),
+            blind=self._blind(change, sorted(models)),
         )
+
+    def _blind(self, change: Change, models: list[str]) -> str:
+        """Why the roll-back alarms would not be seen; a change that deploys nothing has none."""
+        if change.option.kind not in planning.CONFIG_KINDS:
+            return ""
+        return preflight.blindness(self.changer.sees_alarms(models), self.changer.tags(change.ref), change.ref.arn)
 
     def _with_baseline(self, change: Change, ground: Ground, now: datetime) -> Change:
         """What was usual, so that alarms and proof compare with this endpoint and not with a constant."""

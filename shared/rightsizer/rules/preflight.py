@@ -13,6 +13,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 
 MODE_TAG = "rightsizer:mode"
+ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
 STACK_TAGS = ("aws:cloudformation:stack-name", "aws:servicecatalog:provisioningartifactidentifier")
@@ -162,6 +163,23 @@ def _image(ground: Ground) -> Reason | None:
     if not by_policy or not moving:
         return None
     return Reason(Code.MOVING_TAG, f"the image tag {moving[0]} moves, so a resize could also deploy other code")
+
+
+def blindness(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str) -> str:
+    """Why SageMaker would not see the roll-back alarms with these execution roles; empty when it would.
+
+    `seen` says by role whether it may describe alarms. Where nobody may ask IAM, the owner confirms it once by a tag.
+    """
+    for role, allowed in seen.items():
+        if allowed is False:
+            return f"SageMaker reads them with {role}, which may not call cloudwatch:DescribeAlarms; allow it that"
+        if allowed is None and tags.get(ALARMS_TAG) != "visible":
+            return (
+                f"nobody could ask whether {role} may call cloudwatch:DescribeAlarms (iam:SimulatePrincipalPolicy); "
+                f"its owner confirms it once with: aws sagemaker add-tags --resource-arn {arn} "
+                f"--tags Key={ALARMS_TAG},Value=visible"
+            )
+    return ""
 
 
 def _sighted(ground: Ground) -> Reason | None:

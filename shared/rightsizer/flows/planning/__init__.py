@@ -14,7 +14,7 @@ from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules import scaling
 
-__all__ = ["Planned", "make"]
+__all__ = ["CONFIG_KINDS", "Planned", "make"]
 
 CONFIG_KINDS = frozenset(
     {
