@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from rightsizer.model.change import Change
+from rightsizer.model.digest import KeptUsage
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef, Observation, ScalableTarget
@@ -77,6 +78,18 @@ class MetricReader(Protocol):
         ...
 
 
+class DigestStore(Protocol):
+    """Keeps digests of complete days, many endpoints to an object. A cache: what is lost is read again."""
+
+    def load(self, page: str) -> Sequence[KeptUsage]:
+        """What is kept under `page`; nothing where it is missing or corrupt, never a wrong digest."""
+        ...
+
+    def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
+        """Merge these into the page. Two writers at once both win; a refused write is logged and costs a full read."""
+        ...
+
+
 class PriceBook(Protocol):
     """Knows what an instance hour costs."""
 
@@ -96,8 +109,8 @@ class QuotaReader(Protocol):
 class PageQueue(Protocol):
     """The evaluation queue."""
 
-    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str) -> None:
-        """Ask for the evaluation of these endpoints."""
+    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
+        """Ask for the evaluation of these endpoints, out of a `fleet` of so many; 0 when that is not known."""
         ...
 
 

@@ -48,7 +48,9 @@ class Evaluations:
         self.throttled, self.broken = throttled, broken
         self.asked: list[tuple[tuple[str, ...], str]] = []
 
-    def __call__(self, names: Sequence[str], because: str, now: datetime) -> Iterable[Recommendation | Unobserved]:
+    def __call__(
+        self, names: Sequence[str], because: str, now: datetime, fleet: int
+    ) -> Iterable[Recommendation | Unobserved]:
         self.asked.append((tuple(names), because))
         if self.broken:
             raise ReadError("listing endpoints: AccessDenied")

@@ -45,7 +45,7 @@ class Account:
     def evaluated(self) -> Mapping[str, datetime]:
         return self.seen
 
-    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str) -> None:
+    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
         self.pages.append((tuple(endpoints), because, key))
 
     def expire(self, now: datetime) -> tuple[Proposal, ...]:

@@ -22,9 +22,9 @@ class SqsPages:
         self._client = client
         self._url = url
 
-    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str) -> None:
+    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
         """Send one page; WriteRefusedError names the queue when SQS refuses."""
-        page = LookAt(tuple(endpoints), because, "", at, key)
+        page = LookAt(tuple(endpoints), because, "", at, key, fleet)
         try:
             self._client.send_message(QueueUrl=self._url, MessageBody=wire.dumps(page))
         except ClientError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -74,16 +75,21 @@ def _groups() -> Callable[[SweepKind], object]:
 def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
     """The flow of the evaluate door: a batch in, the ids of the messages to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.digests import S3Digests
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.flows.evaluate import Keeping
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
+    from rightsizer.flows.usage import Memory
 
     ports, policy = reading_ports(session(), store().history), _policy(settings())
     keeping = Keeping(store(), _reach(settings()), settings().proposal_days)
 
-    def one(names: Sequence[str], because: str, at: datetime) -> Iterable[Recommendation | Unobserved]:
-        return flow(ports, keeping, policy, names, because, at)
+    digests = S3Digests(session().client("s3"), settings().bucket) if settings().bucket else None
+
+    def one(names: Sequence[str], because: str, at: datetime, fleet: int) -> Iterable[Recommendation | Unobserved]:
+        memory = Memory(digests, fleet) if digests and fleet else None
+        return flow(replace(ports, memory=memory), keeping, policy, names, because, at)
 
     batch = BatchPorts(one, CloudWatchAlarms(session()), SavingsBook(table()))
     return lambda received, at: evaluate_batch(batch, received, at)

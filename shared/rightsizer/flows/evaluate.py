@@ -4,25 +4,26 @@
 queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the judgement saved.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
-from rightsizer.flows.judge import judge
+from rightsizer.flows.judge import judge, judge_digests
+from rightsizer.flows.usage import Memory, Usage, UsageReader
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, EndpointKind, Unobserved
+from rightsizer.model.observation import Endpoint, Unobserved
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import PriceTable
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.usage import ASYNC_SIGNALS, SIGNALS, MetricWindow, NoMetrics
+from rightsizer.model.usage import NoMetrics
 from rightsizer.ports import (
     EndpointSummary,
     FleetReader,
     MetricReader,
-    MetricRequest,
     PriceBook,
     QuotaReader,
     RecommendationStore,
@@ -31,10 +32,8 @@ from rightsizer.rules import enable
 from rightsizer.rules.ask import Reach, proposal_for
 from rightsizer.telemetry import logger
 
-PERIOD_S = 300
-"""CloudWatch keeps five-minute datapoints for 63 days."""
-CHUNK = 25
-"""Endpoints whose metrics are held in memory together: about half a megabyte each."""
+CHUNK = 250
+"""Endpoints that are read and judged together; each window is folded as it comes, a digest is about 70 kB."""
 ONCE_IN = timedelta(hours=20)
 """An endpoint that did not change is evaluated at most once in this, however often its alarm fires."""
 FULL_ONCE_IN = timedelta(hours=1)
@@ -51,6 +50,16 @@ class EvaluatePorts:
     quotas: QuotaReader
     catalogue: Catalogue
     history: Callable[[str], History] = lambda _: History()
+    memory: Memory | None = None
+    """Digests of complete days from earlier evaluations; without it everything is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an evaluation reads once for all its endpoints."""
+
+    prices: PriceTable
+    quotas: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,7 @@ def judged(
     watcher = watcher or Watcher()
     if not summaries:
         return
-    prices, quotas = _surroundings(ports, summaries[0].ref.region, watcher)
+    around = _surroundings(ports, summaries[0].ref.region, watcher)
     told: set[Reason] = set()
     chunk: list[Endpoint] = []
     for observation in ports.fleet.observe(summaries):
@@ -132,78 +141,65 @@ def judged(
                 watcher.told(note)
         chunk.append(observation)
         if len(chunk) == CHUNK:
-            yield from _judge(ports, chunk, prices, quotas, policy, now, watcher)
+            yield from _judge(ports, chunk, around, policy, now, watcher)
             chunk = []
-    yield from _judge(ports, chunk, prices, quotas, policy, now, watcher)
+    yield from _judge(ports, chunk, around, policy, now, watcher)
 
 
 def _judge(
     ports: EvaluatePorts,
     chunk: Sequence[Endpoint],
-    prices: PriceTable,
-    quotas: Mapping[str, int],
+    around: Surroundings,
     policy: Policy,
     now: datetime,
     watcher: Watcher,
 ) -> Iterator[Judged | Unobserved]:
-    usage = _usage(ports, chunk, policy, now, watcher)
+    """The judgements of a chunk, whose metrics are read together."""
+    if not chunk:
+        return
+    ports = replace(ports, history=cache(ports.history))
+    reader = UsageReader(ports.metrics, ports.catalogue, ports.history, policy, ports.memory)
+    usage = reader.read(chunk, now)
+    _tell(usage.values(), watcher)
     for endpoint in chunk:
-        windows = usage.get(endpoint.ref.name, ())
-        throttled = next(
-            (w.reason for w in windows if isinstance(w, NoMetrics) and w.reason.code is Code.THROTTLED), None
-        )
-        if throttled is not None:
-            watcher.done()
-            yield Unobserved(endpoint.ref, throttled)
-            continue
-        try:
-            past = ports.history(endpoint.ref.name)
-            yield Judged(endpoint, judge(endpoint, windows, prices, ports.catalogue, quotas, past, policy, now))
-        except RightsizerError as error:
-            yield Unobserved(endpoint.ref, _reason(error))
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            # A fault of ours on one endpoint's odd data: loud in the log, and the other endpoints go on.
-            logger.exception("judging failed", extra={"endpoint": endpoint.ref.name})
-            sentence = (
-                f"judging {endpoint.ref.name} failed with {error!r}; this is a fault of rightsizer, please report it"
-            )
-            yield Unobserved(endpoint.ref, Reason(Code.UNKNOWN_FAILURE, sentence))
+        yield _one(ports, endpoint, usage.get(endpoint.ref.name), around, policy, now)
         watcher.done()
 
 
-def _usage(
-    ports: EvaluatePorts, chunk: Sequence[Endpoint], policy: Policy, now: datetime, watcher: Watcher
-) -> dict[str, list[MetricWindow | NoMetrics]]:
-    """How the endpoints were used; only those that have an accelerator are asked for."""
-    requests = [request for endpoint in chunk for request in _requests(endpoint, ports.catalogue)]
-    start = now - timedelta(days=policy.lookback_days)
-    found: dict[str, list[MetricWindow | NoMetrics]] = {}
-    told: set[Code] = set()
-    for window in ports.metrics.read(requests, start, now, PERIOD_S) if requests else ():
-        whole = _whole(window)
-        found.setdefault(window.endpoint, []).append(whole)
-        if isinstance(whole, NoMetrics) and whole.reason.code not in (Code.NO_DATAPOINTS, *told):
-            told.add(whole.reason.code)
-            watcher.told(whole.reason)
-    return found
+def _one(
+    ports: EvaluatePorts, endpoint: Endpoint, usage: Usage | None, around: Surroundings, policy: Policy, now: datetime
+) -> Judged | Unobserved:
+    """The judgement of one endpoint, or why there is none: its trouble is its own."""
+    if isinstance(usage, NoMetrics) and usage.reason.code is Code.THROTTLED:
+        return Unobserved(endpoint.ref, usage.reason)
+    try:
+        if isinstance(usage, Exception):
+            raise usage
+        past = ports.history(endpoint.ref.name)
+        if isinstance(usage, NoMetrics):
+            found = judge(endpoint, [usage], around.prices, ports.catalogue, around.quotas, past, policy, now)
+        else:
+            found = judge_digests(endpoint, usage, around.prices, ports.catalogue, around.quotas, past, policy, now)
+        return Judged(endpoint, found)
+    except RightsizerError as error:
+        return Unobserved(endpoint.ref, _reason(error))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # A fault of ours on one endpoint's odd data: loud in the log, and the other endpoints go on.
+        logger.exception("judging failed", extra={"endpoint": endpoint.ref.name})
+        sentence = f"judging {endpoint.ref.name} failed with {error!r}; this is a fault of rightsizer, please report it"
+        return Unobserved(endpoint.ref, Reason(Code.UNKNOWN_FAILURE, sentence))
 
 
-def _whole(window: MetricWindow | NoMetrics) -> MetricWindow | NoMetrics:
-    """A window that was read in part is no evidence: calls that could not be read would look like no calls (law 1)."""
-    if isinstance(window, MetricWindow) and window.notes:
-        return NoMetrics(window.endpoint, window.variant, window.notes[0])
-    return window
+def _tell(usage: Iterable[Usage], watcher: Watcher) -> None:
+    """Each kind of trouble once; that nothing was published is a finding of its endpoint."""
+    told: set[Code] = {Code.NO_DATAPOINTS}
+    for one in usage:
+        if isinstance(one, NoMetrics) and one.reason.code not in told:
+            told.add(one.reason.code)
+            watcher.told(one.reason)
 
 
-def _requests(endpoint: Endpoint, catalogue: Catalogue) -> Iterator[MetricRequest]:
-    signals = SIGNALS + (ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ())
-    for variant in endpoint.variants:
-        hardware = catalogue.find(variant.instance_type)
-        if hardware is not None and hardware.accelerator is not None:
-            yield MetricRequest(endpoint.ref.name, variant.name, signals)
-
-
-def _surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> tuple[PriceTable, Mapping[str, int]]:
+def _surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> Surroundings:
     """Prices of every type, which an endpoint may run or move to, and the account's quotas."""
     prices = ports.prices.table(region, [*ports.catalogue.types, *ports.catalogue.incomplete])
     for note in prices.notes:
@@ -213,7 +209,7 @@ def _surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> tuple[
     except RightsizerError as error:
         watcher.told(_reason(error))
         quotas = {}
-    return prices, quotas
+    return Surroundings(prices, quotas)
 
 
 def _due(store: RecommendationStore, summary: EndpointSummary, once_in: timedelta, now: datetime) -> bool:

@@ -36,8 +36,11 @@ from rightsizer.telemetry import logger
 DIRECT = ""
 """Message id of an event that invoked the function without a queue: nobody would read a list of failures."""
 
-type Evaluate = Callable[[Sequence[str], str, datetime], Iterable[Recommendation | Unobserved]]
-"""Evaluates endpoints by name; the second argument says why (``full-sweep``, ``light-sweep``, ``alarm``, ``event``)."""
+type Evaluate = Callable[[Sequence[str], str, datetime, int], Iterable[Recommendation | Unobserved]]
+"""Evaluates endpoints by name; the second argument says why (``full-sweep``, ``light-sweep``, ``alarm``, ``event``).
+
+The last one is the size of the fleet as a full sweep saw it, 0 when that is not known.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,13 @@ class BatchPorts:
 
 @dataclass(slots=True)
 class _Wanted:
-    """Which messages ask for which endpoint, by why."""
+    """Which messages ask for which endpoint, by why and by the fleet's size."""
 
-    asked: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    asked: dict[tuple[str, int], dict[str, list[str]]] = field(default_factory=dict)
 
-    def add(self, because: str, names: Iterable[str], message: str) -> None:
+    def add(self, because: str, names: Iterable[str], message: str, fleet: int = 0) -> None:
         for name in names:
-            self.asked.setdefault(because, {}).setdefault(name, []).append(message)
+            self.asked.setdefault((because, fleet), {}).setdefault(name, []).append(message)
 
 
 def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) -> list[str]:
@@ -73,8 +76,8 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
         except ReadError as error:
             logger.warning("cannot read", extra={"message_id": message.message_id, "problem": str(error)})
             failed.add(message.message_id)
-    for because, asked in wanted.asked.items():
-        failed.update(_evaluate(ports, because, asked, now))
+    for why, asked in wanted.asked.items():
+        failed.update(_evaluate(ports, why, asked, now))
     if DIRECT in failed:
         raise ReadError("evaluating what an alarm's own action asks for: it failed, see the log; Lambda tries again")
     return [message.message_id for message in batch if message.message_id in failed]
@@ -83,7 +86,7 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
 def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str) -> None:
     match trigger:
         case LookAt():
-            wanted.add(trigger.because, trigger.endpoints, message)
+            wanted.add(trigger.because, trigger.endpoints, message, trigger.fleet)
         case LookAtAlarm():
             wanted.add("alarm", ports.alarms.endpoints_in_alarm(trigger.alarm), message)
         case EndpointMoved(status="InService", deployment=False):
@@ -109,10 +112,10 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str) -> 
             assert_never(trigger)
 
 
-def _evaluate(ports: BatchPorts, because: str, asked: dict[str, list[str]], now: datetime) -> Iterator[str]:
+def _evaluate(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[str]], now: datetime) -> Iterator[str]:
     """The messages to deliver again: those of throttled endpoints, or all when the fleet could not be read."""
     try:
-        for result in ports.evaluate(tuple(asked), because, now):
+        for result in ports.evaluate(tuple(asked), why[0], now, why[1]):
             if isinstance(result, Unobserved) and result.reason.code is Code.THROTTLED:
                 yield from asked.get(result.ref.name, ())
     except ReadError as error:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
 from rightsizer.flows.situation import LEAST, Given, Situation
-from rightsizer.model.demand import Demand, Latency, MemoryClass
+from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.digest import SLOT_S, DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History
@@ -14,7 +15,7 @@ from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.demand import demand_of, latency_of
@@ -45,13 +46,27 @@ def judge(
     variant = endpoint.variants[0] if endpoint.variants else None
     hardware = catalogue.find(variant.instance_type) if variant else None
     if unread is not None and not windows:
-        return _bare(endpoint, given, unread.reason)
+        return bare(endpoint, given, unread.reason)
     if variant is None or hardware is None:
         return judge_digests(endpoint, None, prices, catalogue, quotas, history, policy, now)
-    setup = Setup(hardware, variant.current_count, _since(endpoint, history, policy))
-    days = {d.day: d for w in windows if w.variant in ("", variant.name) for d in fold(w, setup)}
-    usage = UsageDigest(endpoint.ref.name, variant.name, tuple(days[day] for day in sorted(days)))
+    usage = digested(endpoint, windows, hardware, history, policy)
     return judge_digests(endpoint, usage, prices, catalogue, quotas, history, policy, now)
+
+
+def digested(
+    endpoint: Endpoint,
+    windows: Sequence[MetricWindow],
+    hardware: InstanceType,
+    history: History,
+    policy: Policy,
+    known: Sequence[DayDigest] = (),
+) -> UsageDigest:
+    """The windows of the first variant as digests, on top of those already `known`; a day read again counts once."""
+    variant = endpoint.variants[0]
+    setup = Setup(hardware, variant.current_count, _since(endpoint, history, policy))
+    days = {(d.day, d.instance_type): d for d in known}
+    days |= {(d.day, d.instance_type): d for w in windows if w.variant in ("", variant.name) for d in fold(w, setup)}
+    return UsageDigest(endpoint.ref.name, variant.name, tuple(days[key] for key in sorted(days)))
 
 
 def judge_digests(
@@ -69,16 +84,16 @@ def judge_digests(
     variant = endpoint.variants[0] if endpoint.variants else None
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
-        return _bare(endpoint, given, Reason(Code.OTHER_KIND, sentence))
+        return bare(endpoint, given, Reason(Code.OTHER_KIND, sentence))
     hardware = catalogue.find(variant.instance_type)
     if hardware is None:
         sentence = f"{variant.instance_type} is not in the catalogue, so its memory and speed are unknown"
-        return _bare(endpoint, given, Reason(Code.NO_SPECIFICATION, sentence))
+        return bare(endpoint, given, Reason(Code.NO_SPECIFICATION, sentence))
     if hardware.accelerator is None:
-        return _bare(endpoint, given, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator"))
+        return bare(endpoint, given, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator"))
     days = _recent(usage, policy, now)
     if not days:
-        return _bare(endpoint, given, _silent(_since(endpoint, history, policy), policy, now))
+        return bare(endpoint, given, _silent(_since(endpoint, history, policy), policy, now))
     return _judged(endpoint, hardware, days, given)
 
 
@@ -91,33 +106,33 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     waiting = _unqueued(base, random_base)
     share = waiting[0].share(waiting[1]) if waiting else 1.0
     demand = demand_of(days, base, reference, memory, policy, share)
-    bare = replace(
-        _bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
+    plain = replace(
+        bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
         evidence=evidence_of(days, demand, reference),
         hourly_requests=hourly_requests(days),
         finding=Finding.OPTIMIZED,
-        not_checked=_not_checked(demand),
+        not_checked=not_checked(demand),
     )
     little = too_little(endpoint, demand, policy)
     if little is not None:
-        return replace(bare, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
-    if bare.price is None:
+        return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
+    if plain.price is None:
         reason = Reason(
             Code.NO_PRICE, f"{hardware.name} has no price in {given.prices.region}: no saving can be stated"
         )
-        return replace(bare, reason=reason, gate_reason=reason)
+        return replace(plain, reason=reason, gate_reason=reason)
     quiet = idle(endpoint, demand, policy)
     if quiet is not None:
-        return _idle(bare, quiet, demand, bare.price, endpoint, given)
+        return _idle(plain, quiet, demand, plain.price, endpoint, given)
     if demand.latency is None:
         reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
-        return replace(bare, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason)
+        return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason)
     at = Situation(
         endpoint=endpoint,
         given=given,
         reference=reference,
         runs=hardware,
-        price=bare.price,
+        price=plain.price,
         days=days,
         base=base,
         demand=demand,
@@ -128,7 +143,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         random_base=random_base,
         cautious=sum(1 for p in given.history.endpoint if p.refuted and p.from_type == p.to_type),
     )
-    return chosen_or_kept(replace(bare, usd_per_month=at.usd), at)
+    return chosen_or_kept(replace(plain, usd_per_month=at.usd), at)
 
 
 def _reference(
@@ -183,44 +198,6 @@ def _idle(
     case = Case(endpoint, option, replace(demand, confidence=demand.days), price.instance_type, 1.0, False, 0.0)
     verdict, why = gate(case, given.history, given.policy, given.now)
     return replace(base, finding=Finding.IDLE, reason=quiet, options=(option,), gate=verdict, gate_reason=why)
-
-
-def _bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
-    """A recommendation that recommends nothing, for `reason`."""
-    variant = endpoint.variants[0] if endpoint.variants else None
-    instance_type = variant.instance_type if variant else ""
-    price = given.prices.find(instance_type) if instance_type else None
-    return Recommendation(
-        ref=endpoint.ref,
-        variant=variant.name if variant else "",
-        kind=endpoint.kind,
-        mode=endpoint.mode,
-        owner=endpoint.owner,
-        fingerprint=endpoint.fingerprint,
-        evaluated_at=given.now,
-        instance_type=instance_type,
-        instance_count=variant.current_count if variant else 0,
-        price=price,
-        usd_per_month=monthly(price, variant.current_count) if price and variant else None,
-        finding=Finding.NOT_ENOUGH_DATA,
-        reason=reason,
-        gate=Gate.SILENT,
-        gate_reason=reason,
-        options=(),
-        evidence=None,
-        notes=endpoint.bad_tags,
-    )
-
-
-def _not_checked(demand: Demand) -> tuple[str, ...]:
-    found = []
-    if demand.gpu_s_per_request is None:
-        found.append("GPU seconds per request: too few requests or no GPU metrics, taken as wholly GPU-bound")
-    if demand.memory.kind is MemoryClass.PREALLOCATED:
-        found.append("the real GPU memory need: the server pre-allocates, only a start on the candidate tells")
-    if demand.cpu_p95 is None:
-        found.append("vCPU use: no CPU metrics, so fewer vCPUs count as proportionally slower")
-    return tuple(found)
 
 
 def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.model.trigger import SweepDue, SweepKind, Trigger
 from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue, ProposalCloser
+from rightsizer.rules.page import page_of
 from rightsizer.telemetry import count, logger
 
 PAGE = 25
@@ -52,11 +53,12 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     expired = _expire(ports.proposals, scheduled_at)
     summaries = list(ports.fleet.list_endpoints())
     due = summaries if kind is SweepKind.FULL else _due(ports, summaries)
-    names = [summary.ref.name for summary in due]
+    fleet = len(summaries) if kind is SweepKind.FULL else 0
+    names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet))
     pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
     for number, page in enumerate(pages):
         key = f"sweep|{kind}|{scheduled_at.isoformat()}|{number}"
-        ports.queue.send_page(page, f"{kind}-sweep", scheduled_at, key)
+        ports.queue.send_page(page, f"{kind}-sweep", scheduled_at, key, fleet)
     return Swept(len(summaries), len(names), len(pages), expired)
 
 

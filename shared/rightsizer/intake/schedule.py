@@ -33,6 +33,7 @@ class Page(Shape):
     alarm: str = ""
     at: Moment
     key: Name
+    fleet: int = Field(default=0, ge=0)
 
 
 def sweep(event: Mapping[str, Any]) -> Trigger:
@@ -55,4 +56,4 @@ def tick(event: Mapping[str, Any]) -> Trigger:
 def page(event: Mapping[str, Any]) -> Trigger:
     """A page of endpoints that the sweep sent: a LookAt as `wire` writes it."""
     found = read(Page, event, "page of endpoints")
-    return LookAt(found.endpoints, found.because, found.alarm, found.at, found.key)
+    return LookAt(found.endpoints, found.because, found.alarm, found.at, found.key, found.fleet)

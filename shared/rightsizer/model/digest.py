@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
 from rightsizer.errors import InputError
 
@@ -89,3 +89,22 @@ class UsageDigest:
 
     def __iter__(self) -> Iterator[DayDigest]:
         return iter(self.days)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptUsage:
+    """What is remembered of one variant between evaluations: the digests of complete days, and which days they are."""
+
+    endpoint: str
+    variant: str
+    modified_at: datetime
+    """When the endpoint was last modified, as the digests were made: a later change asks for a full read."""
+    first: date
+    """First day that was read; a day without a digest had no datapoint."""
+    until: date
+    """First day that was not read yet."""
+    days: tuple[DayDigest, ...]
+
+    def __post_init__(self) -> None:
+        if self.until < self.first:
+            raise InputError(f"kept digests of {self.endpoint} end on {self.until}, before their first day")

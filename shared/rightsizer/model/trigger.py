@@ -54,6 +54,8 @@ class LookAt:
     at: datetime
     key: str
     """Idempotency key: the same event delivered twice has the same key."""
+    fleet: int = 0
+    """Endpoints of the account when a full sweep sent this page; 0 when that is not known."""
     kind: Literal["look-at"] = "look-at"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,47 @@
+"""A recommendation before anything is recommended."""
+
+from rightsizer.flows.situation import Given
+from rightsizer.model.demand import Demand, MemoryClass
+from rightsizer.model.observation import Endpoint
+from rightsizer.model.reason import Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules.cost import monthly
+
+
+def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
+    """A recommendation that recommends nothing, for `reason`."""
+    variant = endpoint.variants[0] if endpoint.variants else None
+    instance_type = variant.instance_type if variant else ""
+    price = given.prices.find(instance_type) if instance_type else None
+    return Recommendation(
+        ref=endpoint.ref,
+        variant=variant.name if variant else "",
+        kind=endpoint.kind,
+        mode=endpoint.mode,
+        owner=endpoint.owner,
+        fingerprint=endpoint.fingerprint,
+        evaluated_at=given.now,
+        instance_type=instance_type,
+        instance_count=variant.current_count if variant else 0,
+        price=price,
+        usd_per_month=monthly(price, variant.current_count) if price and variant else None,
+        finding=Finding.NOT_ENOUGH_DATA,
+        reason=reason,
+        gate=Gate.SILENT,
+        gate_reason=reason,
+        options=(),
+        evidence=None,
+        notes=endpoint.bad_tags,
+    )
+
+
+def not_checked(demand: Demand) -> tuple[str, ...]:
+    """What the evidence left open."""
+    found = []
+    if demand.gpu_s_per_request is None:
+        found.append("GPU seconds per request: too few requests or no GPU metrics, taken as wholly GPU-bound")
+    if demand.memory.kind is MemoryClass.PREALLOCATED:
+        found.append("the real GPU memory need: the server pre-allocates, only a start on the candidate tells")
+    if demand.cpu_p95 is None:
+        found.append("vCPU use: no CPU metrics, so fewer vCPUs count as proportionally slower")
+    return tuple(found)

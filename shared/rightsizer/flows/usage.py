@@ -1,0 +1,127 @@
+"""How endpoints were used: read what is not remembered, fold it into digests, remember the complete days."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rightsizer.errors import RightsizerError
+from rightsizer.flows.judge import digested
+from rightsizer.model.digest import KeptUsage, UsageDigest
+from rightsizer.model.hardware import Catalogue, InstanceType
+from rightsizer.model.history import History
+from rightsizer.model.observation import Endpoint, EndpointKind
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code
+from rightsizer.model.usage import ASYNC_SIGNALS, SIGNALS, MetricWindow, NoMetrics, Signal
+from rightsizer.ports import DigestStore, MetricReader, MetricRequest
+from rightsizer.rules.page import page_of
+from rightsizer.rules.remembered import Reading, keep, reading
+
+PERIOD_S = 300
+"""CloudWatch keeps five-minute datapoints for 63 days."""
+COUNTED = Signal("CPUUtilization", "SampleCount")
+"""Tells how many instances ran: asked only of variants whose count moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Where complete days are kept, and the size of the fleet that names the pages."""
+
+    store: DigestStore
+    fleet: int
+
+
+type Usage = UsageDigest | NoMetrics | Exception
+"""What is known of an endpoint's first variant; an exception where its data could not be folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReader:
+    """Reads the usage of endpoints, with a memory or without."""
+
+    metrics: MetricReader
+    catalogue: Catalogue
+    history: Callable[[str], History]
+    policy: Policy
+    memory: Memory | None = None
+
+    def read(self, endpoints: Sequence[Endpoint], now: datetime) -> dict[str, Usage]:
+        """The usage of each endpoint that has an accelerator; those read over the same time share their requests."""
+        kept = self._kept(endpoints)
+        found: dict[str, Usage] = {}
+        wanted: dict[tuple[datetime, datetime], list[tuple[Endpoint, Reading]]] = {}
+        for endpoint in endpoints:
+            if self._hardware(endpoint) is None:
+                continue
+            try:
+                past = self.history(endpoint.ref.name)
+            except RightsizerError as error:
+                found[endpoint.ref.name] = error
+                continue
+            done = reading(endpoint, kept.get(endpoint.ref.name), past, self.policy.lookback_days, now)
+            wanted.setdefault((done.start, done.end), []).append((endpoint, done))
+        fresh: list[KeptUsage] = []
+        for (start, end), group in wanted.items():
+            requests = [_request(endpoint) for endpoint, _ in group]
+            for (endpoint, done), window in zip(group, self.metrics.read(requests, start, end, PERIOD_S), strict=True):
+                usage = self._folded(endpoint, done, window)
+                found[endpoint.ref.name] = usage
+                if isinstance(usage, UsageDigest) and not _in_part(window):
+                    fresh.append(keep(endpoint, done, usage.days, now))
+        self._remember(fresh)
+        return found
+
+    def _folded(self, endpoint: Endpoint, done: Reading, window: MetricWindow | NoMetrics) -> Usage:
+        hardware = self._hardware(endpoint)
+        assert hardware is not None
+        if isinstance(window, MetricWindow) and window.notes:
+            # A window that was read in part is no evidence: calls that were not read would look like none (law 1).
+            return NoMetrics(window.endpoint, window.variant, window.notes[0])
+        if isinstance(window, NoMetrics) and not done.known:
+            return window
+        windows = [window] if isinstance(window, MetricWindow) else []
+        if isinstance(window, NoMetrics) and _in_part(window):
+            return window
+        try:
+            past = self.history(endpoint.ref.name)
+            return digested(endpoint, windows, hardware, past, self.policy, done.known)
+        except (RightsizerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            return error
+
+    def _hardware(self, endpoint: Endpoint) -> InstanceType | None:
+        hardware = self.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
+        return hardware if hardware is not None and hardware.accelerator is not None else None
+
+    def _kept(self, endpoints: Sequence[Endpoint]) -> Mapping[str, KeptUsage]:
+        if self.memory is None:
+            return {}
+        names = {e.ref.name: e.variants[0].name for e in endpoints if e.variants}
+        found = (one for page in self._pages(names) for one in self.memory.store.load(page))
+        return {one.endpoint: one for one in found if names.get(one.endpoint) == one.variant}
+
+    def _pages(self, names: Mapping[str, object]) -> Iterator[str]:
+        assert self.memory is not None
+        fleet = self.memory.fleet
+        yield from sorted({page_of(name, fleet) for name in names})
+
+    def _remember(self, fresh: Sequence[KeptUsage]) -> None:
+        if self.memory is None:
+            return
+        pages: dict[str, list[KeptUsage]] = {}
+        for one in fresh:
+            pages.setdefault(page_of(one.endpoint, self.memory.fleet), []).append(one)
+        for page, kept in sorted(pages.items()):
+            self.memory.store.save(page, kept)
+
+
+def _in_part(window: MetricWindow | NoMetrics) -> bool:
+    """Whether something could not be read; that nothing was published is an answer."""
+    if isinstance(window, NoMetrics):
+        return window.reason.code is not Code.NO_DATAPOINTS
+    return bool(window.notes)
+
+
+def _request(endpoint: Endpoint) -> MetricRequest:
+    signals = [s for s in SIGNALS if s != COUNTED or endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds]
+    more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
+    return MetricRequest(endpoint.ref.name, endpoint.variants[0].name, (*signals, *more))

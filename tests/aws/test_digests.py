@@ -1,0 +1,117 @@
+"""Kept digests: merged when two write at once, read in full when anything is wrong with them."""
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from rightsizer.aws.digests import S3Digests, merged
+from rightsizer.errors import InputError
+from rightsizer.model.digest import SLOTS, DayDigest, KeptUsage
+from rightsizer.ports import DigestStore
+from rightsizer.rules.page import page_of
+from sandbox.account import Sandbox
+
+BUCKET = "digests-of-the-tests"
+MODIFIED = datetime(2026, 10, 1, tzinfo=UTC)
+DAY = date(2026, 11, 1)
+PAGE = "1/0000"
+
+
+def digest(day: date, requests: float = 1.0) -> DayDigest:
+    none = (None,) * 5
+    slots = (requests, None) * (SLOTS // 2)
+    return DayDigest(day, "ml.g5.xlarge", 1, slots, slots, (1.0,) * 24, ((7, 2.5),), 1.0, 0.0, *none)
+
+
+def kept(name: str, until: date = date(2026, 11, 2), requests: float = 1.0) -> KeptUsage:
+    return KeptUsage(name, "AllTraffic", MODIFIED, DAY, until, (digest(DAY, requests),))
+
+
+@pytest.fixture
+def bucket() -> Iterator[Sandbox]:
+    with Sandbox() as box:
+        s3 = box.client("s3")
+        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": s3.meta.region_name})
+        yield box
+
+
+def store(box: Sandbox) -> S3Digests:
+    return S3Digests(box.client("s3"), BUCKET)
+
+
+def test_what_was_kept_is_read_back_equal(bucket: Sandbox) -> None:
+    writer: DigestStore = store(bucket)
+    assert writer.load(PAGE) == ()
+    writer.save(PAGE, [kept("b"), kept("a")])
+    assert store(bucket).load(PAGE) == (kept("a"), kept("b"))
+
+
+def test_two_writers_at_once_both_win(bucket: Sandbox) -> None:
+    one, two = store(bucket), store(bucket)
+    one.load(PAGE)
+    two.load(PAGE)
+    one.save(PAGE, [kept("a")])
+    two.save(PAGE, [kept("b")])
+    one.save(PAGE, [kept("c")])
+    assert [each.endpoint for each in store(bucket).load(PAGE)] == ["a", "b", "c"]
+
+
+def test_saving_twice_changes_nothing(bucket: Sandbox) -> None:
+    writer = store(bucket)
+    writer.save(PAGE, [kept("a")])
+    writer.save(PAGE, [kept("a")])
+    assert store(bucket).load(PAGE) == (kept("a"),)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"\x1f\x8b\x08 cut off", gzip.compress(b"[]"), gzip.compress(b'{"format":1}')]
+)
+def test_a_corrupt_object_is_a_full_read_and_is_replaced(bucket: Sandbox, body: bytes) -> None:
+    bucket.client("s3").put_object(Bucket=BUCKET, Key=f"digests/{PAGE}.json.gz", Body=body)
+    writer = store(bucket)
+    assert writer.load(PAGE) == ()
+    writer.save(PAGE, [kept("a")])
+    assert store(bucket).load(PAGE) == (kept("a"),)
+
+
+def test_one_changed_figure_is_noticed(bucket: Sandbox) -> None:
+    store(bucket).save(PAGE, [kept("a", requests=41.5)])
+    s3, key = bucket.client("s3"), f"digests/{PAGE}.json.gz"
+    body = gzip.decompress(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
+    assert b"41.5" in body
+    s3.put_object(Bucket=BUCKET, Key=key, Body=gzip.compress(body.replace(b"41.5", b"14.5", 1)))
+    assert store(bucket).load(PAGE) == ()
+
+
+def test_a_bucket_that_is_gone_costs_a_full_read_and_no_failure(bucket: Sandbox) -> None:
+    lost = S3Digests(bucket.client("s3"), "no-such-bucket-anywhere")
+    assert lost.load(PAGE) == ()
+    lost.save(PAGE, [kept("a")])
+
+
+def test_of_two_records_the_later_modification_stays_then_the_longer_one() -> None:
+    long, short = kept("a", date(2026, 11, 5)), kept("a", date(2026, 11, 2))
+    assert merged([long], [short]) == [long]
+    changed = replace(short, modified_at=MODIFIED + timedelta(days=1))
+    assert merged([long], [changed]) == [changed]
+
+
+def test_endpoints_that_were_not_read_for_63_days_are_forgotten() -> None:
+    assert merged([kept("gone")], [kept("here", date(2027, 1, 20))]) == [kept("here", date(2027, 1, 20))]
+
+
+def test_a_record_that_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(InputError, match="before their first day"):
+        kept("a", date(2026, 10, 1))
+
+
+def test_a_page_holds_about_256_endpoints_and_its_name_depends_on_the_endpoint_alone() -> None:
+    names = [f"endpoint-{i:04}" for i in range(1000)]
+    pages = [page_of(name, 1000) for name in names]
+    assert len(set(pages)) == 4
+    assert max(pages.count(page) for page in set(pages)) < 300
+    assert page_of("a", 10) == page_of("b", 200) == "1/0000"
+    assert [page_of(name, 1000) for name in reversed(names)] == pages[::-1]
