@@ -12,6 +12,7 @@ from typing import Any
 
 from sandbox.account import Sandbox
 from sandbox.spot_groups import AutoScaling, SimGroup
+from sandbox.spot_jobs import Jobs
 from sandbox.spot_pools import Ec2Spot, Pools
 
 SPOT_ONLY = {
@@ -29,6 +30,7 @@ class Spot:
     pools: Pools
     groups: AutoScaling
     ec2: Ec2Spot
+    jobs: Jobs
 
     def group(
         self,
@@ -74,5 +76,7 @@ def add_spot(box: Sandbox) -> Spot:
     ec2 = Ec2Spot(box.world, pools, groups)
     box.world.offer("autoscaling", groups)
     box.world.offer("ec2", ec2)
+    jobs = Jobs(box.world)
+    box.world.offer("sagemaker", jobs)
     box.clock.drive(groups)
-    return Spot(box, pools, groups, ec2)
+    return Spot(box, pools, groups, ec2, jobs)

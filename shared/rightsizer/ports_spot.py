@@ -6,11 +6,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from rightsizer.model.capacity import MeasuredUse
 from rightsizer.model.errand import Errand, GroupSight, PoolSeen
 from rightsizer.model.group import Found, Group, Interruption, Way
+from rightsizer.model.job import TrainingJob
 from rightsizer.model.reason import Reason
 from rightsizer.model.spot import Mark, Pool
 from rightsizer.model.step import Step
+from rightsizer.model.trigger import LookBeyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,46 @@ class SpotMarket(Protocol):
 
     def score(self, types: Sequence[str], target: int) -> Mapping[str, int]:
         """Placement score 1 to 10 by zone id for the set of types; empty when EC2 will not say (limit of a day)."""
+        ...
+
+
+class AgentReader(Protocol):
+    """Reads what the CloudWatch agent collects on the instances of a group."""
+
+    def measured(self, group: str, start: datetime, end: datetime) -> MeasuredUse | None:
+        """Peaks over the window; None when no instance of the group sends the NVIDIA metrics."""
+        ...
+
+
+class LookQueue(Protocol):
+    """The evaluation queue, for what lies beside the endpoints."""
+
+    def send_beyond(self, look: LookBeyond) -> None:
+        """Ask for a look at groups or jobs."""
+        ...
+
+
+class JobReader(Protocol):
+    """Reads SageMaker training jobs."""
+
+    def open_jobs(self) -> Sequence[str]:
+        """Names of the jobs in progress, and of those whose warm pool waits."""
+        ...
+
+    def job(self, name: str) -> TrainingJob:
+        """The job with its tags; VanishedError when it is gone."""
+        ...
+
+    def usual_s(self, job: TrainingJob) -> float | None:
+        """Median seconds that earlier completed runs of the same name trained; None without any."""
+        ...
+
+
+class ClusterReader(Protocol):
+    """Reads HyperPod clusters."""
+
+    def cluster(self, name: str) -> Mapping[str, Any]:
+        """DescribeCluster, raw; VanishedError when it is gone."""
         ...
 
 

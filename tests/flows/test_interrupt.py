@@ -13,7 +13,7 @@ from rightsizer.flows.interrupt import interrupt
 from rightsizer.model.group import LeaveAlone, Note, Replace, Way
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Pool
-from rightsizer.model.trigger import NoTrigger, SweepDue, SweepKind
+from rightsizer.model.trigger import LookBeyond, NoTrigger, SweepDue, SweepKind
 from rightsizer.ports_spot import Unread
 from sandbox.refusals import Killed
 from tests.flows.spot_scene import WARNING, Scene, scene
@@ -351,3 +351,49 @@ def test_a_record_survives_a_topic_that_fails(scene: Scene) -> None:
 def test_an_event_that_asks_nothing_is_answered_with_its_reason(scene: Scene) -> None:
     reason = Reason(Code.UNKNOWN_EVENT, "nothing of ours")
     assert interrupt(scene.ports, NoTrigger(reason), scene.box.clock.now).reason is reason
+
+
+class Queue:
+    """The evaluation queue: remembers, or refuses."""
+
+    def __init__(self, refuses: bool = False) -> None:
+        self.looks: list[LookBeyond] = []
+        self.refuses = refuses
+
+    def send_beyond(self, look: LookBeyond) -> None:
+        if self.refuses:
+            raise ThrottledError("the queue is throttled")
+        self.looks.append(look)
+
+
+def test_better_capacity_is_asked_for_after_an_interruption_once_an_hour(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    queue = Queue()
+    scene.ports = replace(scene.ports, queue=queue)
+    scene.warn(scene.spot.members("gpu")[0])
+    scene.warn(scene.spot.members("gpu")[0])
+    assert [(look.subject, look.names, look.because) for look in queue.looks] == [("group", ("gpu",), "interruption")]
+    scene.box.clock.advance(timedelta(hours=1))
+    scene.warn(scene.spot.members("gpu")[0])
+    assert len(queue.looks) == 2
+
+
+def test_better_capacity_is_asked_for_when_a_launch_finds_no_capacity(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    queue = Queue()
+    scene.ports = replace(scene.ports, queue=queue)
+    scene.spot.empty("gpu")
+    scene.warn(scene.spot.members("gpu")[0])
+    queue.looks.clear()
+    scene.box.clock.advance(timedelta(hours=2))
+    scene.handle(scene.box.events_of("EC2 Instance Launch Unsuccessful")[-1])
+    assert len(queue.looks) == 1
+
+
+def test_a_queue_that_refuses_costs_the_question_only(scene: Scene) -> None:
+    scene.spot.group("gpu")
+    scene.sweep()
+    scene.ports = replace(scene.ports, queue=Queue(refuses=True))
+    assert isinstance(scene.warn(scene.spot.members("gpu")[0]), Replace)

@@ -1,16 +1,23 @@
 """Facts of groups are remembered by the sweep; better capacity is proposed with the exact request."""
 
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from rightsizer import wire
+from rightsizer.aws.agent_metrics import AgentMetrics
 from rightsizer.aws.errand_book import Errands
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.spot_market import Market
 from rightsizer.aws.table import Table
+from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import tables
-from rightsizer.flows.spot_groups import CapacityPorts, look_at_groups, propose_capacity, remember_groups
+from rightsizer.errors import ThrottledError
+from rightsizer.flows.spot_groups import BeyondPorts, look_beyond, remember_groups
+from rightsizer.flows.spot_options import CapacityPorts, propose_capacity
+from rightsizer.intake import parse
 from rightsizer.model.capacity import CapacityOption
 from rightsizer.model.errand import Errand, GroupPolicy
 from rightsizer.model.group import Group
@@ -18,7 +25,7 @@ from rightsizer.model.option import Excluded
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code
 from rightsizer.model.spot import Pool
-from rightsizer.model.trigger import SweepKind
+from rightsizer.model.trigger import LookBeyond, SweepKind
 from rightsizer.rules.catalogue import catalogue
 from tests.flows.spot_scene import Scene, scene
 
@@ -38,7 +45,9 @@ def market(scene: Scene) -> Market:
 def ports(scene: Scene) -> CapacityPorts:
     known = catalogue(tables.instances(), tables.accelerators())
     book = PriceListBook(None, None)
-    return CapacityPorts(scene.ports.book, market(scene), book, known, scene.ports.ledger, Errands(table(scene)))
+    agent = AgentMetrics(scene.box.client("cloudwatch"))
+    ledger, errands = scene.ports.ledger, Errands(table(scene))
+    return CapacityPorts(scene.ports.book, market(scene), book, agent, known, ledger, errands)
 
 
 def price(scene: Scene, **usd: float) -> None:
@@ -56,7 +65,8 @@ def asked(scene: Scene, state: ProposalState = ProposalState.PENDING) -> list[Er
 
 def proposed(scene: Scene) -> list[CapacityOption | Excluded]:
     remember_groups(scene.ports.groups, scene.ports.book, scene.box.clock.now)
-    return propose_capacity(ports(scene), scene.box.clock.now)
+    names = [group.name for group in scene.ports.book.groups()]
+    return propose_capacity(ports(scene), names, scene.box.clock.now)
 
 
 def test_the_facts_come_back_as_they_were_read(scene: Scene) -> None:
@@ -195,16 +205,113 @@ def test_a_set_of_two_types_is_not_scored(scene: Scene) -> None:
     assert scene.box.calls.of("ec2", "GetSpotPlacementScores") == []
 
 
-def test_a_light_sweep_remembers_and_a_full_one_proposes_too(scene: Scene) -> None:
+@dataclass
+class Sent:
+    """The queue: remembers what it was sent."""
+
+    looks: list[LookBeyond] = field(default_factory=list)
+
+    def send_beyond(self, look: LookBeyond) -> None:
+        self.looks.append(look)
+
+
+def beyond(scene: Scene, sent: Sent) -> BeyondPorts:
+    jobs = TrainingJobs(scene.box.client("sagemaker"))
+    return BeyondPorts(scene.ports.groups, jobs, scene.ports.book, sent)
+
+
+def test_a_light_sweep_remembers_and_a_full_one_asks_for_a_look_too(scene: Scene) -> None:
     scene.spot.group("gpu", types=["g5.xlarge"])
-    price(scene, g5_xlarge=0.60, g6_xlarge=0.30)
+    scene.spot.jobs.train("bert")
+    now, sent = scene.box.clock.now, Sent()
+    assert look_beyond(beyond(scene, sent), SweepKind.LIGHT, now).kept == 1
+    assert [(look.subject, look.names) for look in sent.looks] == [("training-job", ("bert",))]
+    assert look_beyond(beyond(scene, sent), SweepKind.FULL, now).asked == 2
+    assert [(look.subject, look.names) for look in sent.looks[1:]] == [
+        ("group", ("gpu",)),
+        ("training-job", ("bert",)),
+    ]
+
+
+def test_what_the_sweep_sends_is_read_back_as_it_was(scene: Scene) -> None:
+    look = LookBeyond("group", ("gpu", "web"), "sweep", scene.box.clock.now, "k")
+    assert parse(wire.dumps(look)) == look
+
+
+@pytest.mark.parametrize("action", ["autoscaling:DescribeAutoScalingGroups", "sagemaker:ListTrainingJobs"])
+def test_what_may_not_be_read_costs_itself_only(scene: Scene, action: str) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    scene.spot.jobs.train("bert")
+    scene.box.deny(action)
+    sent = Sent()
+    look_beyond(beyond(scene, sent), SweepKind.FULL, scene.box.clock.now)
+    assert [look.subject for look in sent.looks] == ["training-job" if action.startswith("autoscaling") else "group"]
+
+
+def agent(scene: Scene, group: str, *, memory_mib: float, share: float, days: int = 14) -> None:
+    """The CloudWatch agent's metrics, as it sends them with the group's name among the dimensions."""
+    now = scene.box.clock.now.replace(minute=0, second=0, microsecond=0)
+    dimensions = [{"Name": "AutoScalingGroupName", "Value": group}, {"Name": "index", "Value": "0"}]
+    for metric, value, unit in (
+        ("nvidia_smi_memory_used", memory_mib, "Megabytes"),
+        ("nvidia_smi_utilization_gpu", share * 100, "Percent"),
+        ("mem_used", 6 * 1024.0**3, "Bytes"),
+    ):
+        rows = [
+            {"MetricName": metric, "Dimensions": dimensions, "Timestamp": now - timedelta(hours=hour), "Value": value,
+             "Unit": unit}
+            for hour in range(1, days * 24)
+        ]  # fmt: skip
+        for start in range(0, len(rows), 500):
+            scene.box.client("cloudwatch").put_metric_data(Namespace="CWAgent", MetricData=rows[start : start + 500])
+
+
+def test_the_agent_s_metrics_say_what_the_group_needs(scene: Scene) -> None:
+    agent(scene, "gpu", memory_mib=5120, share=0.55)
     now = scene.box.clock.now
-    assert look_at_groups(scene.ports.groups, ports(scene), SweepKind.LIGHT, now).kept == 1
-    assert scene.occurrences() == []
-    look_at_groups(scene.ports.groups, ports(scene), SweepKind.FULL, now)
-    assert [found.kind for found in scene.occurrences()] == ["capacity-option"]
+    found = AgentMetrics(scene.box.client("cloudwatch")).measured("gpu", now - timedelta(days=14), now)
+    assert found is not None
+    assert (found.gpu_memory_gib, found.gpu_share, found.memory_gib) == pytest.approx((5.0, 0.55, 6.0))
+    assert (found.series, found.days > 13) == (1, True)
+    assert AgentMetrics(scene.box.client("cloudwatch")).measured("other", now - timedelta(days=14), now) is None
 
 
-def test_groups_that_may_not_be_read_cost_the_sweep_nothing(scene: Scene) -> None:
-    scene.box.deny("autoscaling:DescribeAutoScalingGroups")
-    assert look_at_groups(scene.ports.groups, ports(scene), SweepKind.FULL, scene.box.clock.now).kept == 0
+def test_a_measured_busy_group_is_not_offered_a_slower_gpu(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    price(scene, g5_xlarge=0.60, g6_xlarge=0.10)
+    agent(scene, "gpu", memory_mib=5120, share=0.9)
+    (answer,) = proposed(scene)
+    assert isinstance(answer, Excluded)
+
+
+def test_a_slower_gpu_is_named_where_nothing_was_measured(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    price(scene, g5_xlarge=0.60, g6_xlarge=0.10)
+    (option,) = proposed(scene)
+    assert isinstance(option, CapacityOption)
+    assert any("g6.xlarge (up to 2.0 times slower)" in what for what in option.not_checked)
+
+
+def test_an_agent_that_may_not_be_read_costs_the_measurement_only(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    price(scene, g5_xlarge=0.60, g6_xlarge=0.10)
+    scene.box.deny("cloudwatch:ListMetrics")
+    (option,) = proposed(scene)
+    assert isinstance(option, CapacityOption)
+
+
+def test_dear_spot_is_compared_with_on_demand_of_another_type_and_with_an_endpoint(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["p3.2xlarge"])
+    price(scene, p3_2xlarge=2.4)
+    (option,) = proposed(scene)
+    assert isinstance(option, CapacityOption)
+    assert "On-Demand g5.4xlarge at 1.82" in " ".join(map(str, option.reasons))
+    assert "SageMaker endpoint on ml.g5.4xlarge at 2.27" in " ".join(map(str, option.reasons))
+    assert "endpoint" in scene.occurrences()[0].text
+
+
+def test_throttling_goes_up_so_that_the_queue_delivers_again(scene: Scene) -> None:
+    scene.spot.group("gpu", types=["g5.xlarge"])
+    scene.box.fail("ec2", "DescribeSpotPriceHistory", "RequestLimitExceeded", times=100)
+    with pytest.raises(ThrottledError):
+        proposed(scene)

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from rightsizer.model.capacity import CapacityKind, MeasuredUse
 from rightsizer.model.group import Group, Handler, Purchase
 from rightsizer.model.hardware import Accelerator, InstanceType
 from rightsizer.model.observation import Mode
 from rightsizer.model.option import Excluded
 from rightsizer.model.reason import Code
 from rightsizer.model.spot import Need, Placement, Pool, PoolSight
-from rightsizer.rules.spot_capacity import cheaper, fitting, need_of, outlook, policy_change
+from rightsizer.rules.spot_capacity import alternatives, fitting, need_of, outlook, policy_change
 
 A10G = Accelerator("A10G", "NVIDIA", 70, 600, 24, 22, (8, 6))
 L4 = Accelerator("L4", "NVIDIA", 121, 300, 24, 22, (8, 9))
@@ -22,6 +23,10 @@ INF = Accelerator("Inferentia2", "AWS", 190, 380, 32, 32, None)
 
 def kind(name: str, gpu: Accelerator | None, **over: Any) -> InstanceType:
     return replace(InstanceType(f"ml.{name}", 4, 16, "x86_64", gpu, 1), **over)
+
+
+def use(gpu: float = 4.0, host: float | None = 6.0, share: float | None = None, days: float = 14.0) -> MeasuredUse:
+    return MeasuredUse(gpu, share, host, 4, days)
 
 
 G5 = kind("g5.xlarge", A10G)
@@ -56,7 +61,7 @@ def group(**purchase: Any) -> Group:
 
 
 def test_types_that_fit_have_the_gpus_the_memory_and_the_architecture() -> None:
-    fits, out = fitting(need_of(G5, None, None), G5, TYPES)
+    fits, out = fitting(need_of(G5, None), G5, TYPES)
     assert [found.ec2_name for found in fits] == ["g5.xlarge", "g6.xlarge"]
     assert {row.instance_type: row.reason.code for row in out} == {
         "g4dn.xlarge": Code.MEMORY_TOO_SMALL,
@@ -67,13 +72,13 @@ def test_types_that_fit_have_the_gpus_the_memory_and_the_architecture() -> None:
 
 
 def test_a_measured_need_lets_smaller_types_in_but_never_older_gpus() -> None:
-    fits, out = fitting(need_of(G5, 4.0, 6.0), G5, TYPES)
+    fits, out = fitting(need_of(G5, use()), G5, TYPES)
     assert "g6.small" in [found.ec2_name for found in fits]
     assert next(row for row in out if row.instance_type == "g4dn.xlarge").reason.code is Code.COMPUTE_CAPABILITY_TOO_OLD
 
 
 def test_a_need_above_the_present_size_is_held_to_it() -> None:
-    assert need_of(G5, 22.0, 16.0).gpu_memory_gib == 22
+    assert need_of(G5, use(gpu=22.0, host=16.0)).gpu_memory_gib == 22
 
 
 def test_the_request_adds_types_and_keeps_everything_else() -> None:
@@ -123,6 +128,25 @@ def test_the_outlook_counts_running_and_launched_instances_at_price_and_rate() -
     assert seen.lost_hours_per_month == pytest.approx(0.2 * 730 * 180 / 3600)
 
 
-def test_on_demand_of_a_smaller_gpu_is_offered_when_it_undercuts_spot() -> None:
-    fits, _ = fitting(need_of(G5, 4.0, 6.0), G5, TYPES)
-    assert cheaper(fits, {"g6.small": 0.3, "g5.xlarge": 1.0}, 0.35) == [("g6.small", 0.3)]
+def test_on_demand_of_another_type_is_named_when_it_undercuts_spot_and_an_endpoint_too() -> None:
+    fits, _ = fitting(need_of(G5, use()), G5, TYPES)
+    hosting = {"ml.g6.small": 0.30, "ml.g5.xlarge": 1.40}
+    found = alternatives(group(), G5, fits, hosting, 0.35)
+    assert [kind for kind, _ in found] == [CapacityKind.SMALLER_ON_DEMAND, CapacityKind.ENDPOINT_TYPE]
+    assert "On-Demand g6.small at 0.24 USD an hour" in str(found[0][1])
+    assert "ml.g6.small at 0.30 USD an hour" in str(found[1][1])
+    assert [kind for kind, _ in alternatives(group(), G5, fits, hosting, 0.25)] == [CapacityKind.SMALLER_ON_DEMAND]
+    assert alternatives(group(), G5, fits, hosting, 0.20) == []
+
+
+def test_less_than_a_week_of_data_is_no_measurement() -> None:
+    assert not need_of(G5, use(days=6.9)).measured
+    assert need_of(G5, use(days=6.9)).gpu_memory_gib == A10G.usable_gib
+
+
+def test_a_busy_gpu_is_not_moved_to_one_with_half_the_bandwidth() -> None:
+    fits, out = fitting(need_of(G5, use(share=0.5)), G5, TYPES)
+    assert [kind.ec2_name for kind in fits] == ["g5.xlarge"]
+    reason = next(row.reason for row in out if row.instance_type == "g6.xlarge")
+    assert (reason.code, "2.0 times slower" in reason.sentence) == (Code.TOO_SLOW, True)
+    assert "g6.xlarge" in [kind.ec2_name for kind in fitting(need_of(G5, use(share=0.39)), G5, TYPES)[0]]

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from rightsizer import wire
 from rightsizer.aws.errors import code_of, text_of
 from rightsizer.errors import WriteRefusedError
-from rightsizer.model.trigger import LookAt
+from rightsizer.model.trigger import LookAt, LookBeyond
 
 if TYPE_CHECKING:
     from types_boto3_sqs.client import SQSClient
@@ -24,7 +24,13 @@ class SqsPages:
 
     def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
         """Send one page; WriteRefusedError names the queue when SQS refuses."""
-        page = LookAt(tuple(endpoints), because, "", at, key, fleet)
+        self._send(LookAt(tuple(endpoints), because, "", at, key, fleet))
+
+    def send_beyond(self, look: LookBeyond) -> None:
+        """Ask for a look at groups or jobs; WriteRefusedError names the queue when SQS refuses."""
+        self._send(look)
+
+    def _send(self, page: LookAt | LookBeyond) -> None:
         try:
             self._client.send_message(QueueUrl=self._url, MessageBody=wire.dumps(page))
         except ClientError as error:

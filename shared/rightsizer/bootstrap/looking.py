@@ -7,16 +7,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import notifier, now, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
 from rightsizer.settings import Settings, require
 
 if TYPE_CHECKING:
+    from rightsizer.flows.hyperpod import HyperPodPorts
+    from rightsizer.flows.spot_options import CapacityPorts
     from rightsizer.flows.sweep import Swept
+    from rightsizer.flows.training import TrainingPorts
     from rightsizer.model.group import Reaction
     from rightsizer.model.observation import Endpoint, Unobserved
     from rightsizer.model.policy import Policy
     from rightsizer.model.recommendation import Recommendation
-    from rightsizer.model.trigger import Received, SweepKind, Trigger
+    from rightsizer.model.trigger import JobMoved, LookBeyond, Received, SweepKind, Trigger
+    from rightsizer.ports_spot import LookQueue
     from rightsizer.rules.ask import Reach
 
 
@@ -33,42 +37,28 @@ def sweep() -> Callable[[Trigger], Swept]:
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle"
     ports = flow.SweepPorts(SageMakerFleet(session()), CloudWatchAlarms(session()), store(), queue, alarm, store())
-    groups = _groups()
+    beyond = _beyond_of_the_sweep(queue)
 
     def run(trigger: Trigger) -> Swept:
         swept = flow.sweep(ports, trigger)
         if isinstance(trigger, SweepDue):
-            groups(trigger.sweep)
+            beyond(trigger.sweep)
         return swept
 
     return run
 
 
-def _groups() -> Callable[[SweepKind], object]:
-    """What a sweep does for Auto Scaling groups; their options go to the ledger, and so into the report."""
-    from rightsizer.aws.errand_book import Errands
+def _beyond_of_the_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
+    """What a sweep does beside the endpoints: facts of groups, and what `evaluate` is asked to look at."""
     from rightsizer.aws.groups import Groups
-    from rightsizer.aws.ledger import SavingsBook
-    from rightsizer.aws.prices import PriceListBook
     from rightsizer.aws.spot_book import InterruptionBook
-    from rightsizer.aws.spot_market import Market
-    from rightsizer.catalog import tables
+    from rightsizer.aws.training import TrainingJobs
     from rightsizer.flows import spot_groups as flow
-    from rightsizer.rules.catalogue import catalogue
 
     client = session().client
-    reader = Groups(client("autoscaling"), client("ec2"), session().region)
-    ports = flow.CapacityPorts(
-        book=InterruptionBook(table()),
-        market=Market(client("ec2"), table(), now),
-        prices=PriceListBook(None),
-        catalogue=catalogue(tables.instances(), tables.accelerators()),
-        ledger=SavingsBook(table()),
-        errands=Errands(table()),
-        writes=not settings().dry_run,
-        proposal_days=settings().proposal_days,
-    )
-    return lambda kind: flow.look_at_groups(reader, ports, kind, now())
+    groups = Groups(client("autoscaling"), client("ec2"), session().region)
+    ports = flow.BeyondPorts(groups, TrainingJobs(client("sagemaker")), InterruptionBook(table()), queue)
+    return lambda kind: flow.look_beyond(ports, kind, now())
 
 
 @once
@@ -91,8 +81,42 @@ def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
         memory = Memory(digests, fleet) if digests and fleet else None
         return flow(replace(ports, memory=memory), keeping, policy, names, because, at)
 
-    batch = BatchPorts(one, CloudWatchAlarms(session()), SavingsBook(table()))
+    batch = BatchPorts(one, CloudWatchAlarms(session()), SavingsBook(table()), _beyond())
     return lambda received, at: evaluate_batch(batch, received, at)
+
+
+def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
+    """Groups, training jobs and HyperPod clusters; built on the first message about one."""
+
+    @once
+    def flows() -> tuple[CapacityPorts, TrainingPorts, HyperPodPorts]:
+        from rightsizer.aws.agent_metrics import AgentMetrics
+        from rightsizer.aws.errand_book import Errands
+        from rightsizer.aws.ledger import SavingsBook
+        from rightsizer.aws.prices import PriceListBook
+        from rightsizer.aws.spot_book import InterruptionBook
+        from rightsizer.aws.spot_market import Market
+        from rightsizer.aws.training import TrainingJobs
+        from rightsizer.flows.hyperpod import HyperPodPorts
+        from rightsizer.flows.spot_options import CapacityPorts
+        from rightsizer.flows.training import TrainingPorts
+
+        client, writes, days = session().client, not settings().dry_run, settings().proposal_days
+        errands, ledger, jobs = Errands(table()), SavingsBook(table()), TrainingJobs(client("sagemaker"))
+        book, market = InterruptionBook(table()), Market(client("ec2"), table(), now)
+        agent, prices = AgentMetrics(client("cloudwatch")), PriceListBook(None)
+        return (
+            CapacityPorts(book, market, prices, agent, catalogue(), ledger, errands, writes, days),
+            TrainingPorts(jobs, errands, ledger, catalogue(), writes, days),
+            HyperPodPorts(jobs, errands, ledger, catalogue(), days),
+        )
+
+    def look(asked: LookBeyond | JobMoved, at: datetime) -> None:
+        from rightsizer.flows.beyond import look as flow
+
+        flow(flows(), asked, at)
+
+    return look
 
 
 def _policy(known: Settings) -> Policy:
@@ -112,6 +136,7 @@ def interruption() -> Callable[[Trigger, datetime], Reaction]:
     """The flow of the interruption door."""
     from rightsizer.aws.groups import Groups, GroupWrites
     from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.queue import SqsPages
     from rightsizer.aws.spot_book import InterruptionBook
     from rightsizer.flows import interrupt as flow
 
@@ -123,5 +148,6 @@ def interruption() -> Callable[[Trigger, datetime], Reaction]:
         ledger=SavingsBook(table()),
         notifier=notifier(),
         dry_run=settings().dry_run,
+        queue=SqsPages(client("sqs"), settings().queue_url) if settings().queue_url else None,
     )
     return lambda trigger, at: flow.interrupt(ports, trigger, at)

@@ -20,6 +20,7 @@ from rightsizer.model.change import Entry
 from rightsizer.model.errand import (
     OPEN,
     Arrived,
+    ByHand,
     Ended,
     Errand,
     GroupPolicy,
@@ -131,6 +132,8 @@ class Errands:
                     return replace(self.reader.group(group), faults=self._faults(errand, group, now))
                 case PoolRelease(job=job):
                     return self.reader.pool(job)
+                case ByHand():
+                    raise InputError(f"{errand.id} is sent by a person; it cannot be approved")
                 case _:
                     assert_never(errand.work)
         except VanishedError:
@@ -189,8 +192,8 @@ class Errands:
         if move.state is ProposalState.HANDED_OVER:
             step = errand.step(back=errand.back is not None)
             text += f" By hand, if it is still wanted: {step.command}"
-            if isinstance(errand.work, GroupPolicy):
-                text += f" The old policy: {errand.step(back=True).command}"
+            if errand.undo:
+                text += f" The old policy: {errand.undo}"
         note = Entry(now, "end", "noted", f"{move.state}: {move.reason.sentence}"[:500])
         known = f"errand#{errand.id}#{move.state}#{errand.version}"
         self.ledger.note(Occurrence(known, now, f"errand-{move.state}", errand.subject, text))

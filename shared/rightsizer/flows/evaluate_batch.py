@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
-from rightsizer.errors import ReadError
+from rightsizer.errors import ConflictError, ReadError, WriteRefusedError
 from rightsizer.model.observation import Unobserved
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code
@@ -21,6 +21,7 @@ from rightsizer.model.trigger import (
     LaunchFailed,
     LookAt,
     LookAtAlarm,
+    LookBeyond,
     NoTrigger,
     RebalanceRecommended,
     Received,
@@ -50,6 +51,8 @@ class BatchPorts:
     evaluate: Evaluate
     alarms: AlarmReader
     ledger: SavingsLedger
+    beyond: Callable[[LookBeyond | JobMoved, datetime], None] | None = None
+    """Looks at groups, training jobs and clusters; None where only endpoints are looked at."""
 
 
 @dataclass(slots=True)
@@ -72,9 +75,9 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
             failed.add(message.message_id)
             continue
         try:
-            _ask(ports, wanted, message.trigger, message.message_id)
-        except ReadError as error:
-            logger.warning("cannot read", extra={"message_id": message.message_id, "problem": str(error)})
+            _ask(ports, wanted, message.trigger, message.message_id, now)
+        except (ReadError, WriteRefusedError, ConflictError) as error:
+            logger.warning("cannot look", extra={"message_id": message.message_id, "problem": str(error)})
             failed.add(message.message_id)
     for why, asked in wanted.asked.items():
         failed.update(_evaluate(ports, why, asked, now))
@@ -83,7 +86,7 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
     return [message.message_id for message in batch if message.message_id in failed]
 
 
-def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str) -> None:
+def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str, now: datetime) -> None:
     match trigger:
         case LookAt():
             wanted.add(trigger.because, trigger.endpoints, message, trigger.fleet)
@@ -96,6 +99,9 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str) -> 
         case JobMoved():
             text = f"{trigger.resource} {trigger.name} is {trigger.status}"
             ports.ledger.note(Occurrence(trigger.key, trigger.at, trigger.resource, trigger.name, text))
+            _beyond(ports, trigger, now)
+        case LookBeyond():
+            _beyond(ports, trigger, now)
         case NoTrigger():
             logger.debug("nothing asked", extra={"reason": trigger.reason.sentence})
         case (
@@ -110,6 +116,11 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str) -> 
             logger.warning("an event of another door reached the queue", extra={"kind": trigger.kind})
         case _:
             assert_never(trigger)
+
+
+def _beyond(ports: BatchPorts, look: LookBeyond | JobMoved, now: datetime) -> None:
+    if ports.beyond is not None:
+        ports.beyond(look, now)
 
 
 def _evaluate(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[str]], now: datetime) -> Iterator[str]:

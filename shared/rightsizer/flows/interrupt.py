@@ -16,13 +16,14 @@ from rightsizer.model.spot import Pool, Signal
 from rightsizer.model.trigger import (
     InstanceMoved,
     LaunchFailed,
+    LookBeyond,
     NoTrigger,
     RebalanceRecommended,
     SpotInterruption,
     Trigger,
 )
 from rightsizer.ports import Notifier, SavingsLedger
-from rightsizer.ports_spot import Claim, GroupChanger, GroupReader, SpotBook
+from rightsizer.ports_spot import Claim, GroupChanger, GroupReader, LookQueue, SpotBook
 from rightsizer.rules.spot_pools import mark
 from rightsizer.rules.spot_react import lacks_capacity, note_of, react, stale
 from rightsizer.telemetry import logger
@@ -42,6 +43,8 @@ class InterruptPorts:
     notifier: Notifier | None
     """None in a stack that tells nobody."""
     dry_run: bool = False
+    queue: LookQueue | None = None
+    """Where better capacity is asked for afterwards; None: the daily sweep does."""
 
 
 def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reaction:
@@ -87,6 +90,8 @@ def _interruption(ports: InterruptPorts, event: SpotInterruption, now: datetime)
     except PermissionMissingError as error:
         reaction = LeaveAlone(Reason(Code.PERMISSION_MISSING, str(error)))
     _settle(ports, event, found, reaction, now)
+    if found is not None:
+        _look_again(ports, found.group, now)
     return reaction
 
 
@@ -165,7 +170,22 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
     hourly = f"{event.group}|{cause}|{now:%Y-%m-%dT%H}"
     if _record(ports, Occurrence(hourly, event.at, "launch-failures", event.group, str(note.reason))):
         _publish(ports, f"launch failed in {event.group}", event.group, note.reason)
+    if lacks_capacity(event):
+        _look_again(ports, event.group, now)
     return note
+
+
+def _look_again(ports: InterruptPorts, name: str, now: datetime) -> None:
+    """Ask for better capacity, once an hour for a group; after everything else, since nothing depends on it."""
+    group = ports.book.group(name) if ports.queue is not None else None
+    if ports.queue is None or group is None or not group.purchase.uses_spot:
+        return
+    key = f"{name}|options|{now:%Y-%m-%dT%H}"
+    try:
+        if _record(ports, Occurrence(key, now, "capacity-asked", name, f"better capacity for {name} is looked for")):
+            ports.queue.send_beyond(LookBeyond("group", (name,), "interruption", now, key))
+    except RightsizerError as error:
+        logger.error("an interruption was recorded, but options were not asked for", error=str(error), group=name)
 
 
 def _every_pool_marked(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> bool:

@@ -34,6 +34,7 @@ BY_KEY: Mapping[str, Parser] = {
     "alarmData": alarms.from_action,
     "AlarmName": alarms.from_sns,
     "endpoints": schedule.page,
+    "subject": schedule.beyond,
 }
 """Documents without an envelope, by the key that no other document has."""
 

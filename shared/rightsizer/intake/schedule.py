@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rightsizer.intake.edge import Envelope, Moment, Name, Shape, read
-from rightsizer.model.trigger import LookAt, ReportDue, SweepDue, SweepKind, TickDue, Trigger
+from rightsizer.model.trigger import LookAt, LookBeyond, ReportDue, SweepDue, SweepKind, TickDue, Trigger
 
 SOURCE = "rightsizer.scheduler"
 SWEEP = "Sweep Due"
@@ -36,6 +36,15 @@ class Page(Shape):
     fleet: int = Field(default=0, ge=0)
 
 
+class Beyond(Shape):
+    kind: Literal["look-beyond"]
+    subject: Literal["group", "training-job"]
+    names: tuple[Name, ...] = Field(min_length=1)
+    because: Name
+    at: Moment
+    key: Name
+
+
 def sweep(event: Mapping[str, Any]) -> Trigger:
     """The sweep is due."""
     due = read(Envelope[Sweep], event, "sweep schedule")
@@ -57,3 +66,9 @@ def page(event: Mapping[str, Any]) -> Trigger:
     """A page of endpoints that the sweep sent: a LookAt as `wire` writes it."""
     found = read(Page, event, "page of endpoints")
     return LookAt(found.endpoints, found.because, found.alarm, found.at, found.key, found.fleet)
+
+
+def beyond(event: Mapping[str, Any]) -> Trigger:
+    """Groups or jobs to look at: a LookBeyond as `wire` writes it."""
+    found = read(Beyond, event, "message about groups or jobs")
+    return LookBeyond(found.subject, found.names, found.because, found.at, found.key)

@@ -10,6 +10,26 @@ from rightsizer.model.reason import Reason
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredUse:
+    """Peaks of the instances of a group, as the CloudWatch agent measured them."""
+
+    gpu_memory_gib: float
+    """Per GPU (nvidia_smi_memory_used)."""
+    gpu_share: float | None
+    """0..1: the busiest hour of the busiest GPU (nvidia_smi_utilization_gpu); None when it is not collected."""
+    memory_gib: float | None
+    """mem_used; None when it is not collected."""
+    series: int
+    """GPUs that were measured."""
+    days: float
+    """Days with data."""
+
+    def __post_init__(self) -> None:
+        not_negative("MeasuredUse.gpu_memory_gib", self.gpu_memory_gib)
+        not_negative("MeasuredUse.days", self.days)
+
+
+@dataclass(frozen=True, slots=True)
 class GpuNeed:
     """What one instance of the group has to offer, measured where possible."""
 
@@ -20,6 +40,8 @@ class GpuNeed:
     memory_gib: float
     measured: bool
     """False: the size of the present type stands in, for lack of the CloudWatch agent's NVIDIA metrics."""
+    gpu_share: float | None = None
+    """0..1 of the present GPU that the busiest hour needs; None: not measured, speed is not judged."""
 
     def __post_init__(self) -> None:
         not_negative("GpuNeed.gpu_memory_gib", self.gpu_memory_gib)

@@ -7,14 +7,14 @@ the two. It ends *new*, *old* or *handed over*, as a change of an endpoint does.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from rightsizer.model.change import Entry
 from rightsizer.model.checks import aware, named
 from rightsizer.model.observation import Mode
 from rightsizer.model.proposal import Decision, ProposalState
 from rightsizer.model.reason import Reason
-from rightsizer.model.step import Step, StepKind
+from rightsizer.model.step import Step, StepKind, command
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,20 @@ class PoolRelease:
         named("PoolRelease.job", self.job)
 
 
-type Work = GroupPolicy | PoolRelease
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """A request that only a person sends: the program has no permission for it."""
+
+    subject: str
+    operation: Literal["CreateTrainingJob", "UpdateCluster"]
+    request: Mapping[str, Any]
+    kind: Literal["by-hand"] = "by-hand"
+
+    def __post_init__(self) -> None:
+        named("ByHand.subject", self.subject)
+
+
+type Work = GroupPolicy | PoolRelease | ByHand
 
 OPEN = frozenset({ProposalState.APPROVED, ProposalState.APPLYING})
 """Approved and not at its end: the tick looks at it."""
@@ -90,19 +103,30 @@ class Errand:
         aware("Errand.expires_at", self.expires_at)
 
     def step(self, *, back: bool) -> Step:
-        """The write forward, or the one that undoes it; a released pool has nothing to undo, and is asked again."""
-        if isinstance(self.work, PoolRelease):
-            params: Mapping[str, Any] = {
-                "TrainingJobName": self.work.job,
-                "ResourceConfig": {"KeepAlivePeriodInSeconds": 0},
-            }
-            return Step(StepKind.RELEASE_POOL, self.work.job, params)
-        policy = self.work.old if back else self.work.new
-        return Step(
-            StepKind.UPDATE_GROUP,
-            self.work.group,
-            {"AutoScalingGroupName": self.work.group, "MixedInstancesPolicy": policy},
-        )
+        """The write forward, or the one that undoes it; TypeError for one that only a person sends."""
+        match self.work:
+            case GroupPolicy(group, old, new):
+                params = {"AutoScalingGroupName": group, "MixedInstancesPolicy": old if back else new}
+                return Step(StepKind.UPDATE_GROUP, group, params)
+            case PoolRelease(job):
+                asked = {"TrainingJobName": job, "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
+                return Step(StepKind.RELEASE_POOL, job, asked)
+            case ByHand():
+                raise TypeError(f"{self.work.operation} is sent by a person")
+            case _:
+                assert_never(self.work)
+
+    @property
+    def command(self) -> str:
+        """The AWS CLI line that does it."""
+        if isinstance(self.work, ByHand):
+            return command("sagemaker", self.work.operation, self.work.request) if self.work.request else ""
+        return self.step(back=False).command
+
+    @property
+    def undo(self) -> str:
+        """The AWS CLI line that undoes it; empty where nothing can be undone."""
+        return self.step(back=True).command if isinstance(self.work, GroupPolicy) else ""
 
     def attempts(self) -> int:
         """How often the write of the present direction was begun."""

@@ -1,5 +1,6 @@
 """SageMaker training jobs and HyperPod clusters: what is known, and what we would do."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,6 +9,10 @@ from typing import Any, Literal
 from rightsizer.model.checks import aware, named, not_negative
 from rightsizer.model.observation import Mode
 from rightsizer.model.reason import Reason
+from rightsizer.model.step import command
+
+_STAMP = re.compile(r"-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}(-\d{1,3})?$|-\d{10,}$|-\d{1,4}$")
+"""What the SDKs and people put behind the name of a repeated job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,11 @@ class TrainingJob:
         not_negative("TrainingJob.max_runtime_s", self.max_runtime_s)
 
     @property
+    def base_arn(self) -> str:
+        """Names all runs of the work: the ARN without what the SDKs put behind the name of each run."""
+        return base_name(self.arn)
+
+    @property
     def interruptions(self) -> int:
         """How often Spot capacity was taken from it."""
         return sum(1 for found in self.transitions if found.status == "Interrupted")
@@ -101,6 +111,11 @@ class Handover:
     not_checked: tuple[str, ...] = ()
     kind: Literal["handover"] = "handover"
 
+    @property
+    def command(self) -> str:
+        """The AWS CLI line that sends it."""
+        return command("sagemaker", self.operation, self.request)
+
 
 @dataclass(frozen=True, slots=True)
 class NoHandover:
@@ -118,3 +133,8 @@ class ReleaseWarmPool:
     job: str
     reason: Reason
     kind: Literal["release-warm-pool"] = "release-warm-pool"
+
+
+def base_name(name: str) -> str:
+    """The name without what the SDKs put behind it for each run."""
+    return _STAMP.sub("", name) or name

@@ -61,6 +61,11 @@ class Step:
     @property
     def command(self) -> str:
         """The AWS CLI line that does the same."""
-        verb = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", self.operation).lower()
-        body = json.dumps(self.params, sort_keys=True, default=str).replace("'", "'\\''")
-        return f"aws {self.service} {verb} --cli-input-json '{body}'"
+        return command(self.service, self.operation, self.params)
+
+
+def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
+    """The AWS CLI line of a request, quoted for a shell."""
+    verb = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", operation).lower()
+    body = json.dumps(params, sort_keys=True, default=str).replace("'", "'\\''")
+    return f"aws {service} {verb} --cli-input-json '{body}'"

@@ -73,6 +73,22 @@ class LookAtAlarm:
 
 
 @dataclass(frozen=True, slots=True)
+class LookBeyond:
+    """Look at things beside the endpoints: Auto Scaling groups after an interruption, training jobs that go on."""
+
+    subject: Literal["group", "training-job"]
+    names: tuple[str, ...]
+    because: str
+    """``interruption`` or ``sweep``."""
+    at: datetime
+    key: str
+    kind: Literal["look-beyond"] = "look-beyond"
+
+    def __post_init__(self) -> None:
+        aware("LookBeyond.at", self.at)
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointMoved:
     """SageMaker says that an endpoint or its deployment changed state. A hint only: always describe again."""
 
@@ -163,6 +179,7 @@ type Trigger = (
     | TickDue
     | LookAt
     | LookAtAlarm
+    | LookBeyond
     | EndpointMoved
     | SpotInterruption
     | RebalanceRecommended

@@ -1,10 +1,9 @@
 """An errand as a Slack message, as plain text and as a page: the same buttons and the same answers as a proposal."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rightsizer.model.errand import Errand, GroupPolicy
+from rightsizer.model.errand import ByHand, Errand
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import blocks as kit
 from rightsizer.render import details_page, slack, text
@@ -35,8 +34,8 @@ def plain(asked: Asked, details: str = "") -> tuple[str, str]:
     lines = [asked.headline, standing(asked), "", f"Why:     {asked.reason}"]
     lines += [f"{name}: {said}" for name, said in _facts(asked)]
     lines += [f"Not checked: {'; '.join(asked.not_checked)}"] if asked.not_checked else []
-    lines += ["", f"The request: {asked.step(back=False).command}"]
-    lines += [f"The way back: {asked.step(back=True).command}"] if isinstance(asked.work, GroupPolicy) else []
+    lines += ["", f"The request: {asked.command}"] if asked.command else []
+    lines += [f"The way back: {asked.undo}"] if asked.undo else []
     lines += ["", *_answers(asked)] if asked.state is ProposalState.PENDING else []
     lines += [f"Details: {details}"] if details else []
     return f"rightsizer: {asked.headline}", "\n".join(lines) + "\n"
@@ -46,8 +45,6 @@ def html(asked: Asked) -> str:
     """The details page."""
     if isinstance(asked, Proposal):
         return details_page.details(asked)
-    request = json.dumps(asked.step(back=False).params, indent=2, default=str)
-    undo = json.dumps(asked.step(back=True).params, indent=2, default=str)
     return page(
         asked.headline,
         tag("h1", asked.headline),
@@ -55,8 +52,8 @@ def html(asked: Asked) -> str:
         section("Why", tag("p", asked.reason.sentence)),
         section("Figures", table_of_facts(list(_facts(asked)))),
         section("Not checked", tag("p", "; ".join(asked.not_checked) or "nothing left out")),
-        section("The request", tag("pre", request)),
-        section("The way back", tag("pre", undo if isinstance(asked.work, GroupPolicy) else "none is needed")),
+        section("The request", tag("pre", asked.command or "nothing can be sent")),
+        section("The way back", tag("pre", asked.undo or "none is needed")),
     )
 
 
@@ -88,6 +85,8 @@ def _blocks(errand: Errand, details: str) -> list[kit.Block]:
     if errand.not_checked:
         found.append(kit.context([kit.escaped(f"not checked: {'; '.join(errand.not_checked)}", kit.FIELD)]))
     pending = errand.state is ProposalState.PENDING
+    if errand.command and isinstance(errand.work, ByHand):
+        found.append(kit.section(f"```{kit.escaped(errand.command, 2500)}```"))
     if pending and not errand.approvable:
         enable = kit.escaped(errand.enable or "ask whoever runs rightsizer", 2500)
         found.append(kit.section(f"*It cannot be approved yet.* To allow it:\n```{enable}```"))

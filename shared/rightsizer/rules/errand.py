@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from rightsizer.model.errand import (
     Arrived,
+    ByHand,
     Ended,
     Errand,
     ErrandMove,
@@ -48,7 +49,7 @@ def next_move(errand: Errand, seen: Seen, now: datetime, switch: Switch) -> Erra
             return _policy(errand, errand.work, seen, now, switch)
         case PoolRelease() if isinstance(seen, PoolSeen):
             return _release(errand, seen, now, switch)
-        case GroupPolicy() | PoolRelease():
+        case GroupPolicy() | PoolRelease() | ByHand():
             raise TypeError(f"{errand.work.kind} cannot be decided from a {type(seen).__name__}")
         case _:
             assert_never(errand.work)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rightsizer.model.capacity import GpuNeed, Outlook
+from rightsizer.model.capacity import CapacityKind, GpuNeed, MeasuredUse, Outlook
 from rightsizer.model.group import Group
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.option import Excluded
@@ -16,18 +16,29 @@ STRATEGY = "price-capacity-optimized"
 MOST_OVERRIDES = 40
 """Overrides that a launch template of a group may have (Auto Scaling API)."""
 HOURS = float(HOURS_PER_MONTH)
+SPARE = 1.1
+"""Memory: the measured peak and a tenth."""
+ENOUGH_DAYS = 7.0
+BUSIEST = 0.8
+"""The busiest hour may use so much of another GPU (docs/decision-model.md, headroom)."""
 
 
-def need_of(kind: InstanceType, gpu_memory_gib: float | None, memory_gib: float | None) -> GpuNeed:
-    """What an instance of the group needs: measured peaks with a tenth on top, or the present type's own size."""
+def need_of(kind: InstanceType, use: MeasuredUse | None) -> GpuNeed:
+    """What an instance of the group needs: measured peaks with a tenth on top, or the present type's own size.
+
+    Fewer than `ENOUGH_DAYS` days of data are no measurement: missing is not idle.
+    """
     gpu = kind.accelerator
     own = gpu.usable_gib if gpu else 0.0
+    if use is None or use.days < ENOUGH_DAYS:
+        return GpuNeed(kind.accelerator_count, own, kind.vcpu, kind.memory_gib, measured=False)
     return GpuNeed(
         gpus=kind.accelerator_count,
-        gpu_memory_gib=min(own, gpu_memory_gib * 1.1) if gpu_memory_gib is not None else own,
+        gpu_memory_gib=min(own, use.gpu_memory_gib * SPARE),
         vcpu=kind.vcpu,
-        memory_gib=min(kind.memory_gib, memory_gib * 1.1) if memory_gib is not None else kind.memory_gib,
-        measured=gpu_memory_gib is not None,
+        memory_gib=min(kind.memory_gib, use.memory_gib * SPARE) if use.memory_gib is not None else kind.memory_gib,
+        measured=True,
+        gpu_share=use.gpu_share,
     )
 
 
@@ -68,13 +79,68 @@ def _misfit(need: GpuNeed, present: InstanceType, kind: InstanceType) -> Reason 
         return Reason(Code.HOST_MEMORY_TOO_SMALL, sentence)
     if own and own.compute_capability and (gpu.compute_capability or (0, 0)) < own.compute_capability:
         return Reason(Code.COMPUTE_CAPABILITY_TOO_OLD, f"{name} has an older GPU ({gpu.model}) than {own.model}")
+    if need.gpu_share is not None and need.gpu_share * slower(present, kind) > BUSIEST:
+        sentence = (
+            f"{name} may be {slower(present, kind):.1f} times slower, and the busiest hour uses {need.gpu_share:.0%} "
+            f"of the present GPU"
+        )
+        return Reason(Code.TOO_SLOW, sentence)
     return None
 
 
-def cheaper(fits: Iterable[InstanceType], on_demand: Mapping[str, float], limit: float) -> list[tuple[str, float]]:
-    """Types whose On-Demand price is below `limit` an hour, cheapest first: On-Demand instead of dear Spot."""
-    priced = ((on_demand[kind.ec2_name], kind.ec2_name) for kind in fits if kind.ec2_name in on_demand)
-    return [(name, usd) for usd, name in sorted(priced) if usd < limit]
+def slower(present: InstanceType, other: InstanceType) -> float:
+    """How many times slower the other type's GPU may be: the larger ratio of arithmetic and memory bandwidth.
+
+    1 or less is no slower whatever the work is bound by (docs/decision-model.md, slowdown between accelerators).
+    """
+    own, gpu = present.accelerator, other.accelerator
+    if own is None or gpu is None:
+        return 1.0
+    ratios = (own.fp16_tflops / gpu.fp16_tflops, own.memory_bandwidth_gbps / gpu.memory_bandwidth_gbps)
+    return max(ratios)
+
+
+def stand_ins(present: InstanceType, types: Iterable[InstanceType]) -> list[str]:
+    """Names of the other types that can do the work of this one: those with its GPU model first, then the smallest."""
+    model = present.accelerator.model if present.accelerator else ""
+    fits, _ = fitting(need_of(present, None), present, types)
+    ranked = sorted(
+        (kind.accelerator is None or kind.accelerator.model != model, kind.vcpu, kind.name) for kind in fits
+    )
+    return [name for _, _, name in ranked if name != present.name]
+
+
+def _same(_: InstanceType) -> float:
+    return 1.0
+
+
+def alternatives(
+    group: Group, present: InstanceType, fits: Sequence[InstanceType], hosting: Mapping[str, float], spot_usd: float
+) -> list[tuple[CapacityKind, Reason]]:
+    """What would now be cheaper than the Spot it replaces: On-Demand of a type that fits, or a SageMaker endpoint type.
+
+    `hosting` are SageMaker's prices an hour by type, `spot_usd` what an hour of service from Spot costs, interruptions
+    included. One sentence each, the cheapest type of each kind.
+    """
+    found = []
+    for kind, over in ((CapacityKind.SMALLER_ON_DEMAND, hosting_over_ec2), (CapacityKind.ENDPOINT_TYPE, _same)):
+        priced = sorted((hosting[fit.name] / over(fit), fit.name) for fit in fits if fit.name in hosting)
+        if not priced or priced[0][0] >= spot_usd:
+            continue
+        usd, name = priced[0]
+        times = next(slower(present, fit) for fit in fits if fit.name == name)
+        slow = f"; it may be {times:.1f} times slower" if times > 1 else ""
+        what = (
+            f"On-Demand {name.removeprefix('ml.')}"
+            if kind is CapacityKind.SMALLER_ON_DEMAND
+            else f"for a group that serves requests, a SageMaker endpoint on {name}"
+        )
+        text = (
+            f"{what} at {usd:.2f} USD an hour would cost {group.name} less than its Spot at {spot_usd:.2f}, "
+            f"interruptions counted{slow}"
+        )
+        found.append((kind, Reason(Code.CHEAPER_OPTION, text)))
+    return found
 
 
 def outlook(

@@ -26,6 +26,25 @@ _STATE = frozenset(
 """Members of the description that are state, or are translated below."""
 
 
+NO_CAPACITY = ("sufficient capacity", "insufficient", "capacity error", "lack of capacity", "not enough capacity")
+"""How HyperPod says that EC2 has nothing to give (cluster events; the texts are not documented)."""
+
+
+def lacks_capacity(text: str) -> bool:
+    """Whether an event's text speaks of missing capacity."""
+    return any(words in text.lower() for words in NO_CAPACITY)
+
+
+def is_short(row: Mapping[str, Any]) -> bool:
+    """Whether a group of DescribeCluster has fewer instances than it wants."""
+    return int(row.get("CurrentCount", 0)) < int(row.get("TargetCount", 0))
+
+
+def is_spot(row: Mapping[str, Any]) -> bool:
+    """Whether a group of DescribeCluster runs on Spot."""
+    return "Spot" in (row.get("CapacityRequirements") or {})
+
+
 def more_types(cluster: Mapping[str, Any], group: str, types: Sequence[str]) -> Handover | NoHandover:
     """UpdateCluster that lets a group with InstanceRequirements use further types."""
     if (no := _hindrance(cluster)) is not None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from rightsizer.model.capacity import CapacityOption, Outlook
-from rightsizer.model.errand import Errand, GroupPolicy, PoolRelease
+from rightsizer.model.errand import ByHand, Errand, GroupPolicy, PoolRelease
 from rightsizer.model.group import Group, Handler
 from rightsizer.model.hardware import InstanceType
-from rightsizer.model.job import ReleaseWarmPool, TrainingJob
+from rightsizer.model.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
 from rightsizer.model.observation import Mode
 from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.model.reason import Reason
 
 MODE_TAG = "rightsizer:mode"
 
@@ -65,6 +66,38 @@ def pool_errand(job: TrainingJob, release: ReleaseWarmPool, *, writes: bool, day
         enable=enable,
         facts=(("Warm pool", f"{job.instance_count} × {job.instance_type}"),),
         decision=None if enable else _by_policy(now),
+    )
+
+
+def hand_errand(
+    found: Handover | NoHandover,
+    scope: str,
+    owner: str,
+    headline: str,
+    reason: Reason,
+    *,
+    now: datetime,
+    expires_at: datetime,
+    facts: tuple[tuple[str, str], ...] = (),
+) -> Errand:
+    """Something that only a person can do, with the ready request where there is one; `scope` is asked about once."""
+    operation, request = (found.operation, found.request) if isinstance(found, Handover) else ("CreateTrainingJob", {})
+    work = ByHand(found.subject, operation, request)
+    way = "send the request yourself; rightsizer has no permission for it" if request else str(found.reason)
+    return Errand(
+        id=_id(work.kind, operation, scope, str(reason.code)),
+        subject=found.subject,
+        owner=owner,
+        work=work,
+        headline=headline,
+        reason=reason,
+        created_at=now,
+        expires_at=expires_at,
+        state=ProposalState.PENDING,
+        approvable=False,
+        enable=way,
+        facts=facts,
+        not_checked=found.not_checked if isinstance(found, Handover) else (),
     )
 
 

@@ -54,21 +54,27 @@ def warning(job: TrainingJob, seen: WaitProjection) -> Reason:
     )
 
 
-def restart(job: TrainingJob, instance_type: str = "") -> Handover | NoHandover:
-    """The CreateTrainingJob request that goes on from the checkpoint, On-Demand; on another type if one is named."""
+def restart(job: TrainingJob, instance_type: str = "", *, spot: bool = False) -> Handover | NoHandover:
+    """The CreateTrainingJob request that goes on from the checkpoint; on another type if one is named.
+
+    On-Demand, unless `spot`: then with the limits that the job has now, counted anew.
+    """
     if not job.checkpoint_uri:
         sentence = f"{job.name} writes no checkpoints: a restart begins from nothing"
         return NoHandover(job.name, Reason(Code.NO_CHECKPOINT, sentence))
     if (unknown := _unknown(job)) is not None:
         return unknown
     request = _request(job, f"{job.name[:55]}-resumed")
-    request["StoppingCondition"] = {
-        key: value for key, value in request["StoppingCondition"].items() if key != "MaxWaitTimeInSeconds"
-    }
+    if spot:
+        request["EnableManagedSpotTraining"] = True
+    else:
+        limits = request["StoppingCondition"]
+        request["StoppingCondition"] = {key: limits[key] for key in limits if key != "MaxWaitTimeInSeconds"}
     if instance_type:
         request["ResourceConfig"] = {**request["ResourceConfig"], "InstanceType": instance_type}
     sentence = (
-        f"goes on from {job.checkpoint_uri} On-Demand on {instance_type or job.instance_type}; stop {job.name} first"
+        f"goes on from {job.checkpoint_uri} {'on Spot' if spot else 'On-Demand'} on "
+        f"{instance_type or job.instance_type}; stop {job.name} first"
     )
     return Handover(
         job.name,

@@ -1,0 +1,113 @@
+"""Training jobs and HyperPod clusters of the simulated account, as they are described; warm pools can be released.
+
+Source: SageMaker API reference, DescribeTrainingJob, ListTrainingJobs, UpdateTrainingJob, DescribeCluster. moto's own
+knows no warm pools and no transitions.
+"""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sandbox.refusals import AwsRefusal
+
+if TYPE_CHECKING:
+    from sandbox.world import World
+
+type Params = dict[str, Any]
+
+
+class Jobs:
+    """Operations about jobs and clusters; everything else goes to the service that was there before."""
+
+    def __init__(self, world: "World") -> None:
+        self._world, self._inner = world, world.api("sagemaker")
+        self.jobs: dict[str, Params] = {}
+        self.tags: dict[str, dict[str, str]] = {}
+        self.clusters: dict[str, Params] = {}
+
+    def __getattr__(self, operation: str) -> Any:
+        """An operation of the other SageMaker; AttributeError where it has none."""
+        return getattr(self._inner, operation)
+
+    # what a test asks
+
+    def train(self, name: str, *, hours_ago: float = 10.0, tags: dict[str, str] | None = None, **over: Any) -> Params:
+        """A Spot training job that was created some hours ago; `over` replaces members of its description."""
+        now = self._world.clock.now
+        begun = now - timedelta(hours=hours_ago)
+        arn = self._world.arn("sagemaker", f"training-job/{name}")
+        self.jobs[name] = {
+            "TrainingJobName": name,
+            "TrainingJobArn": arn,
+            "TrainingJobStatus": "InProgress",
+            "SecondaryStatus": "Training",
+            "AlgorithmSpecification": {"TrainingImage": "111122223333.dkr.ecr.eu-west-1.amazonaws.com/t:1",
+                                       "TrainingInputMode": "File"},
+            "RoleArn": "arn:aws:iam::111122223333:role/training-role",
+            "OutputDataConfig": {"S3OutputPath": "s3://out/"},
+            "ResourceConfig": {"InstanceType": "ml.g5.xlarge", "InstanceCount": 2, "VolumeSizeInGB": 50},
+            "StoppingCondition": {"MaxRuntimeInSeconds": 36_000, "MaxWaitTimeInSeconds": 72_000},
+            "CheckpointConfig": {"S3Uri": "s3://out/ckpt/"},
+            "EnableManagedSpotTraining": True,
+            "CreationTime": begun,
+            "LastModifiedTime": now,
+            "SecondaryStatusTransitions": [{"Status": "Training", "StartTime": begun}],
+            **over,
+        }  # fmt: skip
+        self.tags[arn] = dict(tags or {})
+        return self.jobs[name]
+
+    def emit(self, name: str) -> None:
+        """SageMaker says that the job moved."""
+        job = self.jobs[name]
+        detail = {key: _epoch(value) for key, value in job.items()} | {"Tags": self.tags[job["TrainingJobArn"]]}
+        self._world.emit("aws.sagemaker", "SageMaker Training Job State Change", [job["TrainingJobArn"]], detail)
+
+    # operations
+
+    def DescribeTrainingJob(self, p: Params) -> Params:
+        """The job as it stands."""
+        return self._job(p["TrainingJobName"])
+
+    def ListTrainingJobs(self, p: Params) -> Params:
+        """Jobs by status, warm pool and part of the name."""
+        rows = [
+            {"TrainingJobName": name, "TrainingJobArn": job["TrainingJobArn"], "CreationTime": job["CreationTime"],
+             "TrainingJobStatus": job["TrainingJobStatus"]}
+            for name, job in self.jobs.items()
+            if p.get("StatusEquals") in (None, job["TrainingJobStatus"])
+            and p.get("WarmPoolStatusEquals") in (None, job.get("WarmPoolStatus", {}).get("Status"))
+            and p.get("NameContains", "") in name
+        ]  # fmt: skip
+        return {"TrainingJobSummaries": sorted(rows, key=lambda row: row["CreationTime"], reverse=True)}
+
+    def UpdateTrainingJob(self, p: Params) -> Params:
+        """Keep-alive 0 ends a warm pool that waits; AWS refuses it for a job without one."""
+        job = self._job(p["TrainingJobName"])
+        pool = job.get("WarmPoolStatus", {})
+        if p.get("ResourceConfig", {}).get("KeepAlivePeriodInSeconds") == 0:
+            if pool.get("Status") != "Available":
+                raise AwsRefusal("ValidationException", "The warm pool of this job is not available.")
+            job["WarmPoolStatus"] = pool | {"Status": "Terminated"}
+        return {"TrainingJobArn": job["TrainingJobArn"]}
+
+    def DescribeCluster(self, p: Params) -> Params:
+        """The cluster as it stands."""
+        if p["ClusterName"] not in self.clusters:
+            raise AwsRefusal("ResourceNotFound", f"Cluster {p['ClusterName']} not found")
+        return self.clusters[p["ClusterName"]]
+
+    def ListTags(self, p: Params) -> Params:
+        """Tags of a job; of anything else as before."""
+        if p["ResourceArn"] in self.tags:
+            return {"Tags": [{"Key": key, "Value": value} for key, value in self.tags[p["ResourceArn"]].items()]}
+        inner: Params = self._inner.ListTags(p)  # type: ignore[attr-defined]
+        return inner
+
+    def _job(self, name: str) -> Params:
+        if name not in self.jobs:
+            raise AwsRefusal("ValidationException", "Requested resource not found.")
+        return self.jobs[name]
+
+
+def _epoch(value: Any) -> Any:
+    return str(int(value.timestamp() * 1000)) if isinstance(value, datetime) else value

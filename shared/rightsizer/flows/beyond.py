@@ -1,0 +1,42 @@
+"""What `evaluate` looks at beside the endpoints: Auto Scaling groups, training jobs, HyperPod clusters."""
+
+from datetime import datetime
+from typing import assert_never
+
+from rightsizer.errors import InputError
+from rightsizer.flows.hyperpod import HyperPodPorts, cluster_moved
+from rightsizer.flows.spot_options import CapacityPorts, propose_capacity
+from rightsizer.flows.training import TrainingPorts, look_at_job
+from rightsizer.model.trigger import JobMoved, LookBeyond
+from rightsizer.telemetry import logger
+
+type Ports = tuple[CapacityPorts, TrainingPorts, HyperPodPorts]
+
+
+def look(ports: Ports, asked: LookBeyond | JobMoved, now: datetime) -> None:
+    """Look at what the message names. ReadError goes up, so that the queue delivers it again.
+
+    A thing that cannot be understood is logged and stops no other.
+    """
+    capacity, training, hyperpod = ports
+    match asked:
+        case LookBeyond(subject="group"):
+            propose_capacity(capacity, asked.names, now)
+        case LookBeyond(subject="training-job"):
+            for name in asked.names:
+                _job(training, name, now)
+        case JobMoved(resource="training-job"):
+            _job(training, asked.name, now)
+        case JobMoved():
+            cluster_moved(hyperpod, asked, now)
+        case LookBeyond():
+            raise InputError(f"looking at a {asked.subject}: nobody does")
+        case _:
+            assert_never(asked)
+
+
+def _job(ports: TrainingPorts, name: str, now: datetime) -> None:
+    try:
+        look_at_job(ports, name, now)
+    except InputError as error:
+        logger.warning("a training job is not understood", extra={"job": name, "why": str(error)})
