@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer.errors import RightsizerError, ThrottledError
+from rightsizer.flows.spot_words import as_good, speeds, unchecked, why
 from rightsizer.model.capacity import CapacityKind, CapacityOption, GpuNeed, MeasuredUse, Outlook
 from rightsizer.model.group import Group
 from rightsizer.model.hardware import Catalogue, InstanceType
@@ -150,44 +151,20 @@ def _option(
                 before,
                 None,
                 tuple(reason for _, reason in besides),
-                _unchecked(wants),
+                unchecked(wants),
             )
-        return changed if isinstance(changed, Excluded) else _as_good(group, names, before, after)
+        return changed if isinstance(changed, Excluded) else as_good(group, names, before, after)
     scores = ports.market.score(names, group.desired)
-    reasons = (_why(group, names, before, after), *placement.reasons, *(reason for _, reason in besides))
+    reasons = (why(group, names, before, after), *placement.reasons, *(reason for _, reason in besides))
     slow = [kind for kind in fits if kind.ec2_name in names and slower(present, kind) > SLOWER]
     return CapacityOption(
         group.name, CapacityKind.MIXED_POLICY, changed[0], changed[1], before, after,
         max(scores.values(), default=None), reasons,
-        (*_unchecked(wants), *_speeds(wants, present, slow),
+        (*unchecked(wants), *speeds(wants, present, slow),
          "whether the image and the launch template run on the further types",
          f"the EC2 On-Demand price: SageMaker's hosting price over {hosting_over_ec2(present):.2f}",
          "whether Auto Scaling replaces running Spot instances to reach a larger On-Demand base"),
     )  # fmt: skip
-
-
-def _unchecked(need: GpuNeed) -> tuple[str, ...]:
-    if need.measured:
-        return () if need.gpu_share is not None else ("how busy the GPUs are: the agent does not collect it",)
-    return (
-        "the measured need: no week of the CloudWatch agent's NVIDIA metrics, the present type's own size stands in",
-    )
-
-
-def _speeds(need: GpuNeed, present: InstanceType, slow: Sequence[InstanceType]) -> tuple[str, ...]:
-    if need.gpu_share is not None or not slow:
-        return ()
-    named = ", ".join(f"{kind.ec2_name} (up to {slower(present, kind):.1f} times slower)" for kind in slow)
-    return (f"whether the work is fast enough on {named}",)
-
-
-def _as_good(group: Group, names: Sequence[str], before: Outlook, after: Outlook) -> Excluded:
-    sentence = (
-        f"{group.name} has {len(group.purchase.instance_types)} types in {len(group.zones)} zones; {len(names)} types "
-        f"would cost {after.usd_per_month:.0f} USD a month instead of {before.usd_per_month:.0f} and lose "
-        f"{after.lost_hours_per_month:.1f} instance hours instead of {before.lost_hours_per_month:.1f}"
-    )
-    return Excluded(group.name, Reason(Code.ALREADY_RIGHT, sentence))
 
 
 def _month(need: Need, sights: Sequence[PoolSight], now: datetime) -> tuple[Outlook, Placement]:
@@ -199,16 +176,6 @@ def _better(before: Outlook, after: Outlook, on_demand_usd: float) -> bool:
     """Whether a month gets notably cheaper, an instance hour without service counted at its On-Demand price."""
     was, becomes = (seen.usd_per_month + seen.lost_hours_per_month * on_demand_usd for seen in (before, after))
     return was > 0 and becomes <= was * (1 - NOTABLE)
-
-
-def _why(group: Group, names: Sequence[str], before: Outlook, after: Outlook) -> Reason:
-    return Reason(
-        Code.MORE_POOLS,
-        f"{group.name}: {len(names)} types in {len(group.zones)} zones instead of "
-        f"{len(group.purchase.instance_types)} cost {after.usd_per_month:.0f} USD a month instead of "
-        f"{before.usd_per_month:.0f}, with {after.interruptions_per_month:.0f} interrupted instances instead of "
-        f"{before.interruptions_per_month:.0f} expected",
-    )
 
 
 def _sights(ports: CapacityPorts, group: Group, prices: Sequence[SpotPrice], now: datetime) -> list[PoolSight]:
