@@ -12,7 +12,7 @@ from rightsizer.telemetry import door
 def lambda_handler(event: Any, context: Any) -> Any:
     """Advance every change that is due by the next steps of its journal."""
     apply, at = changing.apply(), now()
-    if "Records" in event:
+    if isinstance(event, dict) and "Records" in event:
         failed = start_approved(apply, intake.moves(event), at)
         return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in failed]}
     return {"changes": advance_changes(apply, intake.parse(event), at)}

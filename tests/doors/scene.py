@@ -15,7 +15,7 @@ from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Recommendation
 from sandbox.account import Sandbox
 from sandbox.gate import Call
-from sandbox.seed import AUTO, PROPOSE, Resident, residents
+from sandbox.seed import AUTO, PROPOSE, Resident, residents, write_backlog
 from sandbox.slack import CHANNEL, Message, Workspace, listening
 from sandbox.traffic import Workload, write_past
 from sandbox.wiring import Stack
@@ -50,7 +50,11 @@ class Scene:
             )
         if one.autoscale:
             self.box.autoscale(made, *one.autoscale)
-        write_past(self.box, made, one.work, one.count, days=metrics.pop("days", one.days), **metrics)
+        if "*" not in one.without:
+            past: dict[str, Any] = {"days": one.days, "gap": one.gap, "without": one.without} | metrics
+            write_past(self.box, made, one.work, one.count, **past)
+        if "Invocations" in one.without:
+            write_backlog(self.box, made, one.work)
         self.works[made] = one.work
         return made
 

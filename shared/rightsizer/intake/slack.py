@@ -23,8 +23,10 @@ ACTION_PREFIX = "rightsizer_"
 VERBS: Mapping[str, Verb] = {"approve": "approve", "reject": "reject", "snooze": "snooze", "details": "details"}
 
 
-def interaction(event: Mapping[str, Any], secret: str, now: datetime) -> Interaction:
+def interaction(event: object, secret: str, now: datetime) -> Interaction:
     """What a Function URL event from Slack says. Never raises on what the event holds."""
+    if not isinstance(event, Mapping):
+        return NotVerified(400, "the event is no request of a Function URL")
     body = _body(event)
     if isinstance(body, NotVerified):
         return body

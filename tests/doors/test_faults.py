@@ -1,0 +1,219 @@
+"""Bad input and faults, at the real handlers: a clear error or a reason, nothing lost, the others left alone."""
+
+import json
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from rightsizer.errors import InputError
+from rightsizer.model.proposal import ProposalState
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Finding
+from tests.doors.scene import BIG, PROPOSE, Scene, scene
+
+SMALL = "checkout-risk"
+
+
+def send(at: Scene, *bodies: str) -> None:
+    """Messages on the evaluation queue."""
+    with at.box.gate.unrecorded():
+        for body in bodies:
+            at.box.client("sqs").send_message(QueueUrl=at.stack.parts.queues["EvaluationQueue"], MessageBody=body)
+
+
+def page(*names: str) -> str:
+    asked = {"endpoints": names, "because": "full-sweep", "at": "2026-11-16T04:20:00Z", "key": "|".join(names)}
+    return json.dumps({"kind": "look-at"} | asked)
+
+
+def named(endpoint: str) -> Any:
+    def where(params: Mapping[str, Any]) -> bool:
+        return params.get("EndpointName") == endpoint
+
+    return where
+
+
+@pytest.mark.parametrize("event", [{}, {"nonsense": True}, "text", [], None, {"Records": "many"}], ids=repr)
+@pytest.mark.parametrize("door", ["sweep", "evaluate", "propose", "apply", "interruption", "report"])
+def test_what_is_no_event_is_refused_with_a_sentence_and_writes_nothing(door: str, event: Any) -> None:
+    with scene() as at:
+        before = len(at.box.calls.writes())
+        with suppress(InputError):
+            at.stack.invoke(door, event)
+        assert at.box.calls.writes()[before:] == []
+
+
+@pytest.mark.parametrize("event", [{}, {"body": "payload=%7Bnot"}, "text", None], ids=repr)
+def test_the_public_door_answers_nonsense_with_a_refusal_and_reads_no_proposal(event: Any) -> None:
+    with scene() as at:
+        answer = at.stack.invoke("respond", event)
+        assert answer["statusCode"] in (400, 401, 403)
+        assert at.box.calls.of("dynamodb") == []
+
+
+def test_an_unknown_event_is_taken_from_the_queue_and_does_nothing() -> None:
+    with scene() as at:
+        send(at, json.dumps({"source": "aws.sagemaker", "detail-type": "SageMaker Of Next Year", "detail": {"x": 1}}))
+        at.stack.settle()
+        assert at.stack.peek("EvaluationQueue") == []
+        assert at.stack.dead_letters() == []
+
+
+def test_a_poisoned_message_ends_in_the_dead_letters_and_the_rest_of_its_batch_succeeds() -> None:
+    with scene() as at:
+        at.add(SMALL)
+        send(at, "{not json", page(SMALL), json.dumps({"kind": "look-at", "endpoints": 5}))
+        at.stack.settle()
+        (first, *_) = at.stack.runs("evaluate")
+        assert len(first.answer["batchItemFailures"]) == 2
+        assert set(at.recommendations()) == {SMALL}
+        at.pass_time(minutes=10)
+        bodies = at.stack.peek("EvaluationDeadLetters")
+        assert sorted(bodies) == sorted(["{not json", json.dumps({"kind": "look-at", "endpoints": 5})])
+        good = [run for run in at.stack.runs("evaluate") if any(SMALL in r["body"] for r in run.event["Records"])]
+        assert len(good) == 1
+
+
+def test_a_poisoned_record_of_the_stream_ends_in_the_dead_letters_and_the_next_proposal_is_told() -> None:
+    with scene() as at:
+        poison = {"pk": {"S": "PROPOSAL#p-bad"}, "sk": {"S": "PROPOSAL"}, "state": {"S": "pending"}, "doc": {"S": "{"}}
+        with at.box.gate.unrecorded():
+            at.box.client("dynamodb").put_item(TableName=at.stack.parts.names["Table"], Item=poison)
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        at.pass_time(minutes=30)
+        assert "Approve" in at.message(BIG).buttons()
+        assert len(at.slack.messages) == 1
+        assert at.stack.dead_letters()
+
+
+def test_a_tag_with_nonsense_is_noted_and_the_endpoint_is_judged_without_it() -> None:
+    with scene() as at:
+        at.add("odd-tags")
+        at.add(SMALL)
+        at.sweep()
+        found = at.recommendations()
+        notes = [note.sentence for note in found["odd-tags"].notes if note.code is Code.BAD_TAG]
+        assert any("yolo" in note for note in notes)
+        assert any("fast please" in note for note in notes)
+        assert found[SMALL].finding is Finding.OPTIMIZED
+
+
+@pytest.mark.parametrize("operation", ["DescribeEndpoint", "DescribeEndpointConfig"])
+def test_an_endpoint_that_is_deleted_between_list_and_describe_leaves_the_others_alone(operation: str) -> None:
+    with scene() as at:
+        at.add(SMALL)
+        at.add("chat-small")
+        gone = f'Could not find endpoint "{SMALL}".'
+        where = named(SMALL) if operation == "DescribeEndpoint" else lambda p: p["EndpointConfigName"].startswith(SMALL)
+        at.box.fail("sagemaker", operation, "ValidationException", gone, times=math.inf, where=where)
+        at.sweep()
+        assert set(at.recommendations()) == {"chat-small"}
+        assert at.stack.peek("EvaluationQueue") == []
+        assert at.stack.failures == []
+
+
+def test_a_gap_of_six_hours_is_neither_idleness_nor_a_reason_to_give_up() -> None:
+    with scene() as at:
+        at.add("metric-gap")
+        at.sweep()
+        found = at.recommendations()["metric-gap"]
+        assert found.finding is not Finding.IDLE
+        assert found.evidence is not None
+        assert 0.97 < found.evidence.valid_share < 1
+
+
+def test_throttling_loses_nothing_the_page_comes_again() -> None:
+    with scene() as at:
+        at.add(SMALL)
+        at.box.fail("cloudwatch", "GetMetricData", "ThrottlingException", times=math.inf)
+        at.sweep()
+        assert at.recommendations() == {}
+        assert len(at.stack.peek("EvaluationQueue")) == 1
+        at.box.gate.heal()
+        at.pass_time(minutes=2)
+        assert set(at.recommendations()) == {SMALL}
+        assert at.stack.peek("EvaluationQueue") == []
+        assert at.stack.dead_letters() == []
+
+
+@pytest.mark.parametrize(
+    ("action", "judged"),
+    [
+        ("cloudwatch:GetMetricData", False),
+        ("pricing:GetProducts", True),
+        ("servicequotas:ListServiceQuotas", True),
+        ("savingsplans:DescribeSavingsPlans", True),
+        ("application-autoscaling:DescribeScalingPolicies", True),
+        ("sagemaker:DescribeModel", True),
+        ("tag:GetResources", True),
+    ],
+)
+def test_a_missing_permission_costs_what_it_is_for_and_says_its_name(action: str, judged: bool) -> None:
+    with scene() as at:
+        at.add(SMALL)
+        at.box.deny(action)
+        at.sweep()
+        assert at.stack.failures == []
+        found = at.recommendations()[SMALL]
+        if not judged:
+            assert found.reason.code is Code.PERMISSION_MISSING
+            assert action in found.reason.sentence
+        else:
+            assert found.price is not None
+
+
+def test_a_type_without_a_price_is_judged_without_money_and_no_other_endpoint_suffers() -> None:
+    with scene() as at:
+        at.add(SMALL)
+        with at.box.gate.unrecorded():
+            at.box.add_endpoint("unpriced", instance_type="ml.p5e.48xlarge", count=1)
+        at.sweep()
+        found = at.recommendations()
+        assert found["unpriced"].usd_per_month is None
+        assert found["unpriced"].options == ()
+        assert found[SMALL].usd_per_month is not None
+
+
+def test_a_page_of_the_list_that_fails_is_listed_again_and_every_endpoint_is_seen() -> None:
+    with scene() as at:
+        with at.box.gate.unrecorded():
+            at.box.set_quota("ml.m5.xlarge", 200)
+            for number in range(101):
+                at.box.add_endpoint(f"e{number:03}", instance_type="ml.m5.xlarge", count=1)
+        pages = {"skip": 1}
+
+        def second(params: Mapping[str, Any]) -> bool:
+            return "NextToken" in params and pages["skip"] > 0
+
+        at.box.fail("sagemaker", "ListEndpoints", "InternalFailure", times=20, where=second)
+        at.sweep()
+        assert at.stack.failures
+        at.box.gate.heal()
+        at.pass_time(minutes=5)
+        assert len(at.recommendations()) == 101
+        assert at.stack.dead_letters() == []
+
+
+def test_a_channel_that_is_down_is_told_later() -> None:
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.slack.refusals = [(503, {})]
+        at.sweep()
+        assert at.slack.messages == []
+        at.pass_time(minutes=5)
+        assert "Approve" in at.message(BIG).buttons()
+        assert [one.state for one in at.proposals()] == [ProposalState.PENDING]
+
+
+def test_the_same_sweep_delivered_twice_asks_once() -> None:
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        at.pass_time(minutes=1)
+        at.sweep()
+        assert len(at.slack.messages) == 1
+        assert len(at.proposals()) == 1
