@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -77,10 +77,12 @@ class Demo:
             with self.scene("the daily sweep evaluates the others: observe, read metrics, judge, propose"):
                 stack.fire("Sweep.Daily")
             drive(box, works, *STORY)
-            with self.scene("two opted-in endpoints deploy; one alarm fires and its deployment goes back"):
+            with self.scene("the opted-in endpoints deploy, each under its roll-back alarms"):
                 box.clock.advance(timedelta(hours=2))
-            with self.scene(f"{APPROVER} approves product-ranking in Slack, signed"):
-                self.approve(box, stack, slack)
+            approved = asked(slack, list(works))
+            drive(box, works, approved)
+            with self.scene(f"{APPROVER} approves {approved} in Slack, signed"):
+                self.approve(box, stack, slack, approved)
                 box.clock.advance(timedelta(hours=2))
             with self.scene("a day and a half of traffic proves the changes"):
                 self.prove(box, works)
@@ -132,9 +134,9 @@ class Demo:
         )
         box.clock.advance(timedelta(minutes=10))
 
-    def approve(self, box: Sandbox, stack: Stack, slack: Workspace) -> None:
-        """A person presses Approve on the message about product-ranking."""
-        message = next(message for message in slack.messages if about(message, STORY[2]))
+    def approve(self, box: Sandbox, stack: Stack, slack: Workspace, endpoint: str) -> None:
+        """A person presses Approve on the message about the endpoint."""
+        message = next(message for message in slack.messages if about(message, endpoint))
         answer = stack.invoke("respond", slack.click(message, "Approve", APPROVER, box.clock.now), "Slack")
         if answer["statusCode"] != 200:
             raise SystemExit(f"the respond function refused the click: {answer}")
@@ -191,6 +193,14 @@ class Demo:
 def about(message: Message, endpoint: str) -> bool:
     """Whether a message asks about the endpoint."""
     return endpoint in message.text and "Approve" in message.buttons()
+
+
+def asked(slack: Workspace, endpoints: Sequence[str]) -> str:
+    """The endpoint whose change a person approves: that of the story, or with other load the first that was asked."""
+    for name in (STORY[2], *endpoints):
+        if any(about(message, name) for message in slack.messages):
+            return name
+    raise SystemExit("nobody was asked to approve anything; see the reasons in the report")
 
 
 def main() -> None:

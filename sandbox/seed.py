@@ -1,4 +1,4 @@
-"""A believable account: 28 endpoints of many kinds with a fortnight of metrics, all of our own making.
+"""A believable account: 30 endpoints of many kinds with a fortnight of metrics, all of our own making.
 
 `seed(box)` fills a sandbox and returns the workloads behind the endpoints, so that a caller can let time go on
 (`drive`). Each line says what the endpoint is there to show.

@@ -28,7 +28,7 @@ def test_an_alarm_and_a_death_end_old() -> None:
 
 
 def test_autoscaling_is_kept_on_every_path() -> None:
-    laws_hold(*runs(scenarios.AUTOSCALED, BY_NAME["capacity"], every=20), ended="rolled-back")
+    laws_hold(*runs(scenarios.AUTOSCALED, BY_NAME["capacity"], every=20), ended="proven")
 
 
 def test_two_invocations_never_both_act() -> None:
