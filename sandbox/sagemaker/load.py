@@ -74,6 +74,10 @@ class LoadDriver:
         for variant in endpoint.variants.values():
             part = variant.weight / weights
             self._fleet_minute(endpoint, variant, model, minute, part * (1 - share), endpoint.config_name)
+        for variant in endpoint.shadows.values():  # copies of the requests, by its weight over the production variant's
+            self._fleet_minute(
+                endpoint, variant, model, minute, min(1.0, variant.weight / weights), endpoint.config_name
+            )
         if deployment and share > 0:
             for variant in deployment.variants.values():
                 self._fleet_minute(

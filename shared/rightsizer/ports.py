@@ -261,7 +261,7 @@ class Changer(Protocol):
         ...
 
     def copies(self, components: Sequence[str]) -> Mapping[str, int]:
-        """Copies of each inference component that is wanted now."""
+        """Copies of each inference component that run now; `sight.MOVING` while it is being changed."""
         ...
 
     def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:

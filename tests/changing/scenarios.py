@@ -6,6 +6,7 @@ from typing import Any
 
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.recommendation import Gate
 from sandbox.account import Sandbox
 from tests.changing.world import NAME, NEW_TYPE, an_option
 
@@ -51,6 +52,14 @@ def autoscaled(box: Sandbox) -> None:
     )
 
 
+def components(box: Sandbox) -> None:
+    """Three copies of one component and one of another, both opted in."""
+    for name, copies in (("small", 3), ("large", 1)):
+        box.add_component(name, NAME, copies=copies)
+        arn = box.world.fleet.arn("inference-component", name)
+        box.world.tags.put(arn, {"rightsizer:mode": "propose"})
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One kind of change."""
@@ -60,6 +69,8 @@ class Scenario:
     endpoint: Mapping[str, Any] = field(default_factory=dict)
     seed: Callable[[Sandbox], None] | None = None
     kind: EndpointKind = EndpointKind.REAL_TIME
+    judged: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the recommendation."""
     deploys: bool = True
     """Whether a new configuration is deployed, so that endings of deployments apply."""
 
@@ -97,4 +108,19 @@ HOURS = Scenario(
     {"count": 2},
     deploys=False,
 )
-ALL = (PLAIN, AUTOSCALED, COUNT, SEVERAL, POOLS, BOUNDS, HOURS)
+SHADOW = Scenario(
+    "shadow test",
+    an_option(facts={"test hours": "1"}),
+    {"count": 2},
+    autoscaled,
+    judged={"gate": Gate.TEST},
+)
+COMPONENTS = Scenario(
+    "inference components",
+    an_option(kind=OptionKind.COPIES, target=Target("ml.g5.4xlarge", 1, copies=(("small", 1), ("large", 2)))),
+    {"inference_components": True},
+    components,
+    kind=EndpointKind.INFERENCE_COMPONENTS,
+    deploys=False,
+)
+ALL = (PLAIN, AUTOSCALED, COUNT, SEVERAL, POOLS, BOUNDS, HOURS, SHADOW, COMPONENTS)

@@ -1,19 +1,22 @@
 """Every kind of change that is carried out in place, from its approval to its proof."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from rightsizer.flows.orders import Orders
 from rightsizer.model.change import ChangeState
+from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
-from tests.changing.world import NAME, NEW_TYPE, World, world
+from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, world
 
 WHO: dict[str, Any] = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
 
 
 def carried_out(scenario: Scenario) -> Any:
-    return world(scenario.option, seed=scenario.seed, kind=scenario.kind, **scenario.endpoint)
+    return world(scenario.option, seed=scenario.seed, kind=scenario.kind, judged=scenario.judged, **scenario.endpoint)
 
 
 def proven(w: World) -> None:
@@ -23,7 +26,7 @@ def proven(w: World) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", [s for s in scenarios.ALL if s is not scenarios.SHADOW], ids=lambda s: s.name)
 def test_it_is_proven_and_leaves_nothing_behind(scenario: Scenario) -> None:
     with carried_out(scenario) as w:
         proven(w)
@@ -74,4 +77,58 @@ def test_counts_alone_need_no_new_configuration() -> None:
         counts = w.box.counts(NAME)
         created = w.box.calls.of("sagemaker", "CreateEndpointConfig")
     assert counts == {"AllTraffic": 1}
+    assert created == []
+
+
+def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
+    def faster_when_old(at: datetime, instance_type: str, count: int) -> Served:
+        return Served(60, latency_ms=100.0 if instance_type == OLD_TYPE else 150.0)
+
+    s = scenarios.SHADOW
+    with world(s.option, seed=s.seed, judged=s.judged, load=faster_when_old, **s.endpoint) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        live = w.live()
+        change = w.run(6)
+        (past,) = w.store.history(NAME).endpoint
+        entries = [e.kind for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1))]
+        deregistered = w.box.calls.of("application-autoscaling", "Deregister*")
+    assert [v["VariantName"] for v in live["ShadowProductionVariants"]] == ["AllTraffic-shadow"]
+    assert change.state is ChangeState.ROLLED_BACK
+    assert w.box.config_name(NAME) == f"{NAME}-config"
+    assert "tested: the mean latency on ml.g5.xlarge was 1.5" in change.outcome
+    assert past.ended == "tested"
+    assert past.latency_ratio == pytest.approx(1.5)
+    assert entries == ["switch-cost"]
+    assert deregistered == []
+    assert w.told[-1][0] == f"{NAME}: shadow test ended"
+
+
+def test_a_shadow_that_cannot_be_removed_is_an_incident() -> None:
+    s = scenarios.SHADOW
+    with world(s.option, seed=s.seed, judged=s.judged, **s.endpoint) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        w.box.deny("sagemaker:UpdateEndpoint")
+        change = w.run(12)
+    assert change.state is ChangeState.HANDED_OVER
+    assert w.told[-1][0].startswith(f"INCIDENT {NAME}")
+    assert any("update-endpoint" in line for line in change.remaining)
+
+
+def test_copies_of_components_change_without_a_deployment_and_come_back_when_asked() -> None:
+    with carried_out(scenarios.COMPONENTS) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        running = {name: c.copies for name, c in w.box.world.components.known.items()}
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(4)
+        back = {name: c.copies for name, c in w.box.world.components.known.items()}
+        created = w.box.calls.of("sagemaker", "CreateEndpointConfig")
+    assert running == {"small": 1, "large": 2}
+    assert change.state is ChangeState.ROLLED_BACK
+    assert back == {"small": 3, "large": 1}
     assert created == []

@@ -131,6 +131,7 @@ def world(
     by: str = "slack:U1",
     seed: Any = None,
     proposed: Mapping[str, Any] | None = None,
+    judged: Mapping[str, Any] | None = None,
     **endpoint: Any,
 ) -> Iterator[World]:
     """An account with the endpoint `chat` and an approved proposal for it."""
@@ -172,17 +173,17 @@ def world(
             limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
             tell=lambda subject, text: told.append((subject, text)),
         )
-        proposal = replace(_approved(box, option or an_option(), kind, by), **(proposed or {}))
+        proposal = replace(_approved(box, option or an_option(), kind, by, judged or {}), **(proposed or {}))
         store.save(proposal.recommendation, proposal)
         made = World(box, apply, store, ledger, journal, proposal, told)
         yield made
 
 
-def _approved(box: Sandbox, option: Option, kind: EndpointKind, by: str) -> Proposal:
+def _approved(box: Sandbox, option: Option, kind: EndpointKind, by: str, judged: Mapping[str, Any]) -> Proposal:
     live = box.client("sagemaker").describe_endpoint(EndpointName=NAME)
     counts = ",".join(f"{v['VariantName']}={v['DesiredInstanceCount']}" for v in live["ProductionVariants"])
     fingerprint = f"{live['EndpointConfigName']}|{live['LastModifiedTime'].isoformat()}|{counts}"
-    made = samples.recommendation(NAME, fingerprint=fingerprint, options=(option,), kind=kind)
+    made = samples.recommendation(NAME, fingerprint=fingerprint, options=(option,), kind=kind, **judged)
     decision = Decision(ProposalState.APPROVED, by, box.clock.now)
     return samples.proposal(
         recommendation=made,

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -60,7 +61,7 @@ def runs(
 
     `concurrent`: a second invocation of the door runs, whole, between two requests of the first.
     """
-    with world(scenario.option, seed=scenario.seed, kind=scenario.kind, **scenario.endpoint) as w:
+    with scenario_world(scenario) as w:
         branches = Branches(_talks if concurrent else changed_something, _second(w) if concurrent else killed, every)
         name = " / ".join(part for part in (scenario.name, course.name, delivery.name) if part)
         name += " / a second invocation" if concurrent else ""
@@ -78,6 +79,11 @@ def runs(
         except BaseException as error:
             branches.failed(name, error)
     return branches.rows
+
+
+def scenario_world(scenario: Scenario) -> AbstractContextManager[World]:
+    """The account of a scenario."""
+    return world(scenario.option, seed=scenario.seed, kind=scenario.kind, judged=scenario.judged, **scenario.endpoint)
 
 
 def _talks(call: Call) -> bool:

@@ -52,6 +52,7 @@ def snapshot(w: World) -> dict[str, Any]:
         "config": live["EndpointConfigName"],
         "counts": counts,
         "scaling": plain(scaling),
+        "copies": _copies(w),
         "alarm": _actions(w, scaling),
     }
 
@@ -71,6 +72,10 @@ def plain(targets: tuple[ScalableTarget, ...]) -> list[Any]:
         )
         for t in targets
     ]
+
+
+def _copies(w: World) -> dict[str, int]:
+    return {name: c.desired for name, c in w.box.world.components.known.items()}
 
 
 def _actions(w: World, targets: tuple[ScalableTarget, ...]) -> list[str]:
@@ -116,6 +121,8 @@ def old_is_what_it_was(after: After) -> Iterator[str]:
     counts = {v.name: v.desired_count for v in endpoint.variants}
     if endpoint.config_name not in (before["config"], change.plan.back_config):
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
+    if _copies(w) != before["copies"]:
+        yield f"the copies are {_copies(w)}, and were {before['copies']}"
     if counts != before["counts"]:
         yield f"the counts are {counts}, and were {before['counts']}"
     if plain(after.live) != before["scaling"]:
@@ -134,7 +141,8 @@ def handed_over_lists_the_rest(after: After) -> Iterator[str]:
     if isinstance(endpoint, Gone):
         return
     if endpoint.config_name == change.plan.new_config or not change.plan.new_config:
-        if plain(after.live) == after.before["scaling"] or not list(_missing(after, change.plan.settle)):
+        same = plain(after.live) == after.before["scaling"] and _copies(after.w) == after.before["copies"]
+        if same or not list(_missing(after, change.plan.settle)):
             return
         yield from _missing(after, change.plan.settle)
     elif plain(after.live) != after.before["scaling"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.alarm_sight import sees_alarms
+from rightsizer.aws.components import copies
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
 from rightsizer.aws.raw import UNKNOWN, watch
 from rightsizer.errors import (
@@ -149,13 +150,8 @@ class AwsChanger:
         return tuple(found.values())
 
     def copies(self, components: Sequence[str]) -> Mapping[str, int]:
-        """Desired copies of each component."""
-        found = {}
-        with reading("sagemaker:DescribeInferenceComponent", "looking at inference components"):
-            for name in components:
-                answer = self.sagemaker.describe_inference_component(InferenceComponentName=name)
-                found[name] = answer.get("RuntimeConfig", {}).get("DesiredCopyCount", 0)
-        return found
+        """See `rightsizer.aws.components`."""
+        return copies(self.sagemaker, components)
 
     def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
         """EC2's offerings are a hint, not SageMaker's word; None when the role may not ask."""

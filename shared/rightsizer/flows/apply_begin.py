@@ -75,7 +75,8 @@ class Beginning:
     def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
         name = change.ref.name
         config = self.changer.config(endpoint.config_name)
-        scaling = self.changer.scaling(name, [v.name for v in endpoint.variants])
+        components = [c for c, _ in change.option.target.copies]
+        scaling = self.changer.scaling(name, [v.name for v in endpoint.variants], components)
         arns = [p["PolicyARN"] for t in scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
         target = change.option.target
         quotas = self.quotas.endpoint_quotas()
@@ -99,6 +100,7 @@ class Beginning:
             switch=self.journal.switch(),
             last_change_at=self.journal.last_change_at(name),
             models=tuple(sorted(models)),
+            copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
             blind=self._blind(change, sorted(models)),
         )
 

@@ -114,7 +114,7 @@ class Following:
             self._close_books(change, now)
             self._remember(change, now)
             if change.state is not ChangeState.PROVEN or change.remaining:
-                self.tell(f"{change.ref.name}: change {change.state.value}", change.outcome)
+                self.tell(_subject(change), change.outcome)
             self.ledger.note(occurred)
         return change
 
@@ -122,7 +122,8 @@ class Following:
         """The estimate enters the ledger when the change is applied; the switch is paid when it is turned."""
         if after.turned_at is not None and before.turned_at is None:
             self._entry(after, "switch-cost", after.option.switch_usd, 0.0, False, "overlap of both fleets", now)
-        if after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
+        test = after.plan.kind == "shadow-test"
+        if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
             self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
@@ -135,6 +136,8 @@ class Following:
         ended: Ended = "handed-over"
         if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
             ended = "tested" if change.plan.kind == "shadow-test" else "proven"
+        elif change.plan.kind == "shadow-test" and change.turned_at is not None:
+            ended = "tested"
         elif change.state is ChangeState.ROLLED_BACK:
             ended = "rolled-back" if change.turned_at is not None else "update-failed"
         past = PastChange(
@@ -150,7 +153,7 @@ class Following:
 
     def _close_books(self, change: Change, now: datetime) -> None:
         """Realised at the hours that the cheaper fleet really ran; a return ends them."""
-        if change.turned_at is None:
+        if change.turned_at is None or change.plan.kind == "shadow-test":
             return
         end = change.returned_at or now
         hours = max(0.0, (end - change.turned_at).total_seconds() / 3600)
@@ -178,3 +181,13 @@ class Following:
                 note=note,
             )
         )
+
+
+def _subject(change: Change) -> str:
+    """The subject of the message about an end. A shadow that could not be removed costs money until somebody does."""
+    name = change.ref.name
+    if change.plan.kind != "shadow-test" or change.turned_at is None:
+        return f"{name}: change {change.state.value}"
+    if change.state is ChangeState.HANDED_OVER:
+        return f"INCIDENT {name}: its shadow may still run and cost money"
+    return f"{name}: shadow test ended"

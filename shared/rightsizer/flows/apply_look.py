@@ -8,7 +8,7 @@ from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.sight import Gone, Sight, Verdict
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import Changer, MetricReader, MetricRequest
-from rightsizer.rules import clone, proof
+from rightsizer.rules import clone, proof, trial_end
 
 SCALING = frozenset(
     {
@@ -73,8 +73,12 @@ class Looking:
             return None
         since = change.turned_at.astimezone(UTC)
         start = since - timedelta(seconds=since.timestamp() % proof.PERIOD_S)
-        requests = [MetricRequest(change.ref.name, v.name, proof.SIGNALS) for v in change.plan.after]
+        names = [v.name for v in change.plan.after]
+        shadows = [change.plan.shadow] if change.plan.shadow else []
+        requests = [MetricRequest(change.ref.name, name, proof.SIGNALS) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
+        if shadows:
+            return trial_end.judge(change, windows[:-1], windows[-1], now)
         return proof.judge(change, windows, now, self.limits)
 
 

@@ -50,7 +50,9 @@ def planned_instances(change: Change) -> float:
 def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
     """The record with what the change measured: latency against before, largest GPU memory, mean instances."""
     figures, base = change.measured, change.baseline
-    ratio = figures["mean_s"] / base["mean_s"] if figures.get("mean_s") and base.get("mean_s") else None
+    ratio = figures.get("latency_ratio")
+    if ratio is None and figures.get("mean_s") and base.get("mean_s"):
+        ratio = figures["mean_s"] / base["mean_s"]
     hardware = catalogue.find(change.option.target.instance_type)
     memory, chip = figures.get("gpu_memory_percent"), hardware.accelerator if hardware else None
     gib = None

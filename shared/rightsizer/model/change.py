@@ -135,6 +135,10 @@ class Plan:
     kind: Literal["change", "shadow-test"] = "change"
     guardrail: str = ""
     """The deployment guardrail in a sentence."""
+    shadow: str = ""
+    """Name of the shadow variant of a test."""
+    test_s: int = 0
+    """Seconds that a shadow test lasts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ class Ground:
     switch: Switch = field(default_factory=Switch)
     last_change_at: datetime | None = None
     models: tuple[str, ...] = ()
+    copies: Mapping[str, int] = field(default_factory=dict)
+    """Copies of the components that the option is about."""
     marketplace: bool = False
     blind: str = ""
     """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""

@@ -27,6 +27,7 @@ class OptionKind(StrEnum):
     DELETE = "delete"
     OTHER_ARCHITECTURE = "other-architecture"
     FEWER_GPUS = "fewer-gpus"
+    COPIES = "component-copies"
 
 
 class Risk(IntEnum):
@@ -65,6 +66,8 @@ class Target:
     """Instance pools in order of priority."""
     target_value: float | None = None
     """Re-targeted value of the target-tracking policy."""
+    copies: tuple[tuple[str, int], ...] = ()
+    """(Inference component, copies that it shall have)."""
     idle_minutes: int | None = None
     """Minutes without a request after which all instances leave."""
 

@@ -10,6 +10,8 @@ from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.reason import Reason
 from rightsizer.model.step import Step, StepKind
 
+MOVING = -1
+"""Copies of an inference component that is being changed."""
 POLICY_PLACEHOLDER = "policy:"
 """Stands in an alarm's actions for the ARN that a scaling policy will have once it is put again."""
 
@@ -96,6 +98,7 @@ class Sight:
     scaling: tuple[ScalableTarget, ...] | None = None
     alarms: Mapping[str, AlarmSight] | None = None
     copies: Mapping[str, int] = field(default_factory=dict)
+    """Copies of each component that run; `MOVING` while one is being changed."""
     verdict: Verdict | None = None
 
     def target(self, step: Step) -> ScalableTarget | None:

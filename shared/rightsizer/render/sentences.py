@@ -122,6 +122,8 @@ def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitt
             return (
                 f"run {min(hours)} to {count(max(hours), 'instance')} of {target.instance_type} by the hour of the day"
             )
+        case OptionKind.COPIES:
+            return "run " + ", ".join(f"{count(n, 'copy', 'copies')} of {name}" for name, n in target.copies)
         case OptionKind.ROUTING:
             return f"route requests by {target.routing or 'LEAST_OUTSTANDING_REQUESTS'}"
         case OptionKind.INSTANCE_POOLS:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.observation import EndpointKind, Mode
+from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 
@@ -99,6 +100,8 @@ def _kind(ground: Ground) -> Reason | None:
     by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
     if by_policy and kind is not EndpointKind.REAL_TIME:
         return Reason(Code.NEEDS_APPROVAL, f"an endpoint with {kind.value} is changed only after an approval")
+    if kind is EndpointKind.INFERENCE_COMPONENTS and ground.option.kind is OptionKind.COPIES:
+        return None
     if kind in CHANGEABLE and not ground.marketplace:
         return None
     return Reason(Code.OTHER_KIND, f"endpoints of kind {kind.value} are proposed for, never changed by this program")

@@ -2,16 +2,18 @@
 
 from datetime import datetime
 
-from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, count_only
+from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only
 from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.fleet import live, wanted
 from rightsizer.flows.planning.planned import Planned
+from rightsizer.flows.planning.shadow import shadow_test
 from rightsizer.model.change import Before, Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Gate
 from rightsizer.rules import scaling
 
 __all__ = ["CONFIG_KINDS", "Planned", "make"]
@@ -46,9 +48,13 @@ def make(
         running,
         ground.scaling,
         tuple(dict(a) for a in ground.customer_alarms),
-        {},
+        dict(ground.copies),
         dict(ground.tags),
     )
+    if ground.option.kind is OptionKind.COPIES:
+        return copies_only(change, ground, before)
+    if ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS:
+        return shadow_test(change, ground, config, before, catalogue, limits)
     after = tuple(wanted(v, change, ground) for v in running)
     if ground.option.kind is OptionKind.INSTANCE_COUNT and not ground.scaling:
         return count_only(change, before, after)

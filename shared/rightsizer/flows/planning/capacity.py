@@ -7,6 +7,7 @@ from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Before, Change, Plan, VariantCount
 from rightsizer.model.ground import Ground
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import MOVING
 from rightsizer.model.step import Step, StepKind
 from rightsizer.rules import scaling
 
@@ -35,6 +36,31 @@ def _capacity(endpoint: str, variants: list[VariantCount]) -> Step:
         f"{endpoint} to {counts}",
         {"EndpointName": endpoint, "DesiredWeightsAndCapacities": rows},
     )
+
+
+def copies_only(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
+    """Copies of inference components: no deployment, and the way back is the same call."""
+    wanted = change.option.target.copies
+    autoscaled = {t.resource_id.removeprefix("inference-component/") for t in ground.scaling}
+    held = sorted(autoscaled & {name for name, _ in wanted})
+    if held:
+        text = f"component {held[0]} is autoscaled, which would undo another number of copies; change its bounds"
+        return (Reason(Code.AUTOSCALED, text),)
+    moved = [(name, count) for name, count in wanted if ground.copies.get(name) != count]
+    if not moved or any(ground.copies.get(name, MOVING) == MOVING for name, _ in moved):
+        return (Reason(Code.CHANGED_SINCE, f"the components of {change.ref.name} are as asked, or being changed"),)
+    plan = Plan(
+        settle=tuple(_copies(name, count) for name, count in moved),
+        restore=tuple(_copies(name, ground.copies[name]) for name, _ in moved),
+        after=before.variants,
+        guardrail="copies of components only: no deployment, and the way back is the same call",
+    )
+    return Planned(before, plan, Decimal(0))
+
+
+def _copies(component: str, count: int) -> Step:
+    params = {"InferenceComponentName": component, "DesiredRuntimeConfig": {"CopyCount": count}}
+    return Step(StepKind.SET_COPIES, component, params)
 
 
 def bounds_only(change: Change, ground: Ground, before: Before, now: datetime) -> Planned | tuple[Reason, ...]:

@@ -33,18 +33,18 @@ def new_config(
     if new.content_hash == clone.content_hash(config.body):
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
     old = _way_back(config, before, catalogue, tags, ground.endpoint.capture_stopped)
-    watching = _watching(change, new.name, after, limits)
-    names = tuple(step.subject for step in watching)
+    watched = watching(change, new.name, after, limits)
+    names = tuple(step.subject for step in watched)
     guard = _guardrail(change, ground, before, after, names, limits)
     settle, restore = rebuilt(change, ground, now)
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
-        prepare=(_create(new), _create(old) if old is not None else _tag(config, change.id), *watching),
+        prepare=(create(new), create(old) if old is not None else tag(config, change.id), *watched),
         clear=scaling.clear(ground.scaling),
         settle=settle,
         restore=restore,
-        turn=_update(change.ref.name, new.name, guard.config),
-        back=_update(change.ref.name, back_name, {}),
+        turn=update(change.ref.name, new.name, guard.config),
+        back=update(change.ref.name, back_name, {}),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         new_config=new.name,
         back_config=back_name,
@@ -56,7 +56,8 @@ def new_config(
     return Planned(before, plan, guard.overlap_usd, new.notes)
 
 
-def _watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
+def watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
+    """The steps that put the roll-back alarms of a change."""
     return alarms.rollback_alarms(
         change.id,
         change.ref.name,
@@ -105,17 +106,19 @@ def _way_back(
     return cloned if isinstance(cloned, clone.Clone) else None
 
 
-def _create(cloned: clone.Clone) -> Step:
+def create(cloned: clone.Clone) -> Step:
+    """The step that creates a cloned configuration."""
     return Step(StepKind.CREATE_CONFIG, cloned.name, cloned.body)
 
 
-def _tag(config: ConfigSight, change_id: str) -> Step:
+def tag(config: ConfigSight, change_id: str) -> Step:
     """The old configuration gets the tag without which IAM would refuse to deploy it again (decision 20)."""
     tags = [{"Key": clone.CHANGE_TAG, "Value": change_id}]
     return Step(StepKind.TAG_CONFIG, config.name, {"ResourceArn": config.body["EndpointConfigArn"], "Tags": tags})
 
 
-def _update(endpoint: str, config: str, deployment: dict[str, object]) -> Step:
+def update(endpoint: str, config: str, deployment: dict[str, object]) -> Step:
+    """The step that deploys a configuration."""
     params: dict[str, object] = {
         "EndpointName": endpoint,
         "EndpointConfigName": config,

@@ -106,6 +106,8 @@ def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) 
     match verdict.judgement:
         case "bad":
             return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
+        case "proven" | "given-up" if change.plan.kind == "shadow-test":
+            return Steer(verdict.reason, Course.BACK)
         case "proven":
             return Steer(verdict.reason, Course.CLOSE, ChangeState.PROVEN)
         case "given-up":

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.move import Do, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import Sight
+from rightsizer.model.sight import MOVING, Sight
 from rightsizer.model.step import Step, StepKind
 
 RETRY_MIN = (1, 3, 10, 20, 30)
@@ -21,6 +21,8 @@ SETTLES = timedelta(minutes=1)
 def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) -> Move | None:
     """The first goal that AWS does not show yet, as a move; None when all are shown."""
     for step in goals:
+        if step.kind is StepKind.SET_COPIES and sight.copies.get(step.subject) == MOVING:
+            return Wait(now + timedelta(minutes=2), f"component {step.subject} is being changed")
         if not sight.shows(step):
             return attempt(change, sight.concrete(step), now, step.subject in sight.configs_differ)
     return None

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rightsizer.model.change import VariantCount
@@ -18,7 +18,7 @@ from rightsizer.model.reason import Reason
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules.clone.refusals import CARRIED, CARRIED_OF_VARIANT, refusals
 
-__all__ = ["CARRIED", "CHANGE_TAG", "Clone", "clone", "content_hash"]
+__all__ = ["CARRIED", "CHANGE_TAG", "Clone", "clone", "content_hash", "renamed"]
 
 NAME_LIMIT = 63
 CHANGE_TAG = "rightsizer:change"
@@ -66,6 +66,13 @@ def clone(
     kept = {k: v for k, v in source.tags.items() if not k.startswith("aws:")}
     all_tags = [{"Key": k, "Value": v} for k, v in sorted({**kept, **tags}.items())]
     return Clone(name, {"EndpointConfigName": name, **body, "Tags": all_tags}, digest, tuple(notes))
+
+
+def renamed(made: Clone, source: str, body: Mapping[str, Any]) -> Clone:
+    """The clone with another body, named by what that says; `source` is the name that it is derived from."""
+    digest = content_hash(body)
+    name = _name(source, digest)
+    return replace(made, name=name, body={**body, "EndpointConfigName": name}, content_hash=digest)
 
 
 def content_hash(body: Mapping[str, Any]) -> str:

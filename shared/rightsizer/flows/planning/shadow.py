@@ -1,0 +1,97 @@
+"""A shadow test as a plan: the candidate beside the fleet on copied requests, measured, and taken away again.
+
+The production variant stays what it is, so autoscaling stays registered: only a change of type or a removal of a
+variant is refused while it is. Source: developer guide, shadow tests and endpoint-scaling-update.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+from rightsizer.flows.planning.config import create, tag, update, watching
+from rightsizer.flows.planning.planned import Planned
+from rightsizer.model.change import Before, Change, Plan
+from rightsizer.model.ground import Ground
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.option import Target
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import ConfigSight
+from rightsizer.model.step import Step, StepKind
+from rightsizer.rules import clone, guardrail
+
+HOURS = 2.0
+"""Length of a test where the option does not say (decision.md 4.6)."""
+
+
+def shadow_test(
+    change: Change,
+    ground: Ground,
+    config: ConfigSight,
+    before: Before,
+    catalogue: Catalogue,
+    limits: ChangeLimits,
+) -> Planned | tuple[Reason, ...]:
+    """The plan, or every reason why there is none. One instance of the candidate takes its share of the requests."""
+    if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
+        text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
+        return (Reason(Code.TEST_NOT_POSSIBLE, text),)
+    mine = before.variants[0]
+    tags = {clone.CHANGE_TAG: change.id}
+    same = clone.clone(
+        config,
+        before.variants,
+        Target(mine.instance_type, mine.count),
+        catalogue,
+        tags,
+        ground.endpoint.capture_stopped,
+    )
+    if not isinstance(same, clone.Clone):
+        return same
+    candidate = clone.clone(
+        config,
+        (replace(mine, instance_type=change.option.target.instance_type, count=1),),
+        Target(change.option.target.instance_type, 1),
+        catalogue,
+        tags,
+    )
+    if not isinstance(candidate, clone.Clone):
+        return candidate
+    name = shadow_name(mine.name)
+    share = mine.weight / max(1, mine.count)
+    shadow = {**candidate.body["ProductionVariants"][0], "VariantName": name, "InitialVariantWeight": share}
+    new = clone.renamed(same, config.name, {**same.body, "ShadowProductionVariants": [shadow]})
+    watched = watching(change, new.name, before.variants, limits)
+    names = tuple(step.subject for step in watched)
+    guard = guardrail.choose([mine.count], [mine.count], names, limits.bake_s, excluded="")
+    hours = test_hours(change)
+    plan = Plan(
+        prepare=(create(new), tag(config, change.id), *watched),
+        turn=update(change.ref.name, new.name, guard.config),
+        back=update(change.ref.name, before.config_name, {}),
+        tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
+        new_config=new.name,
+        back_config=before.config_name,
+        after=before.variants,
+        alarms=names,
+        deployment_limit_s=guard.limit_s,
+        kind="shadow-test",
+        guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
+        shadow=name,
+        test_s=int(timedelta(hours=hours).total_seconds()),
+    )
+    cost = change.option.price.usd_per_hour * Decimal(str(hours))
+    return Planned(before, plan, cost, same.notes)
+
+
+def shadow_name(variant: str) -> str:
+    """Name of the shadow of a variant, at most 63 characters."""
+    return f"{variant[:56].rstrip('-')}-shadow"
+
+
+def test_hours(change: Change) -> float:
+    """Hours that the option asks for, between one and a day."""
+    try:
+        return min(24.0, max(1.0, float(change.option.facts.get("test hours", HOURS))))
+    except ValueError:
+        return HOURS
