@@ -27,8 +27,12 @@ def test_an_alarm_and_a_death_end_old() -> None:
     laws_hold(*runs(scenarios.PLAIN, BY_NAME["alarm"], every=12), ended="rolled-back")
 
 
-def test_autoscaling_is_kept_on_every_path() -> None:
-    laws_hold(*runs(scenarios.AUTOSCALED, BY_NAME["capacity"], every=20), ended="proven")
+def test_autoscaling_is_kept_when_a_deployment_fails() -> None:
+    laws_hold(*runs(scenarios.AUTOSCALED, BY_NAME["health check"], every=20), ended="rolled-back")
+
+
+def test_a_lack_of_capacity_and_a_death_end_new_by_the_next_try() -> None:
+    laws_hold(*runs(scenarios.POOLS, BY_NAME["capacity"], every=25), ended="proven")
 
 
 def test_two_invocations_never_both_act() -> None:

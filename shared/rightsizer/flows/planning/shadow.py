@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from rightsizer.flows.planning.config import create, tag, update, watching
 from rightsizer.flows.planning.planned import Planned
-from rightsizer.model.change import Before, Change, Plan
+from rightsizer.model.change import Before, Change, Plan, VariantCount
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
@@ -36,34 +36,13 @@ def shadow_test(
     if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
         text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
         return (Reason(Code.TEST_NOT_POSSIBLE, text),)
-    mine = before.variants[0]
-    tags = {clone.CHANGE_TAG: change.id}
-    same = clone.clone(
-        config,
-        before.variants,
-        Target(mine.instance_type, mine.count),
-        catalogue,
-        tags,
-        ground.endpoint.capture_stopped,
-    )
-    if not isinstance(same, clone.Clone):
-        return same
-    candidate = clone.clone(
-        config,
-        (replace(mine, instance_type=change.option.target.instance_type, count=1),),
-        Target(change.option.target.instance_type, 1),
-        catalogue,
-        tags,
-    )
-    if not isinstance(candidate, clone.Clone):
-        return candidate
-    name = shadow_name(mine.name)
-    share = mine.weight / max(1, mine.count)
-    shadow = {**candidate.body["ProductionVariants"][0], "VariantName": name, "InitialVariantWeight": share}
-    new = clone.renamed(same, config.name, {**same.body, "ShadowProductionVariants": [shadow]})
+    new = _with_shadow(change, ground, config, before.variants[0], catalogue)
+    if not isinstance(new, clone.Clone):
+        return new
     watched = watching(change, new.name, before.variants, limits)
     names = tuple(step.subject for step in watched)
-    guard = guardrail.choose([mine.count], [mine.count], names, limits.bake_s, excluded="")
+    count = before.variants[0].count
+    guard = guardrail.choose([count], [count], names, limits.bake_s, excluded="")
     hours = test_hours(change)
     plan = Plan(
         prepare=(create(new), tag(config, change.id), *watched),
@@ -77,11 +56,35 @@ def shadow_test(
         deployment_limit_s=guard.limit_s,
         kind="shadow-test",
         guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
-        shadow=name,
+        shadow=shadow_name(before.variants[0].name),
         test_s=int(timedelta(hours=hours).total_seconds()),
     )
     cost = change.option.price.usd_per_hour * Decimal(str(hours))
-    return Planned(before, plan, cost, same.notes)
+    return Planned(before, plan, cost, new.notes)
+
+
+def _with_shadow(
+    change: Change, ground: Ground, config: ConfigSight, mine: VariantCount, catalogue: Catalogue
+) -> clone.Clone | tuple[Reason, ...]:
+    """The configuration as it is, and beside its variant one instance of the candidate."""
+    tags = {clone.CHANGE_TAG: change.id}
+    today = Target(mine.instance_type, mine.count)
+    same = clone.clone(config, (mine,), today, catalogue, tags, ground.endpoint.capture_stopped)
+    if not isinstance(same, clone.Clone):
+        return same
+    other = Target(change.option.target.instance_type, 1)
+    candidate = clone.clone(
+        config, (replace(mine, instance_type=other.instance_type, count=1),), other, catalogue, tags
+    )
+    if not isinstance(candidate, clone.Clone):
+        return candidate
+    share = mine.weight / max(1, mine.count)
+    variant = {
+        **candidate.body["ProductionVariants"][0],
+        "VariantName": shadow_name(mine.name),
+        "InitialVariantWeight": share,
+    }
+    return clone.renamed(same, config.name, {**same.body, "ShadowProductionVariants": [variant]})
 
 
 def shadow_name(variant: str) -> str:
