@@ -59,7 +59,7 @@ class Jobs:
     def emit(self, name: str) -> None:
         """SageMaker says that the job moved."""
         job = self.jobs[name]
-        detail = {key: _epoch(value) for key, value in job.items()} | {"Tags": self.tags[job["TrainingJobArn"]]}
+        detail = _epoch(job) | {"Tags": self.tags[job["TrainingJobArn"]]}
         self._world.emit("aws.sagemaker", "SageMaker Training Job State Change", [job["TrainingJobArn"]], detail)
 
     # operations
@@ -110,4 +110,9 @@ class Jobs:
 
 
 def _epoch(value: Any) -> Any:
+    """Moments as SageMaker's events carry them: milliseconds in a string, at every depth."""
+    if isinstance(value, dict):
+        return {key: _epoch(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [_epoch(held) for held in value]
     return str(int(value.timestamp() * 1000)) if isinstance(value, datetime) else value

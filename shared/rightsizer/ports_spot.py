@@ -35,10 +35,6 @@ class GroupReader(Protocol):
         """Every Auto Scaling group that may buy Spot or carries the opt-in tag."""
         ...
 
-    def policy(self, group: str) -> Mapping[str, Any] | None:
-        """The group's MixedInstancesPolicy as it stands now, raw; None when it has none."""
-        ...
-
 
 class GroupChanger(Protocol):
     """Writes to Auto Scaling groups. Raises WriteRefusedError, PermissionMissingError or ThrottledError."""
@@ -47,15 +43,13 @@ class GroupChanger(Protocol):
         """Ask for a replacement of the instance; the desired capacity stays."""
         ...
 
-    def set_policy(self, group: str, policy: Mapping[str, Any], subnets: Sequence[str]) -> None:
-        """Set the mixed instances policy; an empty `subnets` leaves the zones."""
-        ...
-
 
 class Claim(StrEnum):
     """Whether an interruption is ours to act on."""
 
     OURS = "ours"
+    RESUMED = "resumed"
+    """Ours, after another invocation began it and never came to its end."""
     TAKEN = "taken"
     """Another invocation works on it, or it is done."""
 
@@ -73,6 +67,10 @@ class SpotBook(Protocol):
 
     def interruptions(self, start: datetime, end: datetime) -> Iterator[Interruption]:
         """The account's own record of the window, oldest first."""
+        ...
+
+    def first(self, what: str, now: datetime) -> bool:
+        """Whether this is asked for the first time within two days, by one conditional write."""
         ...
 
     def group(self, name: str) -> Group | None:

@@ -31,16 +31,6 @@ IMPLIED = {
     "sqs:SendMessage": "Lambda sends what failed to the dead-letter queue with the function's role",
 }
 """Actions that AWS asks for without a call of that name."""
-AHEAD = {
-    "evaluate": {"sagemaker:DescribeTrainingJob"},
-    "apply": {
-        "autoscaling:DescribeAutoScalingGroups",
-        "autoscaling:UpdateAutoScalingGroup",
-        "sagemaker:DescribeTrainingJob",
-        "sagemaker:UpdateTrainingJob",
-    },
-}
-"""Held before the door calls them: errands of the Spot part. Shorten it; add nothing."""
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -82,10 +72,5 @@ def test_every_action_of_a_role_is_one_that_its_door_needs(door: str) -> None:
     assert paths, "the door's adapters were not found"
     called = {name for path in paths for name in calls(path)}
     needed = {action for name in called & actions_by_method().keys() for action in actions_by_method()[name]}
-    spare = stack(**EVERYTHING).actions(door) - needed - IMPLIED.keys() - AHEAD.get(door, set())
+    spare = stack(**EVERYTHING).actions(door) - needed - IMPLIED.keys()
     assert spare == set()
-
-
-@pytest.mark.parametrize("door", sorted(AHEAD))
-def test_what_is_held_ahead_is_really_held(door: str) -> None:
-    assert AHEAD[door] <= stack(**EVERYTHING).actions(door)

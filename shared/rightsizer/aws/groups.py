@@ -1,10 +1,10 @@
 """Auto Scaling groups and EC2 instances: GroupReader and GroupChanger.
 
 Sources: EC2 Auto Scaling API reference, DescribeAutoScalingInstances, DescribeAutoScalingGroups, DetachInstances,
-TerminateInstanceInAutoScalingGroup, UpdateAutoScalingGroup.
+TerminateInstanceInAutoScalingGroup.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -99,15 +99,6 @@ class Groups:
         data = [row.get("LaunchTemplateData", {}) for row in found["LaunchTemplateVersions"]]
         return tuple(kind for row in data if (kind := row.get("InstanceType")))
 
-    def policy(self, group: str) -> Mapping[str, Any] | None:
-        """The group's MixedInstancesPolicy as it stands now, raw; None when it has none, or is gone."""
-        with reading("autoscaling:DescribeAutoScalingGroups", f"reading the group {group}"):
-            rows: Any = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])
-        for row in rows["AutoScalingGroups"]:
-            found: Mapping[str, Any] | None = row.get("MixedInstancesPolicy")
-            return found
-        return None
-
 
 class GroupWrites:
     """Writes to groups; keeps the promises of `ports_spot.GroupChanger`. No call here can lower a capacity."""
@@ -129,18 +120,6 @@ class GroupWrites:
                 )
         except (ClientError, BotoCoreError) as error:
             raise _refused(error, f"autoscaling:{way}", doing) from error
-
-    def set_policy(self, group: str, policy: Mapping[str, Any], subnets: Sequence[str]) -> None:
-        """Set the mixed instances policy; an empty `subnets` leaves the zones."""
-        zones: dict[str, Any] = {"VPCZoneIdentifier": ",".join(subnets)} if subnets else {}
-        try:
-            self._autoscaling.update_auto_scaling_group(
-                AutoScalingGroupName=group,
-                MixedInstancesPolicy=policy,  # type: ignore[arg-type]
-                **zones,
-            )
-        except (ClientError, BotoCoreError) as error:
-            raise _refused(error, "autoscaling:UpdateAutoScalingGroup", f"updating the group {group}") from error
 
 
 def _refused(error: ClientError | BotoCoreError, action: str, doing: str) -> RightsizerError:

@@ -14,6 +14,7 @@ LEASE = timedelta(seconds=30)
 """An invocation that died gives the interruption back after this; Lambda's own retry comes after a minute."""
 RECORD_DAYS = 400
 GROUP_DAYS = 7
+ONCE_DAYS = 2
 
 
 class InterruptionBook:
@@ -47,7 +48,7 @@ class InterruptionBook:
             self._table.swap({**row, "version": version + 1}, version)
         except ConflictError:
             return Claim.TAKEN  # another retry was quicker
-        return Claim.OURS
+        return Claim.RESUMED
 
     def settle(self, key: str, interruption: Interruption) -> None:
         """The interruption is dealt with and is never acted on again."""
@@ -71,6 +72,14 @@ class InterruptionBook:
             for row in self._table.index(f"SPOT#{stamp(month)[:7]}", stamp(start), stamp(end)):
                 yield wire.loads(Interruption, str(row["doc"]))
             month = (month + timedelta(days=32)).replace(day=1)
+
+    def first(self, what: str, now: datetime) -> bool:
+        """Whether this is asked for the first time within two days, by one conditional write."""
+        try:
+            self._table.put({"pk": f"ONCE#{what}", "sk": "ONCE", "expires": epoch(now, ONCE_DAYS)}, unless="pk")
+        except ConflictError:
+            return False
+        return True
 
     def group(self, name: str) -> Group | None:
         """What the sweep knew of the group, or None."""

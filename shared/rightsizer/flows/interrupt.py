@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import assert_never
 
 from rightsizer.errors import InputError, PermissionMissingError, RightsizerError, WriteRefusedError
-from rightsizer.model.group import Interruption, LeaveAlone, Member, Note, Reaction, Replace
+from rightsizer.model.group import Foreign, Found, Interruption, LeaveAlone, Member, Note, Reaction, Replace
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Pool, Signal
@@ -25,7 +25,7 @@ from rightsizer.model.trigger import (
 from rightsizer.ports import Notifier, SavingsLedger
 from rightsizer.ports_spot import Claim, GroupChanger, GroupReader, LookQueue, SpotBook
 from rightsizer.rules.spot_pools import mark
-from rightsizer.rules.spot_react import lacks_capacity, note_of, react, stale
+from rightsizer.rules.spot_react import lacks_capacity, note_of, react, runs_gpu, stale
 from rightsizer.telemetry import logger
 
 GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed instance found", "does not exist")
@@ -73,24 +73,24 @@ def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reactio
 
 
 def _interruption(ports: InterruptPorts, event: SpotInterruption, now: datetime) -> Reaction:
-    if ports.book.claim(event.key, now) is Claim.TAKEN:
+    claim = ports.book.claim(event.key, now)
+    if claim is Claim.TAKEN:
         return Note(Reason(Code.ALREADY_SEEN, f"the interruption of {event.instance_id} is dealt with already"))
     late = stale(event, now)
     if late is not None:
         _settle(ports, event, None, late, now)
         return late
-    found: Member | None = None
+    found: Found | None = None
     try:
-        where = ports.groups.find(event.instance_id)
-        found = where if isinstance(where, Member) else None
-        group = ports.book.group(found.group) if found else None
-        reaction = react(event, where, group, now)
+        found = ports.groups.find(event.instance_id)
+        group = ports.book.group(found.group) if isinstance(found, Member) else None
+        reaction = react(event, found, group, now, claim is Claim.RESUMED)
         if isinstance(reaction, Replace):
             reaction = _replace(ports, reaction)
     except PermissionMissingError as error:
         reaction = LeaveAlone(Reason(Code.PERMISSION_MISSING, str(error)))
     _settle(ports, event, found, reaction, now)
-    if found is not None:
+    if isinstance(found, Member):
         _look_again(ports, found.group, now)
     return reaction
 
@@ -109,36 +109,44 @@ def _replace(ports: InterruptPorts, asked: Replace) -> Reaction:
     return asked
 
 
-def _settle(
-    ports: InterruptPorts, event: SpotInterruption, found: Member | None, done: Reaction, now: datetime
-) -> None:
-    pool = Pool(found.instance_type, found.zone) if found and found.instance_type else None
-    kind = f"{done.kind} {done.way}" if isinstance(done, Replace) else done.kind
-    age = (now - event.at).total_seconds()
-    group = found.group if found else ""
-    ports.book.settle(
-        event.key, Interruption(event.instance_id, group, pool, event.at, kind, done.reason, max(age, 0.0))
-    )
+def _settle(ports: InterruptPorts, event: SpotInterruption, found: Found | None, done: Reaction, now: datetime) -> None:
+    """Record, tell, and close last: a process that dies before that is made good by the retry, without a second act."""
+    known = found if found is not None and not isinstance(found, Foreign) else None
+    pool = Pool(known.instance_type, known.zone) if known and known.instance_type and known.zone else None
+    group = known.group if isinstance(known, Member) else ""
     if pool is not None:
         _mark(ports, pool, Signal.INTERRUPTED, now)
-    _record(ports, Occurrence(event.key, event.at, event.kind, group or event.instance_id, str(done.reason)))
-    _tell(ports, done, group or event.instance_id)
+    ours = pool is None or runs_gpu(pool.instance_type) or isinstance(done, Replace)
+    subject = group or event.instance_id
+    if ours and _record(ports, Occurrence(event.key, event.at, event.kind, subject, str(done.reason))):
+        _tell(ports, done, subject, now)
+    kind = f"{done.kind} {done.way}" if isinstance(done, Replace) else done.kind
+    age = max((now - event.at).total_seconds(), 0.0)
+    ports.book.settle(event.key, Interruption(event.instance_id, group, pool, event.at, kind, done.reason, age))
 
 
-def _tell(ports: InterruptPorts, done: Reaction, subject: str) -> None:
-    """Say it where a person can do something about it, or where we changed something."""
+def _tell(ports: InterruptPorts, done: Reaction, subject: str, now: datetime) -> None:
+    """Say it where a person can do something about it, or where we changed something; many at once are one message.
+
+    Once an hour for a group and a reason; once a day what does not change from one interruption to the next.
+    """
+    period = f"{now:%Y-%m-%dT%H}"
     match done:
         case Replace():
             title = f"Spot interruption: replacement started in {subject}"
         case LeaveAlone():
             title = f"Spot interruption: left alone, {subject}"
+            if done.reason.code in (Code.REPLACES_ITSELF, Code.SOMEONE_ELSE_HANDLES):
+                period = f"{now:%Y-%m-%d}"
         case Note() if done.reason.code in (Code.NO_GROUP, Code.NOT_OPTED_IN):
             title = f"Spot interruption: not handled, {subject}"
+            period = f"{now:%Y-%m-%d}"
         case Note():
             return
         case _:
             assert_never(done)
-    _publish(ports, title, subject, done.reason)
+    if ports.notifier is not None and ports.book.first(f"{subject}|{done.reason.code}|{period}", now):
+        _publish(ports, title, subject, done.reason)
 
 
 def _publish(ports: InterruptPorts, title: str, subject: str, reason: Reason) -> None:
@@ -182,7 +190,7 @@ def _look_again(ports: InterruptPorts, name: str, now: datetime) -> None:
         return
     key = f"{name}|options|{now:%Y-%m-%dT%H}"
     try:
-        if _record(ports, Occurrence(key, now, "capacity-asked", name, f"better capacity for {name} is looked for")):
+        if ports.book.first(key, now):
             ports.queue.send_beyond(LookBeyond("group", (name,), "interruption", now, key))
     except RightsizerError as error:
         logger.error("an interruption was recorded, but options were not asked for", error=str(error), group=name)

@@ -1,5 +1,6 @@
 """What to do when EC2 takes an instance back, or says that it may."""
 
+import re
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -26,6 +27,8 @@ FACTS_LAST = timedelta(hours=48)
 """The sweep reads groups hourly; facts older than this mean that it does not run."""
 NO_CAPACITY = ("InsufficientInstanceCapacity", "no Spot capacity", "UnfulfillableCapacity", "SpotMaxPriceTooLow")
 """What Auto Scaling's StatusMessage says when a pool has nothing to give."""
+_GPU = re.compile(r"(g|gr|p)\d")
+"""EC2's accelerated families with GPUs: G, GR and P (EC2 User Guide, instance type naming)."""
 
 
 def stale(event: SpotInterruption, now: datetime) -> Note | None:
@@ -40,10 +43,16 @@ def stale(event: SpotInterruption, now: datetime) -> Note | None:
     return Note(Reason(Code.STALE, sentence))
 
 
-def react(event: SpotInterruption, found: Found, group: Group | None, now: datetime) -> Reaction:
-    """What to do with a warned instance. Replaces only in groups that opted in and that nobody else looks after."""
+def react(event: SpotInterruption, found: Found, group: Group | None, now: datetime, resumed: bool = False) -> Reaction:
+    """What to do with a warned instance. Replaces only in groups that opted in and that nobody else looks after.
+
+    `resumed`: an earlier try was cut off, so an instance without a group may be one that it took out.
+    """
     if (late := stale(event, now)) is not None:
         return late
+    if resumed and isinstance(found, Loose | Foreign):
+        sentence = f"{event.instance_id} left its group after an earlier try that was cut off: the group replaces it"
+        return _note(Code.INSTANCE_GONE, sentence)
     match found:
         case Foreign():
             return _note(Code.FOREIGN_INSTANCE, f"{event.instance_id} is no instance of this account, or is gone")
@@ -114,6 +123,11 @@ def note_of(event: RebalanceRecommended | InstanceMoved | LaunchFailed) -> Note:
         case _:
             assert_never(event)
     return Note(Reason(Code.RECORDED_ONLY, sentence))
+
+
+def runs_gpu(instance_type: str) -> bool:
+    """Whether EC2's name of a type is one of the GPU families; other capacity is recorded, not told."""
+    return _GPU.match(instance_type) is not None
 
 
 def lacks_capacity(event: LaunchFailed) -> bool:
