@@ -24,6 +24,14 @@ from sandbox.traffic import (
     write_past,
 )
 
+OWNERS = {
+    "team-search": ("search-rerank", "autoscaled-feed"),
+    "team-documents": ("doc-layout", "month-end-invoices", "nightly-translate", "legacy-ocr"),
+    "team-assistant": ("chat-small", "chat-13b", "chat-70b", "poc-summariser"),
+    "team-media": ("speech-to-text", "caption-batches", "live-moderation", "async-video"),
+    "team-risk": ("checkout-risk", "tabular-cpu"),
+}
+"""Who owns what; the others name nobody, as in every account."""
 AUTO, PROPOSE = {"rightsizer:mode": "auto"}, {"rightsizer:mode": "propose"}
 PYTORCH = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-inference@sha256:" + "c1" * 32
 VLLM = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference-vllm@sha256:" + "d2" * 32
@@ -162,7 +170,9 @@ def seed(box: Sandbox, traces: Path | None = None) -> dict[str, Workload]:
     for one in _traced(residents(), traces) if traces else residents():
         setup: dict[str, Any] = {"instance_type": one.work.home, "count": one.count} | dict(one.setup)
         created = box.clock.now - timedelta(days=max(one.days, 1) if one.days < DAYS else 60)
-        box.add_endpoint(one.name, image=one.image, tags=one.tags, created=created, **setup)
+        teams = [team for team, names in OWNERS.items() if one.name in names]
+        tags = dict(one.tags) | ({"rightsizer:owner": teams[0]} if teams else {})
+        box.add_endpoint(one.name, image=one.image, tags=tags, created=created, **setup)
         if one.autoscale:
             box.autoscale(one.name, *one.autoscale)
         if "*" in one.without:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.model.observation import EndpointRef
+from rightsizer.model.observation import EndpointRef, Mode
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.proposal import Decision, ProposalState
 from rightsizer.model.reason import Code, Reason
@@ -242,3 +242,14 @@ def test_what_could_be_saved_says_why_it_is_not_asked() -> None:
     )
     told = tally(Records("1", "eu-west-1", [asked, silent], [], [], []), NOW - timedelta(days=7), NOW, NOW)
     assert Outline(report(told)).words.count("its owner wants reports only") == 1
+
+
+def test_what_an_owner_switched_off_is_spent_but_not_offered_as_a_saving() -> None:
+    off = recommendation(
+        "quiet", mode=Mode.OFF, gate=Gate.SILENT, gate_reason=Reason(Code.MODE_OFF, "the tag says off")
+    )
+    told = tally(Records("1", "eu-west-1", [off], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    assert (told.totals.identified, told.totals.spend) == (Decimal(0), off.usd_per_month)
+    said = Outline(report(told)).words
+    assert "Nothing: every endpoint runs as it should." in said
+    assert "the tag says off" in said.split("Left alone, and why")[1]

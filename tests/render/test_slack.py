@@ -70,6 +70,7 @@ def test_a_proposal_that_cannot_be_carried_out_has_no_approve_button_but_the_way
     blocks = proposal_blocks(proposal(approvable=False, enable=command))
     assert "rightsizer_approve" not in actions(blocks)
     assert command in json.dumps(blocks)
+    assert "rightsizer approve" not in json.dumps(blocks)
 
 
 @pytest.mark.parametrize("state", [s for s in ProposalState if s is not ProposalState.PENDING])

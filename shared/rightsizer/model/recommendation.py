@@ -104,3 +104,8 @@ class Recommendation:
     def saving_usd_per_month(self) -> Decimal:
         """Estimated monthly savings of the chosen option; 0 when there is none."""
         return self.options[0].saving_usd_per_month if self.options else Decimal(0)
+
+    @property
+    def identified_usd_per_month(self) -> Decimal:
+        """What reports count as a possible saving: never negative, and 0 where the owner's tag says off."""
+        return Decimal(0) if self.mode is Mode.OFF else max(self.saving_usd_per_month, Decimal(0))

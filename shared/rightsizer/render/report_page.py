@@ -21,9 +21,9 @@ STATES: Mapping[ProposalState, str] = {
 def report(told: Report) -> str:
     """The whole report as one file."""
     window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
-    saves = [one for one in told.recommendations if one.saving_usd_per_month > 0]
+    saves = [one for one in told.recommendations if one.identified_usd_per_month > 0]
     saves.sort(key=lambda one: one.saving_usd_per_month, reverse=True)
-    left = [one for one in told.recommendations if one.saving_usd_per_month <= 0]
+    left = [one for one in told.recommendations if one.identified_usd_per_month <= 0]
     return page(
         f"GPU endpoints, {window}",
         tag("h1", "GPU endpoints"),
@@ -101,7 +101,8 @@ def _row(one: Recommendation) -> list[Cell]:
 
 def _why(one: Recommendation) -> Node:
     """The reason, and why it is not asked where it is not."""
-    silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT else None
+    twice = one.gate_reason.sentence == one.reason.sentence
+    silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT and not twice else None
     return join(one.reason.sentence, silent)
 
 
@@ -184,7 +185,7 @@ def _left(found: list[Recommendation]) -> Markup:
             Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
             Cell(sentences.today(one), look="nowrap"),
             Cell(sentences.a_month(one.usd_per_month), float(one.usd_per_month or 0), "n"),
-            Cell(one.reason.sentence, look="why"),
+            Cell(_why(one), look="why"),
         ]
         for one in sorted(found, key=lambda one: one.usd_per_month or Decimal(0), reverse=True)
     ]

@@ -101,7 +101,7 @@ def _billed(told: Report) -> list[LedgerEntry]:
 def _owner(told: Report, name: str, proven: Decimal) -> Owner:
     mine = [one for one in told.recommendations if (one.owner or NOBODY) == name]
     spend = sum((one.usd_per_month or Decimal(0) for one in mine), Decimal(0))
-    identified = sum((max(one.saving_usd_per_month, Decimal(0)) for one in mine), Decimal(0))
+    identified = sum((one.identified_usd_per_month for one in mine), Decimal(0))
     return Owner(name, len(mine), spend, identified, proven)
 
 

@@ -91,7 +91,7 @@ def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
 def _picture(found: Recommendation) -> str:
     hours = found.hourly_requests
     peak = max((value for value in hours if value == value), default=0.0)
-    days = len(hours) / 24
+    days = found.evidence.days if found.evidence else len(hours) / 24
     return f"```{sparkline(hours)}```\nrequests over {days:.0f} days, at most {peak:,.0f} in an hour"
 
 
@@ -121,7 +121,8 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
 
 def _commands(proposal: Proposal) -> list[str]:
     if proposal.state is ProposalState.PENDING:
-        return [f"At a terminal: `rightsizer approve {proposal.id}` · `rightsizer explain {_name(proposal)}`"]
+        answer = "approve" if proposal.approvable else "reject"
+        return [f"At a terminal: `rightsizer {answer} {proposal.id}` · `rightsizer explain {_name(proposal)}`"]
     return [f"At a terminal: `rightsizer proposals` · `rightsizer explain {_name(proposal)}`"]
 
 

@@ -68,7 +68,7 @@ def totals(records: Records, start: datetime, end: datetime) -> Totals:
     billed = [entry for entry in records.ledger if start <= entry.at < end]
     return Totals(
         spend=_sum(one.usd_per_month for one in found if one.usd_per_month is not None),
-        identified=_sum(max(one.saving_usd_per_month, Decimal(0)) for one in found),
+        identified=_sum(one.identified_usd_per_month for one in found),
         proposed=_sum(_saving(one) for one in asked),
         approved=_sum(_saving(one) for one in asked if one.state in CARRIED_OUT),
         proven=_sum(_saving(one) for one in asked if one.state is ProposalState.PROVEN),
