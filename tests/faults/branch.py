@@ -4,6 +4,7 @@ A run that is killed after its n-th request is the whole run up to there. So the
 the process is copied (fork); the copy meets the fault, goes on to its end, checks the laws, reports and is gone.
 """
 
+import gc
 import json
 import os
 import traceback
@@ -39,7 +40,9 @@ class Branches:
     _seen: int = 0
 
     def watch(self, gate: Gate) -> None:
-        """Make copies from now on."""
+        """Make copies from now on. What is there already is left to no collector: it would copy every page of it."""
+        gc.collect()
+        gc.freeze()
         gate.after = lambda call: self._answered(gate, call)
 
     def _answered(self, gate: Gate, call: Call) -> None:
@@ -55,6 +58,7 @@ class Branches:
             self._collect(child, ours)
             return
         os.close(ours)
+        gc.disable()
         self._pipe, self.at, gate.after = theirs, f"{call.number} {call.action}", None
         self.fault(call)
 
