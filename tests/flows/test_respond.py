@@ -29,6 +29,10 @@ class Recorder:
         self.recorded.append((proposal_id, decision))
 
 
+def refused_back(proposal_id: str, by: str, now: datetime) -> Any:
+    raise AssertionError(f"nobody asked to undo {proposal_id}")
+
+
 def click(verb: Verb = "approve", user: str = "U1") -> Click:
     return Click(verb, "p-1", user, "T1", "C1", "")
 
@@ -43,14 +47,14 @@ def click(verb: Verb = "approve", user: str = "U1") -> Click:
 )
 def test_a_click_of_an_approver_is_recorded(verb: Verb, state: ProposalState) -> None:
     recorder = Recorder()
-    answer = respond(click(verb), APPROVERS, recorder, NOW)
+    answer = respond(click(verb), APPROVERS, recorder, refused_back, NOW)
     assert recorder.recorded == [("p-1", Decision(state, "slack:U1", NOW))]
     assert (answer.status, answer.recorded) == (200, True)
 
 
 def test_a_stranger_records_nothing_and_sees_so() -> None:
     recorder = Recorder()
-    answer = respond(click(user="U2"), APPROVERS, recorder, NOW)
+    answer = respond(click(user="U2"), APPROVERS, recorder, refused_back, NOW)
     assert recorder.recorded == []
     assert answer.status == 403
     assert "list of approvers" in answer.text
@@ -58,13 +62,13 @@ def test_a_stranger_records_nothing_and_sees_so() -> None:
 
 def test_with_an_empty_list_nobody_decides() -> None:
     recorder = Recorder()
-    assert respond(click(), frozenset(), recorder, NOW).status == 403
+    assert respond(click(), frozenset(), recorder, refused_back, NOW).status == 403
     assert recorder.recorded == []
 
 
 def test_a_click_on_the_details_link_records_nothing() -> None:
     recorder = Recorder()
-    assert respond(click("details", "U2"), APPROVERS, recorder, NOW).status == 200
+    assert respond(click("details", "U2"), APPROVERS, recorder, refused_back, NOW).status == 200
     assert recorder.recorded == []
 
 
@@ -77,20 +81,23 @@ def test_a_click_on_the_details_link_records_nothing() -> None:
     ],
 )
 def test_each_failure_has_its_answer(error: RightsizerError, status: int, words: str) -> None:
-    answer = respond(click(), APPROVERS, Recorder(error), NOW)
+    answer = respond(click(), APPROVERS, Recorder(error), refused_back, NOW)
     assert answer.status == status
     assert words in json.loads(answer.response()["body"])["text"]
     assert not answer.recorded
 
 
 def test_what_slack_did_not_sign_is_told_nothing() -> None:
-    answer = respond(NotVerified(401, "the signature does not fit"), APPROVERS, Recorder(), NOW)
+    answer = respond(NotVerified(401, "the signature does not fit"), APPROVERS, Recorder(), refused_back, NOW)
     assert answer.response() == {"statusCode": 401, "body": ""}
     assert "signature" in answer.log
 
 
 def test_what_asks_nothing_is_acknowledged() -> None:
-    assert respond(NotClicked("a view"), APPROVERS, Recorder(), NOW).response() == {"statusCode": 200, "body": ""}
+    assert respond(NotClicked("a view"), APPROVERS, Recorder(), refused_back, NOW).response() == {
+        "statusCode": 200,
+        "body": "",
+    }
 
 
 def test_responding_imports_neither_pydantic_nor_boto3_nor_powertools() -> None:
@@ -101,3 +108,25 @@ def test_responding_imports_neither_pydantic_nor_boto3_nor_powertools() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": root}
     )
     assert ran.stdout.strip() == "[]"
+
+
+def test_an_approver_asks_for_the_way_back_by_a_button() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def ask_back(proposal_id: str, by: str, now: datetime) -> None:
+        asked.append((proposal_id, by))
+
+    answer = respond(click("rollback"), APPROVERS, Recorder(), ask_back, NOW)
+    assert asked == [("p-1", "slack:U1")]
+    assert (answer.status, answer.recorded) == (200, True)
+    assert respond(click("rollback", "U2"), APPROVERS, Recorder(), ask_back, NOW).status == 403
+    assert asked == [("p-1", "slack:U1")]
+
+
+def test_a_way_back_that_was_asked_before_is_answered_so() -> None:
+    def ask_back(proposal_id: str, by: str, now: datetime) -> None:
+        raise ConflictError("slack:U2 asked for the way back of p-1 already")
+
+    answer = respond(click("rollback"), APPROVERS, Recorder(), ask_back, NOW)
+    assert (answer.status, answer.recorded) == (200, False)
+    assert "U2 asked" in answer.text

@@ -129,6 +129,12 @@ def test_apply_gets_a_proposal_only_when_it_is_approved(deployed: Stack) -> None
         assert not stream_filter(deployed, "ApplyFromStream", record("PROPOSAL#p1", state=state))
 
 
+def test_apply_gets_a_proposal_whose_change_somebody_wants_undone(deployed: Stack) -> None:
+    for state in ("applying", "applied", "proven"):
+        assert stream_filter(deployed, "ApplyFromStream", record("PROPOSAL#p1", state=state, asked_back="slack:U1"))
+    assert not stream_filter(deployed, "ApplyFromStream", record("CHANGE#c1", state="proven", asked_back="slack:U1"))
+
+
 def test_a_proposal_that_expires_from_the_table_calls_nobody(deployed: Stack) -> None:
     removed = record("PROPOSAL#p1", "REMOVE", state="approved")
     assert not stream_filter(deployed, "ProposeFromStream", removed)

@@ -18,6 +18,7 @@ KEPT_DAYS = {
     ProposalState.EXPIRED: 30,
     ProposalState.WITHDRAWN: 30,
     ProposalState.REJECTED: 180,
+    ProposalState.APPLIED: 400,
     ProposalState.PROVEN: 400,
     ProposalState.ROLLED_BACK: 400,
     ProposalState.HANDED_OVER: 400,
@@ -78,6 +79,29 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     except ConflictError:
         _check(find(table, proposal_id) or item, decision, now)
         raise
+    return document(after)
+
+
+UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
+"""States of a proposal whose change can be taken back."""
+
+
+def ask_back(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str, Any]:
+    """Record that `by` wants the change of the proposal undone; `apply` is told by the stream and acts.
+
+    VanishedError when there is no such proposal; ConflictError when it was asked already, nothing was changed, or there
+    is nothing to undo.
+    """
+    item = find(table, proposal_id)
+    if item is None:
+        raise VanishedError(f"undoing {proposal_id}: there is no such proposal; it may be older than its retention")
+    body, state = document(item), str(item.get("state"))
+    if body.get("asked_back_by"):
+        raise ConflictError(f"{body['asked_back_by']} asked for the way back of {proposal_id} already")
+    if state not in UNDOABLE or not body.get("change_id"):
+        raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
+    after = moved(item, ProposalState(state), now, asked_back_by=by) | {"asked_back": by}
+    table.swap(after, int(item["version"]))
     return document(after)
 
 

@@ -12,7 +12,7 @@ from rightsizer.model.proposal import Decision, Proposal, ProposalState
 
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
 """An endpoint has at most one proposal in these states."""
-ENDED = frozenset({ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
+ENDED = frozenset({ProposalState.APPLIED, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
 TRIES = 4
 """How often a write is tried again when somebody else wrote in between."""
 

@@ -52,8 +52,11 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def decide(proposal: str, decision: Decision, at: datetime) -> Any:
         return decisions.decide(one_table, proposal, decision, at)
 
+    def ask_back(proposal: str, by: str, at: datetime) -> Any:
+        return decisions.ask_back(one_table, proposal, by, at)
+
     return lambda event, at: flow.respond(
-        interaction(event, secret.keys().signing_secret, at), known.approvers, decide, at
+        interaction(event, secret.keys().signing_secret, at), known.approvers, decide, ask_back, at
     )
 
 

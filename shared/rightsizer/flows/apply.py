@@ -15,6 +15,7 @@ from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.apply_measure import measured
 from rightsizer.flows.errands import Errands
+from rightsizer.flows.orders import Orders
 from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits, Switch
@@ -102,6 +103,17 @@ class Apply:
                 return known
             self.store.follow(proposal.id, ProposalState.WITHDRAWN, "", str(error))
             raise
+
+    def go_back(self, proposal: Proposal, now: datetime) -> Change | None:
+        """Undo the change of a proposal, as somebody asked in Slack; asked again it is the same order.
+
+        Raises InputError when there is nothing to undo, ConflictError when another change holds the endpoint.
+        """
+        change = self.journal.load(proposal.change_id)
+        if change is not None and change.asked_back_by:
+            return change
+        Orders(self.journal).ask_back(proposal.change_id, proposal.asked_back_by, now)
+        return self.advance(proposal.change_id, now)
 
     def tick(self, now: datetime) -> tuple[Change, ...]:
         """Advance every change whose next look is due; one that fails does not stop the others."""

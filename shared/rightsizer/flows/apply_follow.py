@@ -33,6 +33,11 @@ SHOWN = {
 """What a proposal shows for each state of its change."""
 
 
+def shown(change: Change) -> ProposalState:
+    """What the proposal shows: one that is applied shows so only when nothing is watched any more."""
+    return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.closed else SHOWN[change.state]
+
+
 @dataclass(frozen=True, slots=True)
 class Following:
     """Everything that is told about a change. Each line of it may be repeated without harm."""
@@ -102,7 +107,7 @@ class Following:
 
     def follow(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people."""
-        self.store.follow(change.proposal_id, SHOWN[change.state], change.id, change.outcome)
+        self.store.follow(change.proposal_id, shown(change), change.id, change.outcome)
         if change.closed:
             occurred = Occurrence(
                 f"change#{change.id}#{change.state.value}",

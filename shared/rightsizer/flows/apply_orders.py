@@ -5,8 +5,9 @@ from datetime import datetime
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply import Apply
+from rightsizer.model.change import Change
 from rightsizer.model.errand import OPEN, Errand, ErrandMoved
-from rightsizer.model.proposal import ProposalMoved, ProposalState
+from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
 from rightsizer.model.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.telemetry import count, logger
 
@@ -26,17 +27,32 @@ def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], n
         elif move.problem:
             logger.error("a stream record is malformed", extra={"problem": move.problem, "sequence": move.sequence})
             failed.append(move.sequence)
-        elif move.proposal is not None and move.proposal.state is ProposalState.APPROVED:
-            try:
-                change = apply.start(move.proposal.id, now)
-                count(ChangesStarted=1)
-                logger.info("change", extra={"change": change.id, "state": change.state, "outcome": change.outcome})
-            except (ConflictError, InputError) as error:
-                logger.warning("no change", extra={"proposal": move.proposal.id, "why": str(error)})
-            except RightsizerError as error:
-                logger.warning("not started", extra={"proposal": move.proposal.id, "why": str(error)})
-                failed.append(move.sequence)
+        elif move.proposal is not None:
+            failed += _proposal(apply, move.proposal, move.sequence, now)
     return failed
+
+
+def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) -> list[str]:
+    """Start the change of an approved proposal, or undo the change that somebody wants undone."""
+    try:
+        if proposal.state is ProposalState.APPROVED:
+            change: Change | None = apply.start(proposal.id, now)
+            count(ChangesStarted=1)
+        elif proposal.asked_back_by:
+            change = apply.go_back(proposal, now)
+        else:
+            return []
+    except (ConflictError, InputError) as error:
+        logger.warning("no change", extra={"proposal": proposal.id, "why": str(error)})
+        if proposal.asked_back_by:
+            apply.tell(f"{proposal.ref.name}: the way back was not taken", str(error))
+    except RightsizerError as error:
+        logger.warning("not started", extra={"proposal": proposal.id, "why": str(error)})
+        return [sequence]
+    else:
+        if change is not None:
+            logger.info("change", extra={"change": change.id, "state": change.state, "outcome": change.outcome})
+    return []
 
 
 def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:

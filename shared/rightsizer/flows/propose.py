@@ -15,7 +15,13 @@ from rightsizer.ports import EventSink, MessageBook, Notifier, ReportStore
 from rightsizer.telemetry import count, logger
 
 TOLD_BY_TEXT = frozenset(
-    {ProposalState.PENDING, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER}
+    {
+        ProposalState.PENDING,
+        ProposalState.APPLIED,
+        ProposalState.PROVEN,
+        ProposalState.ROLLED_BACK,
+        ProposalState.HANDED_OVER,
+    }
 )
 """The states that are worth an e-mail; the message shows all of them."""
 CLOSED_UNANSWERED = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
@@ -126,4 +132,5 @@ def _page(ports: ProposePorts, proposal: Asked) -> str:
 
 
 def _shown(proposal: Asked) -> str:
-    return f"{proposal.state}|{proposal.outcome}"
+    back = proposal.asked_back_by if isinstance(proposal, Proposal) else ""
+    return f"{proposal.state}|{proposal.outcome}" + (f"|{back}" if back else "")

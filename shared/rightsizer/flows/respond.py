@@ -21,6 +21,8 @@ DECIDES: Mapping[str, ProposalState] = {
 }
 type Decide = Callable[[str, Decision, datetime], Any]
 """Records one decision by a conditional write: proposal id, decision, now."""
+type AskBack = Callable[[str, str, datetime], Any]
+"""Records by a conditional write that a change shall be undone: proposal id, who asks, now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +48,41 @@ class Answer:
         }
 
 
-def respond(interaction: Interaction, approvers: frozenset[str], decide: Decide, now: datetime) -> Answer:
-    """Authorise the person and record the decision once."""
+def respond(
+    interaction: Interaction, approvers: frozenset[str], decide: Decide, ask_back: AskBack, now: datetime
+) -> Answer:
+    """Authorise the person and record the decision, or the wish to go back, once."""
     match interaction:
         case NotVerified(status, sentence):
             return Answer(status, "", f"refused: {sentence}")
         case NotClicked(sentence):
             return Answer(200, "", f"nothing to do: {sentence}")
         case Click():
-            return _decide(interaction, approvers, decide, now)
+            return _record(interaction, approvers, decide, ask_back, now)
         case unreachable:
             assert_never(unreachable)
 
 
-def _decide(click: Click, approvers: frozenset[str], decide: Decide, now: datetime) -> Answer:
+def _record(click: Click, approvers: frozenset[str], decide: Decide, ask_back: AskBack, now: datetime) -> Answer:
     what = f"{click.user} clicked {click.verb} on {click.proposal_id}"
-    if click.verb not in DECIDES:
+    if click.verb not in DECIDES and click.verb != "rollback":
         return Answer(200, "", f"{what}: a link, nothing to record")
     if click.user not in approvers:
         whom = "nobody is on the list of approvers" if not approvers else "they are not on the list of approvers"
         return Answer(403, "You are not on the list of approvers; nothing was recorded.", f"{what}: {whom}")
-    decision = Decision(DECIDES[click.verb], f"slack:{click.user}", now)
+    by = f"slack:{click.user}"
     try:
-        decide(click.proposal_id, decision, now)
+        if click.verb == "rollback":
+            ask_back(click.proposal_id, by, now)
+            said = "Recorded: the endpoint goes back to what it ran before."
+        else:
+            decide(click.proposal_id, Decision(DECIDES[click.verb], by, now), now)
+            said = f"Recorded: {DECIDES[click.verb]}."
     except (ConflictError, VanishedError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:
         return Answer(503, "Nothing was recorded; please try again in a minute.", f"{what}: {error}")
-    return Answer(200, f"Recorded: {DECIDES[click.verb]}.", what, recorded=True)
+    return Answer(200, said, what, recorded=True)
 
 
 def _sentence(error: Exception) -> str:

@@ -20,7 +20,13 @@ WINDOW_S = 300
 """Slack's own advice: a request older than five minutes may be a replay."""
 LARGEST_BODY = 256 * 1024
 ACTION_PREFIX = "rightsizer_"
-VERBS: Mapping[str, Verb] = {"approve": "approve", "reject": "reject", "snooze": "snooze", "details": "details"}
+VERBS: Mapping[str, Verb] = {
+    "approve": "approve",
+    "reject": "reject",
+    "snooze": "snooze",
+    "details": "details",
+    "rollback": "rollback",
+}
 
 
 def interaction(event: object, secret: str, now: datetime) -> Interaction:

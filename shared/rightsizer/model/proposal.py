@@ -19,6 +19,8 @@ class ProposalState(StrEnum):
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
     APPLYING = "applying"
+    APPLIED = "applied"
+    """The change stands and is over, but it served too few requests to call it proven."""
     PROVEN = "proven"
     ROLLED_BACK = "rolled-back"
     HANDED_OVER = "handed-over"
@@ -53,6 +55,8 @@ class Proposal:
     change_id: str = ""
     outcome: str = ""
     """One sentence about how the change stands, for the message that follows it."""
+    asked_back_by: str = ""
+    """Who asked for the way back of its change; empty while nobody did."""
 
     def __post_init__(self) -> None:
         named("Proposal.id", self.id)

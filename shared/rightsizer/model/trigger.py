@@ -200,7 +200,7 @@ class Received:
     """Why the message is malformed, naming field and cause; empty when `trigger` is set."""
 
 
-type Verb = Literal["approve", "reject", "snooze", "details"]
+type Verb = Literal["approve", "reject", "snooze", "details", "rollback"]
 
 
 @dataclass(frozen=True, slots=True)

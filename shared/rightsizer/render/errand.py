@@ -68,6 +68,7 @@ def standing(errand: Errand) -> str:
         ProposalState.EXPIRED: "Expired without an answer.",
         ProposalState.WITHDRAWN: "Withdrawn.",
         ProposalState.APPLYING: f"Being carried out; approved{by}.",
+        ProposalState.APPLIED: "Done.",
         ProposalState.PROVEN: "Done and proven.",
         ProposalState.ROLLED_BACK: "Rolled back: it is as it was.",
         ProposalState.HANDED_OVER: "Handed over to a person: nothing more is changed by itself.",

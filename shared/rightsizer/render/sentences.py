@@ -172,6 +172,8 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
             words = "Withdrawn."
         case ProposalState.APPLYING:
             words = f"Being changed; approved{by}."
+        case ProposalState.APPLIED:
+            words = "Changed, and not proven: it served too few requests for that."
         case ProposalState.PROVEN:
             words = "Changed and proven."
         case ProposalState.ROLLED_BACK:
@@ -180,7 +182,10 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
             words = "Handed over to a person: nothing more is changed by itself."
         case unreachable:
             assert_never(unreachable)
-    return f"{words} {proposal.outcome}".strip()
+    back = ""
+    if proposal.asked_back_by and proposal.state is not ProposalState.ROLLED_BACK:
+        back = f" {who(proposal.asked_back_by)} asked for the way back."
+    return f"{words}{back} {proposal.outcome}".strip()
 
 
 def who(by: str) -> str:

@@ -9,6 +9,9 @@ from rightsizer.render import sentences
 from rightsizer.render.blocks import Block
 from rightsizer.render.spark import sparkline
 
+UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
+"""States of a proposal whose change can be taken back."""
+
 
 def proposal_text(proposal: Proposal) -> str:
     """What the notification says: one line."""
@@ -17,7 +20,7 @@ def proposal_text(proposal: Proposal) -> str:
 
 
 def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
-    """The message of a proposal as it stands. Buttons only while it is pending; `details` is a link, or empty."""
+    """The message of a proposal as it stands. Buttons while it can be decided on or undone; `details` is a link."""
     found = proposal.recommendation
     option = found.chosen
     blocks = [kit.header(sentences.headline(found)), kit.section(_standing(proposal))]
@@ -101,6 +104,8 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
         if proposal.approvable:
             buttons.append(_button("Approve", "approve", proposal, "primary"))
         buttons += [_button("Reject", "reject", proposal, "danger"), _button("Snooze 30 days", "snooze", proposal)]
+    if proposal.state in UNDOABLE and proposal.change_id and not proposal.asked_back_by:
+        buttons.append(_button("Roll back", "rollback", proposal, "danger"))
     if details and len(details) <= kit.SHORT_LINK:
         buttons.append(kit.link("Details", details, "rightsizer_details"))
     return buttons
@@ -116,6 +121,14 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
             "confirm": kit.plain("Approve"),
             "deny": kit.plain("Cancel"),
         }
+    if verb == "rollback":
+        runs = kit.cut(f"{proposal.ref.name} goes back to what it ran before the change.", 300)
+        made["confirm"] = {
+            "title": kit.plain("Undo this change?"),
+            "text": kit.plain(runs),
+            "confirm": kit.plain("Roll back"),
+            "deny": kit.plain("Cancel"),
+        }
     return made
 
 
@@ -123,6 +136,8 @@ def _commands(proposal: Proposal) -> list[str]:
     if proposal.state is ProposalState.PENDING:
         answer = "approve" if proposal.approvable else "reject"
         return [f"At a terminal: `rightsizer {answer} {proposal.id}` · `rightsizer explain {_name(proposal)}`"]
+    if proposal.state in UNDOABLE and proposal.change_id:
+        return [f"At a terminal: `rightsizer rollback {proposal.change_id}` · `rightsizer explain {_name(proposal)}`"]
     return [f"At a terminal: `rightsizer proposals` · `rightsizer explain {_name(proposal)}`"]
 
 

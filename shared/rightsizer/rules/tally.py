@@ -17,6 +17,7 @@ CARRIED_OUT = frozenset(
     {
         ProposalState.APPROVED,
         ProposalState.APPLYING,
+        ProposalState.APPLIED,
         ProposalState.PROVEN,
         ProposalState.ROLLED_BACK,
         ProposalState.HANDED_OVER,

@@ -12,6 +12,7 @@ from rightsizer.errors import ConflictError, InputError
 from rightsizer.model.change import Change
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import sentences
+from rightsizer.rules.advance import left_open
 from rightsizer.terminal import document
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json
 
@@ -161,7 +162,10 @@ def freeze(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start no change and take no forward step; steps that restore go on. Lists what is left open."""
+    """Start no change and take no forward step; steps that restore go on. Lists what is left open.
+
+    With --hard also the command lines that would bring each endpoint back, because then nothing does it by itself.
+    """
     from rightsizer import bootstrap
 
     if hard and off:
@@ -174,13 +178,13 @@ def freeze(
     still = list(at.journal.open_changes())
     if as_json:
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
-        print_json({"version": document.VERSION, "freeze": state, "open": [_change(one) for one in still]})
+        print_json({"version": document.VERSION, "freeze": state, "open": [_left(one, hard) for one in still]})
         return
     console = Console()
     console.print("Thawed." if off else "Frozen hard: no step at all is taken." if hard else "Frozen.")
     for one in still:
         console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one.outcome}", markup=False)
-        for line in one.remaining:
+        for line in left_open(one) if hard else one.remaining:
             console.print(f"      {line}", markup=False)
 
 
@@ -219,6 +223,12 @@ def _proposal(one: Proposal) -> dict[str, Any]:
         "change": one.change_id,
         "outcome": one.outcome,
     }
+
+
+def _left(one: Change, hard: bool) -> dict[str, Any]:
+    """An open change; after a hard freeze with the lines that would bring its endpoint back."""
+    shown = _change(one) or {}
+    return shown | ({"remaining": list(left_open(one))} if hard else {})
 
 
 def _change(one: Change | None) -> dict[str, Any] | None:

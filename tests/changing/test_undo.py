@@ -1,0 +1,113 @@
+"""A change is undone by a button in Slack, also after it was proven; a freeze says what it leaves open."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer import intake
+from rightsizer.aws import decisions
+from rightsizer.aws.table import Table
+from rightsizer.errors import ConflictError
+from rightsizer.flows.apply_orders import start_approved
+from rightsizer.flows.orders import Orders
+from rightsizer.model.change import ChangeState
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.proposal import ProposalState
+from rightsizer.rules.advance import left_open
+from tests.changing import scenarios
+from tests.changing.world import NAME, OLD_TYPE, World, steady, world
+
+
+def click(w: World, by: str = "slack:U1") -> None:
+    """What `respond` records for the button."""
+    decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, by, w.now)
+
+
+def streamed(w: World) -> dict[str, Any]:
+    """The stream record of the proposal as it stands."""
+    key = {"pk": {"S": f"PROPOSAL#{w.proposal.id}"}, "sk": {"S": "PROPOSAL"}}
+    image = w.box.client("dynamodb").get_item(TableName="t", Key=key)["Item"]
+    return {"Records": [{"eventName": "MODIFY", "dynamodb": {"Keys": key, "NewImage": image, "SequenceNumber": "1"}}]}
+
+
+def test_a_proven_change_is_undone_by_the_button_of_its_message() -> None:
+    with world() as w:
+        w.start()
+        assert w.run(48).state is ChangeState.PROVEN
+        click(w)
+        assert start_approved(w.apply, intake.moves(streamed(w)), w.now) == []
+        change = w.run(48)
+        config = w.box.client("sagemaker").describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
+        shown = w.shown()
+    assert change.state is ChangeState.ROLLED_BACK
+    assert change.asked_back_by == "slack:U1"
+    assert config["ProductionVariants"][0]["InstanceType"] == OLD_TYPE
+    assert shown.state is ProposalState.ROLLED_BACK
+
+
+def test_the_same_order_delivered_again_costs_no_look_at_the_endpoint() -> None:
+    with world() as w:
+        w.start()
+        w.run(48)
+        click(w)
+        start_approved(w.apply, intake.moves(streamed(w)), w.now)
+        before = len(w.box.calls.of("sagemaker", "DescribeEndpoint"))
+        start_approved(w.apply, intake.moves(streamed(w)), w.now)
+        assert len(w.box.calls.of("sagemaker", "DescribeEndpoint")) == before
+
+
+def test_a_second_click_names_who_was_first() -> None:
+    with world() as w:
+        w.start()
+        w.run(48)
+        click(w)
+        with pytest.raises(ConflictError, match="slack:U1 asked for the way back"):
+            click(w, "slack:U2")
+
+
+def test_what_was_never_changed_cannot_be_undone() -> None:
+    with world() as w, pytest.raises(ConflictError, match="there is nothing to undo"):
+        click(w)
+
+
+def test_an_order_that_cannot_be_carried_out_is_told() -> None:
+    with world() as w:
+        w.start()
+        w.run(48)
+        click(w)
+        record = streamed(w)
+        Orders(w.journal).ask_back(w.change.id, "cli:somebody", w.now)
+        w.run(48)
+        late = w.change
+        assert late.state is ChangeState.ROLLED_BACK
+        start_approved(w.apply, intake.moves(record), w.now)
+        assert w.change == late
+
+
+def test_an_unproven_change_ends_its_proposal_so_that_the_endpoint_is_asked_about_again() -> None:
+    limits = ChangeLimits(probation=timedelta(hours=1), proof_limit=timedelta(days=2))
+    with world(limits=limits, load=steady(requests=0)) as w:
+        w.start()
+        change = w.run(24 * 5)
+        shown = w.shown()
+    assert change.state is ChangeState.APPLIED
+    assert change.closed
+    assert shown.state is ProposalState.APPLIED
+
+
+def test_a_hard_freeze_lists_the_lines_that_bring_the_endpoint_back() -> None:
+    with world(scenarios.AUTOSCALED.option, seed=scenarios.autoscaled) as w:
+        w.start()
+        w.run(0.2)
+        assert w.box.status(NAME) == "Updating"
+        (open_change,) = Orders(w.journal).freeze("U1", w.now, hard=True)
+        lines = left_open(open_change)
+        calls = len(w.box.calls)
+        w.run(2)
+        writes = [c for c in list(w.box.calls)[calls:] if c.writes and c.service != "dynamodb"]
+    assert writes == []
+    assert lines[0].startswith("aws sagemaker update-endpoint ")
+    assert f'"{NAME}-config"' in lines[0]
+    assert any(line.startswith("aws application-autoscaling register-scalable-target ") for line in lines)
+    assert lines[-1].startswith("aws cloudwatch delete-alarms ")
