@@ -104,8 +104,8 @@ def change_limits(text: str) -> ChangeLimits:
     """Limits from the JSON of the parameter Limits; what it does not name keeps its careful default.
 
     Keys: ``window`` ("mon-fri 09:00-17:00 Europe/Berlin"), ``cooldown_hours``, ``changes_per_day``, ``usd_per_day``,
-    ``probation_hours`` (1 to 24), ``proof_requests``, ``proof_days``, ``bake_minutes`` (0 to 60), ``incident_alarms``
-    (names), ``minimum_saving_usd``. SettingsError names the key that cannot be understood.
+    ``probation_hours`` (1 to 24), ``proof_requests``, ``proof_days``, ``grace_days``, ``bake_minutes`` (0 to 60),
+    ``incident_alarms`` (names), ``minimum_saving_usd``. SettingsError names the key that cannot be understood.
     """
     given = _object("RIGHTSIZER_LIMITS", text)
     unknown = sorted(set(given) - set(_LIMITS) - {"minimum_saving_usd"})
@@ -186,6 +186,7 @@ _LIMITS: Mapping[str, tuple[str, Reader]] = {
     "probation_hours": ("probation", lambda k, v: timedelta(hours=float(_number(k, v)))),
     "proof_requests": ("proof_requests", lambda k, v: int(_number(k, v))),
     "proof_days": ("proof_limit", lambda k, v: timedelta(days=float(_number(k, v)))),
+    "grace_days": ("grace", lambda k, v: timedelta(days=float(_number(k, v)))),
     "bake_minutes": ("bake_s", lambda k, v: int(60 * _number(k, v))),
     "incident_alarms": ("incident_alarms", _names),
 }

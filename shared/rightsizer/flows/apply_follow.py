@@ -89,7 +89,9 @@ class Following:
     def finished(self, change: Change, move: Finish, now: datetime) -> Change:
         """The closed change."""
         sentence = move.reason.sentence
-        if move.state is ChangeState.ROLLED_BACK:
+        if move.state is ChangeState.ROLLED_BACK and change.plan.kind == "delete":
+            sentence = f"{change.ref.name} stays: {sentence}"
+        elif move.state is ChangeState.ROLLED_BACK:
             old = change.before.config_name if change.before else "what it ran before"
             sentence = f"{change.ref.name} runs {old} again: {sentence}"
         if change.remaining:
@@ -119,12 +121,14 @@ class Following:
             self._close_books(change, now)
             self._remember(change, now)
             if change.state is not ChangeState.PROVEN or change.remaining:
-                self.tell(_subject(change), change.outcome)
+                self.tell(_subject(change), _said(change))
             self.ledger.note(occurred)
         return change
 
     def book(self, before: Change, after: Change, now: datetime) -> None:
         """The estimate enters the ledger when the change is applied; the switch is paid when it is turned."""
+        if after.plan.kind == "delete":
+            return
         if after.turned_at is not None and before.turned_at is None:
             self._entry(after, "switch-cost", after.option.switch_usd, 0.0, False, "overlap of both fleets", now)
         test = after.plan.kind == "shadow-test"
@@ -135,7 +139,7 @@ class Following:
 
     def _remember(self, change: Change, now: datetime) -> None:
         """What the next decision should know. A refusal changed nothing, and teaches nothing about the hardware."""
-        if change.before is None:
+        if change.before is None or change.plan.kind == "delete":
             return
         old = next((v for v in change.before.variants if v.name == change.variant), change.before.variants[0])
         ended: Ended = "handed-over"
@@ -158,7 +162,7 @@ class Following:
 
     def _close_books(self, change: Change, now: datetime) -> None:
         """Realised at the hours that the cheaper fleet really ran; a return ends them."""
-        if change.turned_at is None or change.plan.kind == "shadow-test":
+        if change.turned_at is None or change.plan.kind != "change":
             return
         end = change.returned_at or now
         hours = max(0.0, (end - change.turned_at).total_seconds() / 3600)
@@ -188,9 +192,18 @@ class Following:
         )
 
 
+def _said(change: Change) -> str:
+    """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
+    if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
+        return change.outcome
+    return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
+
+
 def _subject(change: Change) -> str:
     """The subject of the message about an end. A shadow that could not be removed costs money until somebody does."""
     name = change.ref.name
+    if change.plan.kind == "delete" and change.remaining:
+        return f"{name}: idle, and ready to be deleted by its owner"
     if change.plan.kind != "shadow-test" or change.turned_at is None:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:

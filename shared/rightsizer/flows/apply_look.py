@@ -8,7 +8,7 @@ from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.sight import Gone, Sight, Verdict
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import Changer, MetricReader, MetricRequest
-from rightsizer.rules import clone, proof, trial_end
+from rightsizer.rules import clone, farewell, proof, trial_end
 
 SCALING = frozenset(
     {
@@ -77,6 +77,8 @@ class Looking:
         shadows = [change.plan.shadow] if change.plan.shadow else []
         requests = [MetricRequest(change.ref.name, name, proof.SIGNALS) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
+        if change.plan.kind == "delete":
+            return farewell.judge(change, windows, now)
         if shadows:
             return trial_end.judge(change, windows[:-1], windows[-1], now)
         return proof.judge(change, windows, now, self.limits)

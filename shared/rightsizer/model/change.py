@@ -132,13 +132,16 @@ class Plan:
     """Names of the roll-back alarms."""
     deployment_limit_s: int = 28_800
     """The longest that the deployment may take by its own configuration, seconds."""
-    kind: Literal["change", "shadow-test"] = "change"
+    kind: Literal["change", "shadow-test", "delete"] = "change"
+    """``delete`` writes nothing to AWS: it waits, watches, and hands over what its owner does."""
     guardrail: str = ""
     """The deployment guardrail in a sentence."""
     shadow: str = ""
     """Name of the shadow variant of a test."""
     test_s: int = 0
-    """Seconds that a shadow test lasts."""
+    """Seconds that a shadow test lasts, or that an endpoint marked for deletion is watched."""
+    restore_file: tuple[str, ...] = ()
+    """Lines of a shell script that makes a deleted endpoint again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class ChangeLimits:
     """Served well, these many requests prove a change."""
     proof_limit: timedelta = timedelta(days=14)
     """After that an unproven change is closed as applied, unproven."""
+    grace: timedelta = timedelta(days=7)
+    """How long an idle endpoint is watched after its deletion was approved, before the command is handed over."""
     incident_alarms: tuple[str, ...] = ()
     """Nothing starts while one of these alarms of the user's is in ALARM."""
     bake_s: int = 600
@@ -55,6 +57,8 @@ class ChangeLimits:
     def __post_init__(self) -> None:
         if not timedelta(hours=1) <= self.probation <= timedelta(hours=24):
             raise InputError(f"probation must be between 1 h and 24 h, got {self.probation}")
+        if self.grace < timedelta(days=1):
+            raise InputError(f"grace must be at least 1 day, got {self.grace}")
         if not 0 <= self.bake_s <= 3600:
             raise InputError(f"bake_s must be between 0 and 3600 seconds, got {self.bake_s}")
         if self.changes_per_day < 0 or self.usd_per_day < 0:

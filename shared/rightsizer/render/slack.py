@@ -1,6 +1,6 @@
 """Proposals and reports as Slack blocks, within Slack's limits and escaped."""
 
-from rightsizer.model.option import Option
+from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Evidence, Recommendation
 from rightsizer.model.report import Report
@@ -117,7 +117,7 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
         saved = sentences.headline(proposal.recommendation)
         made["confirm"] = {
             "title": kit.plain("Change this endpoint?"),
-            "text": kit.plain(kit.cut(f"{saved}. It goes back by itself when the alarms say so.", 300)),
+            "text": kit.plain(kit.cut(f"{saved}. {_promise(proposal)}", 300)),
             "confirm": kit.plain("Approve"),
             "deny": kit.plain("Cancel"),
         }
@@ -130,6 +130,13 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
             "deny": kit.plain("Cancel"),
         }
     return made
+
+
+def _promise(proposal: Proposal) -> str:
+    option = proposal.recommendation.chosen
+    if option is not None and option.kind is OptionKind.DELETE:
+        return "It is marked and watched; any request ends that, and its owner gets the command. Nothing is deleted."
+    return "It goes back by itself when the alarms say so."
 
 
 def _commands(proposal: Proposal) -> list[str]:

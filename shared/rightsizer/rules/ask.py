@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.model.observation import Endpoint, EndpointKind, Mode
-from rightsizer.model.option import Option
+from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.model.recommendation import Gate, Recommendation
 
@@ -48,8 +48,8 @@ def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
 
 def reach_for(option: Option, reach: Reach) -> Reach:
     """The same for one option: what is not carried out on the same endpoint needs its owner, whatever the tag says."""
-    if not reach.approvable or option.in_place:
-        return reach
+    if not reach.approvable or option.in_place or option.kind is OptionKind.DELETE:
+        return reach  # a deletion begins with a mark; the deleting itself stays its owner's
     text = option.client_change or "it is not done on the same endpoint"
     return Reach(False, f"{option.kind.value} is done by the owner: {text}")
 

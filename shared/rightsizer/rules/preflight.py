@@ -77,6 +77,14 @@ def _approved(ground: Ground) -> Reason | None:
     return Reason(Code.NEEDS_APPROVAL, f"proposal {ground.proposal.id} carries no decision")
 
 
+def _deletion(ground: Ground) -> Reason | None:
+    """Only a person begins the two steps of a deletion."""
+    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
+    if ground.option.kind is not OptionKind.DELETE or not by_policy:
+        return None
+    return Reason(Code.NEEDS_APPROVAL, "an endpoint is marked for deletion only after a person approved it")
+
+
 def _owner(ground: Ground) -> Reason | None:
     owner = owned_by(ground.tags)
     if not owner:
@@ -108,7 +116,7 @@ def _kind(ground: Ground) -> Reason | None:
 
 
 def _in_place(ground: Ground) -> Reason | None:
-    if ground.option.in_place:
+    if ground.option.in_place or ground.option.kind is OptionKind.DELETE:
         return None
     return Reason(Code.NOT_IN_PLACE, f"{ground.option.kind.value} cannot be carried out on the same endpoint")
 
@@ -196,6 +204,7 @@ _CHECKS: tuple[Check, ...] = (
     _dry_run,
     _status,
     _approved,
+    _deletion,
     _mode,
     _owner,
     _kind,

@@ -241,6 +241,7 @@ def _change(one: Change | None) -> dict[str, Any] | None:
         "outcome": one.outcome,
         "remaining": list(one.remaining),
         "next_due": one.next_due.isoformat() if one.next_due else None,
+        "restore": list(one.plan.restore_file),
         "journal": [
             {"at": e.at.isoformat(), "step": e.step, "status": e.status, "detail": e.detail} for e in one.journal
         ],

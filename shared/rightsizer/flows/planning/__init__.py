@@ -4,6 +4,7 @@ from datetime import datetime
 
 from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only
 from rightsizer.flows.planning.config import new_config
+from rightsizer.flows.planning.farewell import two_steps
 from rightsizer.flows.planning.fleet import live, wanted
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.flows.planning.shadow import shadow_test
@@ -53,6 +54,8 @@ def make(
     )
     if ground.option.kind is OptionKind.COPIES:
         return copies_only(change, ground, before)
+    if ground.option.kind is OptionKind.DELETE:
+        return two_steps(change, ground, config, before, limits)
     if ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS:
         return shadow_test(change, ground, config, before, catalogue, limits)
     after = tuple(wanted(v, change, ground) for v in running)

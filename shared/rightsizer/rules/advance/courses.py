@@ -6,7 +6,7 @@ from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.limits import Switch
 from rightsizer.model.move import Finish, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import EndpointSight, Sight
+from rightsizer.model.sight import EndpointSight, Sight, Verdict
 from rightsizer.model.step import Step
 from rightsizer.rules.advance.outside import hand_over, old_config
 from rightsizer.rules.advance.steps import first, turn_to
@@ -35,9 +35,10 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
     if move is not None:
         return move
     if plan.turn is None:
-        return Steer(
-            Reason(Code.UNPROVEN, f"autoscaling of {change.ref.name} is as asked; now it has to serve"), turned=True
-        )
+        text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
+        if plan.kind == "delete":
+            text = f"{change.ref.name} is marked for deletion; from now on it is watched"
+        return Steer(Reason(Code.UNPROVEN, text), turned=True)
     return _alarms_ready(change, sight, now) or turn_to(change, plan.turn, now)
 
 
@@ -103,9 +104,18 @@ def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) 
     verdict = sight.verdict
     if verdict is None:
         return Wait(now + timedelta(hours=1), "nothing is known yet about the requests served")
+    return _judged(change, verdict, now)
+
+
+def _judged(change: Change, verdict: Verdict, now: datetime) -> Move:
+    """What follows from what was seen since the change arrived."""
     match verdict.judgement:
         case "bad":
             return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
+        case "proven" if change.plan.kind == "delete":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.HANDED_OVER, remaining=(_delete(change),))
+        case "given-up" if change.plan.kind == "delete":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.ROLLED_BACK)
         case "proven" | "given-up" if change.plan.kind == "shadow-test":
             return Steer(verdict.reason, Course.BACK)
         case "proven":
@@ -114,6 +124,11 @@ def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) 
             return Steer(verdict.reason, Course.CLOSE, ChangeState.APPLIED)
         case "not-yet":
             return Wait(_probation(change, now), verdict.reason.sentence)
+
+
+def _delete(change: Change) -> str:
+    """What the owner of an idle endpoint runs; the program has no permission for it."""
+    return f"aws sagemaker delete-endpoint --endpoint-name {change.ref.name}"
 
 
 def _probation(change: Change, now: datetime) -> datetime:

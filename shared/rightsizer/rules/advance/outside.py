@@ -38,6 +38,9 @@ def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
         return hand_over(Code.NOT_IN_SERVICE, text, FailureClass.UNKNOWN)
     ours = {"", old_config(change), change.plan.new_config, change.plan.back_config}
     foreign = {endpoint.config_name, endpoint.pending_config} - ours
+    if foreign and change.plan.kind == "delete":
+        text = f"somebody deployed configuration {min(foreign)} to {change.ref.name} after it was marked for deletion"
+        return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
     if foreign:
         text = f"somebody deployed configuration {min(foreign)} to {change.ref.name} during the change"
         return hand_over(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
