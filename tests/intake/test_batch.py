@@ -32,3 +32,21 @@ def test_an_alarm_action_that_invokes_the_function_is_a_batch_of_one() -> None:
 def test_a_direct_invocation_with_nonsense_is_refused_loudly() -> None:
     with pytest.raises(InputError):
         intake.batch("nonsense")
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [
+        {"AlarmContributorId": "x" * 1025},
+        {"AlarmContributorId": "\ud800"},
+        {"Trigger": {"Metrics": [[[[[[[[[[[[[[[["deep"]]]]]]]]]]]]]]]]}},
+    ],
+    ids=["long", "surrogate", "deep"],
+)
+def test_an_alarm_message_that_nobody_could_have_sent_fails_alone(poison: dict[str, object]) -> None:
+    alarm = {"AlarmName": "a", "NewStateValue": "ALARM", "StateChangeTime": "2026-11-01T00:00:00Z"}
+    bodies = [json.dumps(alarm | poison), json.dumps(alarm)]
+    bad, good = intake.batch({"Records": [{"messageId": str(i), "body": body} for i, body in enumerate(bodies)]})
+    assert bad.trigger is None
+    assert bad.problem.startswith("reading a")
+    assert isinstance(good.trigger, NoTrigger)

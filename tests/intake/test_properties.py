@@ -87,3 +87,28 @@ def test_a_message_nested_too_deep_is_refused() -> None:
     assert parse("[" * 200_000) is None
     wrapped = {"Type": "Notification", "Message": "[" * 200_000}
     assert intake.parse(wrapped) is not None
+
+
+def _deep(levels: int) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for _ in range(levels):
+        tree = {"Metrics": [tree]}
+    return tree
+
+
+NASTY: list[Any] = [None, "", "x" * 1025, "\ud800", float("nan"), 10**400, _deep(300), [[]], {"": None}]
+
+
+def test_every_field_of_every_documented_event_may_be_nasty() -> None:
+    for path, document in zip(FILES, DOCUMENTS, strict=True):
+        for *way, last in _paths(document):
+            spoilt = copy.deepcopy(document)
+            place = spoilt
+            for key in way:
+                place = place[key]
+            for value in NASTY:
+                place[last] = value
+                try:
+                    parse(spoilt)
+                except Exception as error:
+                    raise AssertionError(f"{path.name}: {[*way, last]} = {value!r:.60}") from error

@@ -1,6 +1,7 @@
 """Requests prove a change, not time; bad ones bring it back."""
 
 from array import array
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -37,6 +38,8 @@ def change(p95: float | None = 0.5, **baseline: float) -> Change:
 
 
 def window(**rows: list[float]) -> MetricWindow:
+    if "requests" in rows:
+        rows.setdefault("latency", [100_000.0 if v > 0 else NAN for v in rows["requests"]])
     names = {"requests": REQUESTS, "errors": ERRORS, "latency": LATENCY, "memory": HOST_MEMORY}
     series: dict[Signal, Series] = {names[k]: Series(START, 300, array("d", v)) for k, v in rows.items()}
     return MetricWindow("chat", "v", START, START + timedelta(hours=3), 300, series)
@@ -63,6 +66,24 @@ def test_no_metrics_at_all_prove_nothing() -> None:
     nothing = NoMetrics("chat", "v", Reason(Code.NO_DATAPOINTS, "none"))
     assert verdict(nothing) == "not-yet"
     assert verdict(nothing, hours=24 * 15) == "given-up"
+
+
+def test_requests_whose_latency_was_not_seen_prove_nothing() -> None:
+    unseen = window(requests=[20.0] * 12, latency=[NAN] * 12)
+    assert verdict(unseen) == "not-yet"
+    assert verdict(unseen, at=change(None, p95_s=0.2)) == "not-yet"
+    assert verdict(unseen, at=change(None)) == "proven", "no latency is promised and none was ever published"
+    assert verdict(unseen, hours=24 * 15) == "given-up"
+
+
+@pytest.mark.parametrize("code", [Code.PERMISSION_MISSING, Code.READ_FAILED, Code.THROTTLED])
+def test_what_could_not_be_read_waits_for_the_next_look_and_is_never_called_proven(code: Code) -> None:
+    refused = Reason(code, "cloudwatch:GetMetricData is refused")
+    part = replace(window(requests=[20.0] * 12), notes=(refused,))
+    for blind in (part, NoMetrics("chat", "v", refused)):
+        found = judge(change(), [window(requests=[20.0] * 12), blind], START + timedelta(hours=3), LIMITS)
+        assert (found.judgement, "is refused" in found.reason.sentence) == ("not-yet", True)
+        assert verdict(blind, hours=24 * 15) == "given-up"
 
 
 def test_one_peak_with_half_the_usual_requests_is_enough_for_a_quiet_endpoint() -> None:

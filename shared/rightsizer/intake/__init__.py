@@ -45,6 +45,8 @@ def batch(event: Any) -> list[Received]:
             received.append(Received(message.id, parse(message.body)))
         except InputError as error:
             received.append(Received(message.id, None, str(error)))
+        except (ValueError, RecursionError) as error:  # no parser should let these out; if one does, the others go on
+            received.append(Received(message.id, None, f"reading a message: {type(error).__name__}: {error!s:.200}"))
     return received
 
 

@@ -11,12 +11,15 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
+from rightsizer.errors import InputError
 from rightsizer.intake.edge import Envelope, Moment, Name, Shape, Text, read
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.trigger import LookAt, LookAtAlarm, NoTrigger, Trigger
 
 STATE_CHANGE = "CloudWatch Alarm State Change"
 CONTRIBUTOR_CHANGE = "CloudWatch Alarm Contributor State Change"
+DEEPEST = 12
+"""Levels of a trigger: metrics, metricStat, metric, dimensions and room for more. Anything deeper is no alarm."""
 NO_LABEL = "Other"
 """What Metrics Insights writes where a series has no such label (CloudWatch User Guide, query language)."""
 
@@ -118,11 +121,8 @@ def from_sns(document: Mapping[str, Any]) -> Trigger:
     trigger = _uncapitalised(alarm.trigger or {})
     queries = trigger.get("metrics") or ([{"metricStat": {"metric": trigger}}] if trigger else [])
     configuration = read(Configuration, {"metrics": queries, "alarmRule": alarm.rule}, "alarm message from SNS")
-    contributor = (
-        Contributor(id=alarm.contributor_id, attributes=alarm.contributor_attributes or {})
-        if alarm.contributor_id
-        else None
-    )
+    named = {"id": alarm.contributor_id, "attributes": alarm.contributor_attributes or {}}
+    contributor = read(Contributor, named, "contributor in an alarm message") if alarm.contributor_id else None
     key = _key(alarm.arn or alarm.name, contributor, alarm.at)
     return _trigger(Alarm(alarm.name, key, alarm.value, alarm.at, configuration, contributor))
 
@@ -175,13 +175,15 @@ def _searches(query: Query) -> bool:
     return query.expression.lstrip().upper().startswith("SELECT") or "SEARCH(" in query.expression.upper()
 
 
-def _uncapitalised(value: Any) -> Any:
+def _uncapitalised(value: Any, depth: int = 0) -> Any:
     """SNS spells the keys of the bus in Pascal case, and dimensions as a list of name and value."""
+    if depth > DEEPEST:
+        raise InputError(f"reading an alarm message from SNS: Trigger: nested more than {DEEPEST} levels deep")
     if isinstance(value, list):
-        return [_uncapitalised(item) for item in value]
+        return [_uncapitalised(item, depth + 1) for item in value]
     if not isinstance(value, dict):
         return value
-    lowered = {str(key)[:1].lower() + str(key)[1:]: _uncapitalised(item) for key, item in value.items()}
+    lowered = {str(key)[:1].lower() + str(key)[1:]: _uncapitalised(item, depth + 1) for key, item in value.items()}
     dimensions = lowered.get("dimensions")
     if isinstance(dimensions, list):
         pairs = [item for item in dimensions if isinstance(item, dict) and {"name", "value"} <= item.keys()]

@@ -3,6 +3,9 @@
 An idle endpoint trips no alarm, so time proves nothing: proven means at least 200 requests, or one daily peak with half
 the usual requests, served well, and the probation over. Bad means: in any 30 minutes at least 5 bad requests and more
 than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 97 %.
+
+What was not seen proves nothing (law 1): requests of a period without a latency do not count where latency is
+judged, and a read that was refused or came in part waits for the next one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -78,10 +81,18 @@ def _judged(
         bad = _bad(change, periods)
         if bad is not None:
             return bad
-    requests = sum(p.requests for periods in per_variant for p in periods)
+    seen = [[p for p in periods if p.p95_s is not None or _limit(change) is None] for periods in per_variant]
+    requests = sum(p.requests for periods in seen for p in periods)
     over = now - since >= limits.probation
-    enough = requests >= limits.proof_requests or _peak_served(change, per_variant)
+    enough = requests >= limits.proof_requests or _peak_served(change, seen)
     hours = (now - since).total_seconds() / 3600
+    unread = _unread(windows)
+    if unread is not None and (now - since < limits.proof_limit):
+        text = f"{requests:,.0f} requests were seen in {hours:.1f} h, but not all could be read: {unread.sentence}"
+        return Verdict("not-yet", Reason(Code.UNPROVEN, text))
+    if unread is not None:
+        text = f"not all could be read for {hours / 24:.0f} days: {unread.sentence}; applied, unproven"
+        return Verdict("given-up", Reason(Code.UNPROVEN, text))
     if enough and over:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
         return Verdict("proven", Reason(Code.PROVEN, text))
@@ -90,6 +101,23 @@ def _judged(
         return Verdict("given-up", Reason(Code.UNPROVEN, text))
     wanted = f"{limits.proof_requests} are wanted" if not enough else f"watched for {limits.probation}"
     return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
+
+
+def _unread(windows: Sequence[MetricWindow | NoMetrics]) -> Reason | None:
+    """Why what was published is not all known, or None. That nothing was published is an answer, and no proof."""
+    for window in windows:
+        match window:
+            case MetricWindow(notes=(first, *_)):
+                return first
+            case NoMetrics(reason=reason) if reason.code is not Code.NO_DATAPOINTS:
+                return reason
+    return None
+
+
+def _limit(change: Change) -> float | None:
+    """The p95 that must be kept, seconds: the objective, or a multiple of what was usual; None if unknown."""
+    usual = change.baseline.get("p95_s", 0.0)
+    return change.objective_p95_s or (SLOW_FACTOR * usual if usual > 0 else None)
 
 
 def _peak_served(change: Change, per_variant: Sequence[Sequence[_Period]]) -> bool:
@@ -124,8 +152,7 @@ def _errors(change: Change, window: Sequence[_Period]) -> Verdict | None:
 
 
 def _slow(change: Change, window: Sequence[_Period]) -> Verdict | None:
-    baseline = change.baseline.get("p95_s", 0.0)
-    limit = change.objective_p95_s or (SLOW_FACTOR * baseline if baseline > 0 else None)
+    limit = _limit(change)
     if limit is None:
         return None
     slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
