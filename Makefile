@@ -95,9 +95,10 @@ endef
 
 build: .aws-sam/build/.built .aws-sam/x86/.built ## Build with SAM: arm64 to deploy, x86_64 for the tests
 
-bench: install .aws-sam/x86/.built .venv-lambda/.installed ## Cold start of the doors, AWS calls of an evaluation of 1,000
+bench: install .aws-sam/x86/.built .venv-lambda/.installed ## Cold starts, AWS calls of 1,000 endpoints, time to a replacement
 	$(RUN) -m bench.imports
 	$(RUN) -m bench.calls
+	$(RUN) -m bench.interruption
 
 replay: install ## The decision engine in the referee; FAST=1 for a short run
 	$(RUN) -m bench.replay $(if $(FAST),--fast)
@@ -105,8 +106,8 @@ replay: install ## The decision engine in the referee; FAST=1 for a short run
 faults: install ## Kill a change after every AWS call, in every scenario
 	$(RUN) -m bench.faults
 
-spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces
-	$(RUN) -m bench.spot --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot.md)
+spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them
+	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot.md)
 
 sandbox: install ## The simulated account as a server on loopback
 	$(RUN) -m sandbox

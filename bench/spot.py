@@ -18,6 +18,7 @@ from rightsizer.errors import InputError
 
 OURS = "ours"
 SPOT_ONLY = "ours without On-Demand"
+SPARE = "spread + spare"
 RIVALS = ("single pool, mean", "single pool, best", "lowest price", "spread over zones")
 START, END = "<!-- replay: begin -->", "<!-- replay: end -->"
 TIE = 0.0005
@@ -56,14 +57,16 @@ def policies(scenario: Scenario) -> dict[str, list[Callable[[], Policy]]]:
         "single pool": [lambda pool=pool: SinglePool(pool) for pool in scenario.changes],  # type: ignore[misc]
         "lowest price": [LowestPrice],
         "spread over zones": [Spread],
-        "spread + spare": [lambda: Spread(spare_for(target))],
+        SPARE: [lambda: Spread(spare_for(target))],
     }
 
 
-def replay(scenario: Scenario, spot_share: float, seeds: Sequence[int]) -> list[Row]:
-    """Every policy on one scenario."""
+def replay(scenario: Scenario, spot_share: float, seeds: Sequence[int], without: Sequence[str] = ()) -> list[Row]:
+    """Every policy on one scenario, but for those that are left out by name."""
     rows = []
     for name, variants in policies(scenario).items():
+        if name in without:
+            continue
         ran = [_row(name, scenario, [_run(scenario, make, spot_share, seed) for seed in seeds]) for make in variants]
         if name == "single pool":
             best = max(ran, key=lambda row: row.kept)

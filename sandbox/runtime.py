@@ -176,6 +176,11 @@ class ExecutionEnvironment:
         self._stop()
         self._log.close()
 
+    @property
+    def pid(self) -> int | None:
+        """Process that runs the function; None while there is none."""
+        return None if self._process is None else self._process.pid
+
     def invoke(self, event: Any, timeout: float | None = None) -> Answer:
         """Invoke synchronously; the timeout in seconds defaults to the function's own."""
         api = self._started()

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
+import botocore.session
 import pytest
 from botocore.config import Config
 from botocore.validate import ParamValidator
@@ -121,6 +122,40 @@ def test_the_restart_goes_on_from_the_checkpoint_on_demand_and_is_a_valid_reques
     assert found.request["TrainingJobName"] != "bert"
 
 
+def members(operation: str, *path: str, output: bool = False) -> set[str]:
+    model = botocore.session.get_session().get_service_model("sagemaker").operation_model(operation)
+    shape: Any = model.output_shape if output else model.input_shape
+    for name in path:
+        shape = shape.members[name].member
+    return set(shape.members)
+
+
+def test_every_member_of_a_training_job_is_carried_set_or_a_reason_not_to_hand_it_over() -> None:
+    known = {*spot_training._CARRIED, *spot_training._NOT_CARRIED}
+    assert members("CreateTrainingJob") - known == {"TrainingJobName", "Tags", "EnableManagedSpotTraining"}
+    assert known - members("DescribeTrainingJob", output=True) == {"SessionChainingConfig"}, "named as not checked"
+    assert known <= members("CreateTrainingJob")
+
+
+def test_the_tags_go_along_and_what_is_empty_does_not() -> None:
+    tags = {"cost-center": "7", "aws:cloudformation:stack-name": "s", "rightsizer:mode": "auto"}
+    found = spot_training.restart(job(tags=tags, raw=RAW | {"VpcConfig": {}, "InputDataConfig": []}), spot=True)
+    assert isinstance(found, Handover)
+    assert fits_the_model("CreateTrainingJob", found.request)
+    assert found.request["Tags"] == [
+        {"Key": "cost-center", "Value": "7"},
+        {"Key": "rightsizer:mode", "Value": "auto"},
+    ]
+    assert not {"VpcConfig", "InputDataConfig"} & set(found.request)
+
+
+def test_a_job_on_a_training_plan_is_not_proposed_for_spot() -> None:
+    planned = RAW | {"ResourceConfig": RAW["ResourceConfig"] | {"TrainingPlanArn": "arn:aws:sagemaker:plan"}}
+    found = spot_training.spot_next_time(job(spot=False, status="Completed", raw=planned))
+    assert isinstance(found, NoHandover)
+    assert "paid for" in found.reason.sentence
+
+
 def test_without_checkpoints_nothing_is_handed_over() -> None:
     found = spot_training.restart(job(checkpoint_uri=""))
     assert isinstance(found, NoHandover)
@@ -209,6 +244,17 @@ def test_every_group_is_sent_in_full_with_its_target_count() -> None:
     assert second["InstanceRequirements"] == {"InstanceTypes": ["ml.g5.8xlarge", "ml.g6.8xlarge"]}
     assert second["CapacityRequirements"] == {"Spot": {}}
     assert not {"Status", "CurrentCount", "TargetCount", "MinCount"} & (set(first) | set(second))
+
+
+def test_every_member_of_an_instance_group_is_sent_translated_or_a_reason_not_to_hand_it_over() -> None:
+    sent = {*spot_hyperpod._SAME, "InstanceCount", "MinInstanceCount", "InstanceRequirements", "KubernetesConfig"}
+    left = members("UpdateCluster", "InstanceGroups") - sent
+    assert left == {"ImageId", "ImageReleaseVersion", "AutoPatchConfig"}
+    described = members("DescribeCluster", "InstanceGroups", output=True)
+    assert "AutoPatchConfig" in described - set(spot_hyperpod._SAME) - spot_hyperpod._STATE, "not understood: refused"
+    found = spot_hyperpod.more_types(CLUSTER, "b", ["ml.g6.8xlarge"])
+    assert isinstance(found, Handover)
+    assert any("image ids, NodeProvisioningMode" in what for what in found.not_checked)
 
 
 def test_a_further_spot_group_is_set_up_like_the_old_one() -> None:

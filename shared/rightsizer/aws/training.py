@@ -98,6 +98,7 @@ def job_of(raw: Mapping[str, Any], tags: Mapping[str, str]) -> TrainingJob:
             keep_alive_s=float(resources.get("KeepAlivePeriodInSeconds", 0) or 0),
             ended_at=_utc(raw["TrainingEndTime"]) if raw.get("TrainingEndTime") else None,
             raw=raw,
+            tags=tags,
         )
     except (KeyError, TypeError, ValueError) as error:
         name = raw.get("TrainingJobName", "?")

@@ -55,6 +55,7 @@ class TrainingJob:
     ended_at: datetime | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The answer as it came, for the request that is handed over."""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         named("TrainingJob.name", self.name)

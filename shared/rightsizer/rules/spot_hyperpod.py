@@ -138,9 +138,15 @@ def _handover(cluster: Mapping[str, Any], rows: list[dict[str, Any]], sentence: 
     unchecked = (
         "quota of the type for clusters",
         "whether the work tolerates eviction",
-        "image ids are left out of the request: that UpdateCluster keeps them was not confirmed on AWS",
+        f"{', '.join(left_out(cluster))} are left out: that UpdateCluster keeps them was not confirmed on AWS",
     )
     return Handover(name, "UpdateCluster", request, Reason(Code.CLUSTER_SHORT, sentence), unchecked)
+
+
+def left_out(cluster: Mapping[str, Any]) -> tuple[str, ...]:
+    """Settings of the cluster that UpdateCluster could change and that the request does not name."""
+    named = ("TieredStorageConfig", "NodeProvisioningMode", "ClusterRole", "AutoScaling")
+    return ("image ids", *(name for name in named if cluster.get(name)))
 
 
 def _free(label: str, taken: set[str]) -> str:

@@ -28,6 +28,7 @@ _CARRIED = (
 """Members that DescribeTrainingJob and CreateTrainingJob share and that mean the same in both (botocore shapes)."""
 _NOT_CARRIED = ("SessionChainingConfig", "ServerlessJobConfig", "MlflowConfig", "ModelPackageConfig")
 """Members of a job whose request we do not know how to repeat: such a job is not handed over."""
+SESSIONS = "whether the job chains sessions: DescribeTrainingJob does not say (SessionChainingConfig)"
 
 
 def projection(job: TrainingJob, now: datetime, usual_s: float | None = None) -> WaitProjection | None:
@@ -81,7 +82,7 @@ def restart(job: TrainingJob, instance_type: str = "", *, spot: bool = False) ->
         "CreateTrainingJob",
         request,
         Reason(Code.WAIT_RUNS_OUT, sentence),
-        ("whether the script reads its checkpoints", "tags of the job", "quota of the type"),
+        ("whether the script reads its checkpoints", "quota of the type", SESSIONS),
     )
 
 
@@ -98,8 +99,8 @@ def spot_next_time(job: TrainingJob) -> Handover | NoHandover:
     if job.keep_alive_s > 0:
         sentence = f"{job.name} uses a warm pool, which Spot instances cannot"
         return NoHandover(job.name, Reason(Code.UNKNOWN_FIELD, sentence))
-    if (unknown := _unknown(job)) is not None:
-        return unknown
+    if (no := _planned(job) or _unknown(job)) is not None:
+        return no
     request = _request(job, f"{job.name[:58]}-spot")
     wait = int(job.max_runtime_s * WAIT_FACTOR)
     request["EnableManagedSpotTraining"] = True
@@ -113,7 +114,7 @@ def spot_next_time(job: TrainingJob) -> Handover | NoHandover:
         "CreateTrainingJob",
         request,
         Reason(Code.SPOT_NEXT_TIME, sentence),
-        ("whether the script reads its checkpoints", "the Spot quota of the type"),
+        ("whether the script reads its checkpoints", "the Spot quota of the type", SESSIONS),
     )
 
 
@@ -137,6 +138,14 @@ def warm_pool(job: TrainingJob, now: datetime) -> ReleaseWarmPool | NoHandover:
     return ReleaseWarmPool(job.name, Reason(Code.WARM_POOL_IDLE, sentence))
 
 
+def _planned(job: TrainingJob) -> NoHandover | None:
+    """A job on a training plan runs on capacity that is paid for already."""
+    if not (job.raw.get("ResourceConfig") or {}).get("TrainingPlanArn"):
+        return None
+    sentence = f"{job.name} runs on a training plan, whose capacity is paid for: Spot would cost more, not less"
+    return NoHandover(job.name, Reason(Code.NOT_FOR_US, sentence))
+
+
 def _unknown(job: TrainingJob) -> NoHandover | None:
     for name in _NOT_CARRIED:
         if job.raw.get(name):
@@ -148,8 +157,11 @@ def _unknown(job: TrainingJob) -> NoHandover | None:
 
 
 def _request(job: TrainingJob, name: str) -> dict[str, Any]:
-    request = {key: _plain(job.raw[key]) for key in _CARRIED if key in job.raw}
-    return {"TrainingJobName": name, "StoppingCondition": {}, "ResourceConfig": {}, **request}
+    """What the job says, without what it leaves empty, and with its own tags (those of AWS cannot be set)."""
+    request = {key: _plain(job.raw[key]) for key in _CARRIED if job.raw.get(key)}
+    tags = [{"Key": key, "Value": value} for key, value in sorted(job.tags.items()) if not key.startswith("aws:")]
+    empty: dict[str, Any] = {"TrainingJobName": name, "StoppingCondition": {}, "ResourceConfig": {}}
+    return empty | request | ({"Tags": tags} if tags else {})
 
 
 def _plain(value: Any) -> Any:
