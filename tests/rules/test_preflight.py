@@ -1,0 +1,181 @@
+"""Preflight: each check alone refuses with its code, what only takes time defers, and the clean ground passes."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.model.ground import Deferred, Ground
+from rightsizer.model.limits import ChangeLimits, Switch
+from rightsizer.model.observation import EndpointKind, ScalableTarget
+from rightsizer.model.option import OptionKind, Target
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Gate
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, VariantSight
+from rightsizer.rules.preflight import blindness, deferral, owned_by, refusals
+from tests import samples
+
+NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+VARIANT = VariantSight("AllTraffic", 1, 1, 1.0, 1.0, (("repo/image:1.2", "repo/image@sha256:aa"),))
+LIVE = EndpointSight("InService", "old", NOW - 9 * HOUR, "", "", (VARIANT,))
+CONFIG = ConfigSight("old", {"ProductionVariants": []}, NOW - 10 * HOUR)
+PERSON = Decision(ProposalState.APPROVED, "slack:U1", NOW)
+POLICY = Decision(ProposalState.APPROVED, "policy", NOW)
+TARGET = ScalableTarget("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount", 1, 4)
+
+
+def proposed(decision: Decision | None = PERSON, **judged: Any) -> Proposal:
+    made = samples.recommendation(
+        "chat", **{"fingerprint": f"old|{LIVE.modified_at.isoformat()}|AllTraffic=1", **judged}
+    )
+    return samples.proposal(recommendation=made, decision=decision)
+
+
+def ground(**changes: Any) -> Ground:
+    made = Ground(
+        proposal=proposed(),
+        option=samples.option(target=Target("ml.g5.xlarge", 2)),
+        endpoint=LIVE,
+        config=CONFIG,
+        tags={"rightsizer:mode": "propose"},
+        limits=ChangeLimits(),
+        scaling=(),
+        quota=2,
+        sold=True,
+    )
+    return replace(made, **changes)
+
+
+def test_a_clean_ground_passes_and_starts_now() -> None:
+    assert refusals(ground()) == ()
+    assert deferral(ground(), NOW, NOW) is None
+
+
+REFUSED: list[tuple[Code, dict[str, Any]]] = [
+    (Code.PERMISSION_MISSING, {"limits": ChangeLimits(dry_run=True)}),
+    (Code.NOT_IN_SERVICE, {"endpoint": replace(LIVE, status="Failed")}),
+    (Code.NOT_IN_SERVICE, {"endpoint": replace(LIVE, status="UpdateRollbackFailed")}),
+    (Code.NEEDS_APPROVAL, {"proposal": proposed(None)}),
+    (Code.NOT_OPTED_IN, {"tags": {}}),
+    (Code.NOT_OPTED_IN, {"tags": {"rightsizer:mode": "report"}}),
+    (Code.MODE_OFF, {"tags": {"rightsizer:mode": "off"}}),
+    (Code.NOT_OPTED_IN, {"proposal": proposed(POLICY, gate=Gate.APPLY)}),
+    (Code.OWNED_BY_STACK, {"tags": {"rightsizer:mode": "propose", "aws:cloudformation:stack-name": "ml"}}),
+    (Code.OWNED_BY_STACK, {"tags": {"rightsizer:mode": "propose", "managed-by": "Terraform"}}),
+    (Code.OTHER_KIND, {"proposal": proposed(kind=EndpointKind.MULTI_MODEL)}),
+    (Code.OTHER_KIND, {"proposal": proposed(kind=EndpointKind.SERVERLESS)}),
+    (Code.OTHER_KIND, {"marketplace": True}),
+    (Code.OTHER_KIND, {"proposal": proposed(kind=EndpointKind.INFERENCE_COMPONENTS)}),
+    (Code.NOT_IN_PLACE, {"option": samples.option(in_place=False)}),
+    (Code.CONFIGURATION_REPLACED, {"config": None}),
+    (Code.CONFIGURATION_REPLACED, {"config": replace(CONFIG, created_at=NOW)}),
+    (Code.CHANGED_SINCE, {"endpoint": replace(LIVE, config_name="theirs")}),
+    (Code.CHANGED_SINCE, {"endpoint": replace(LIVE, variants=(replace(VARIANT, desired_count=3),))}),
+    (Code.NO_QUOTA, {"quota": 1}),
+    (Code.NO_QUOTA, {"option": samples.option(target=Target("ml.g5.xlarge", 1, maximum=3))}),
+    (Code.NOT_SOLD, {"sold": False}),
+    (Code.ALARM_NOT_OK, {"blind": "SageMaker reads them with a role that may not"}),
+    (
+        Code.NEEDS_APPROVAL,
+        {
+            "proposal": proposed(POLICY, gate=Gate.APPLY),
+            "tags": {"rightsizer:mode": "auto"},
+            "option": samples.option(kind=OptionKind.DELETE, target=Target("ml.g5.xlarge", 0)),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), REFUSED, ids=[f"{c.value}-{i}" for i, (c, _) in enumerate(REFUSED)])
+def test_each_check_alone_refuses_with_its_own_code(code: Code, changes: dict[str, Any]) -> None:
+    assert [reason.code for reason in refusals(ground(**changes))] == [code]
+
+
+def test_every_reason_is_told_at_once() -> None:
+    found = refusals(ground(tags={}, quota=1, sold=False))
+    assert [reason.code for reason in found] == [Code.NOT_OPTED_IN, Code.NO_QUOTA, Code.NOT_SOLD]
+    assert "the new fleet needs 2 at once" in found[1].sentence
+
+
+def test_what_could_not_be_asked_is_not_refused() -> None:
+    assert refusals(ground(quota=None, sold=None)) == ()
+
+
+def test_an_autoscaled_count_may_have_moved_since_the_decision() -> None:
+    moved = replace(LIVE, variants=(replace(VARIANT, desired_count=3),))
+    assert refusals(ground(endpoint=moved, scaling=(TARGET,))) == ()
+
+
+def test_patching_by_aws_that_moves_the_time_alone_is_no_other_state() -> None:
+    assert refusals(ground(endpoint=replace(LIVE, modified_at=NOW))) == ()
+
+
+def test_a_moving_tag_stops_the_policy_and_not_a_person() -> None:
+    latest = replace(VARIANT, resolved_images=(("repo/image:latest", "repo/image@sha256:aa"),))
+    auto = {"tags": {"rightsizer:mode": "auto"}, "endpoint": replace(LIVE, variants=(latest,))}
+    assert refusals(ground(**auto)) == ()
+    (reason,) = refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY)))
+    assert reason.code is Code.MOVING_TAG
+
+
+def test_untagged_endpoints_are_changed_only_where_the_stack_says_so() -> None:
+    assert refusals(ground(tags={}, limits=ChangeLimits(change_untagged=True))) == ()
+    off = {"rightsizer:mode": "off"}
+    assert [r.code for r in refusals(ground(tags=off, limits=ChangeLimits(change_untagged=True)))] == [Code.MODE_OFF]
+
+
+ALARM = AlarmSight("checkout-down", "ALARM", {})
+DEFERRED: list[tuple[str, dict[str, Any]]] = [
+    ("frozen by U1", {"switch": Switch(True, False, "U1", NOW)}),
+    ("checkout-down is firing", {"incident_alarms": (replace(ALARM, name="quiet", state="OK"), ALARM)}),
+    ("the last change", {"last_change_at": NOW - HOUR}),
+    ("is SystemUpdating", {"endpoint": replace(LIVE, status="SystemUpdating")}),
+]
+
+
+@pytest.mark.parametrize(("words", "changes"), DEFERRED, ids=[words for words, _ in DEFERRED])
+def test_what_only_takes_time_waits_and_is_not_refused(words: str, changes: dict[str, Any]) -> None:
+    found = deferral(ground(**changes), NOW, NOW)
+    assert isinstance(found, Deferred)
+    assert words in found.sentence
+    assert found.until > NOW
+    assert refusals(ground(**changes)) == ()
+
+
+def test_a_closed_window_waits_until_it_opens() -> None:
+    found = deferral(ground(), NOW, NOW + 5 * HOUR)
+    assert isinstance(found, Deferred)
+    assert found.until == NOW + 5 * HOUR
+
+
+def test_a_cooldown_ends_to_the_second() -> None:
+    assert deferral(ground(last_change_at=NOW - timedelta(hours=24)), NOW, NOW) is None
+    almost = deferral(ground(last_change_at=NOW - timedelta(hours=24) + timedelta(seconds=1)), NOW, NOW)
+    assert isinstance(almost, Deferred)
+    assert almost.until == NOW + timedelta(seconds=1)
+
+
+ARN = "arn:aws:sagemaker:eu-west-1:1:endpoint/chat"
+
+
+def test_a_role_that_may_not_see_alarms_blinds_them_whatever_the_owner_says() -> None:
+    assert "allow it that" in blindness({"r": False}, {"rightsizer:alarms": "visible"}, ARN)
+
+
+def test_the_owner_confirms_where_iam_could_not_be_asked() -> None:
+    assert f"aws sagemaker add-tags --resource-arn {ARN}" in blindness({"r": None}, {}, ARN)
+    assert blindness({"r": None}, {"rightsizer:alarms": "visible"}, ARN) == ""
+    assert blindness({"r": True}, {}, ARN) == ""
+
+
+@given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=5))
+def test_any_tags_are_read_and_an_owner_is_found_only_by_name(tags: dict[str, str]) -> None:
+    found = owned_by(tags)
+    words = " ".join(f"{k}={v}" for k, v in tags.items()).lower()
+    known = ("terraform", "opentofu", "pulumi", "cloudformation", "servicecatalog")
+    assert not found or any(tool in words for tool in known)
