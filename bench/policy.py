@@ -15,14 +15,14 @@ from typing import Any, Protocol
 
 from rightsizer.flows.judge import judge_digests
 from rightsizer.flows.situation import LEAST
-from rightsizer.model.digest import DayDigest, UsageDigest
+from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.model.hardware import Accelerator, Catalogue, InstanceType
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.model.option import OptionKind, Target
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Commitment, Price, PriceTable
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, Series, Signal
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
@@ -52,6 +52,9 @@ EAGER = replace(
     cooldown_type_hours=0.0,
     tests_per_month=6,
     test_value=1.0,
+    test_chance=0.15,
+    test_requests=8,
+    test_hours_most=4.0,
 )
 """Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same."""
 PRODUCTION = replace(Policy(), by_itself=IN_PLACE, ask_without_objective=False, act_without_gpu_metrics=True)
@@ -249,8 +252,10 @@ def _tested(trial: Any, memory: _Memory) -> PastChange:
     failure = "" if trial.fits else "memory"
     busy = trial.gpu_busy_s_per_request
     base = [d for d in memory.digests if d.instance_type == trial.production_type]
-    work = sum(w for d in base for w, n in zip(d.busy_s, d.requests, strict=True) if w is not None and n is not None)
-    calls = sum(n for d in base for w, n in zip(d.busy_s, d.requests, strict=True) if w is not None and n is not None)
+    work, calls = _during(trial, memory) if max(memory.now[1], default=1) == 1 else (0.0, 0.0)
+    alike = calls > 0  # production served exactly the requests that the shadow got
+    if not alike:
+        work, calls = _busy(base, range(SLOTS))
     latency = None
     if trial.latency_mean_ms and trial.production_latency_mean_ms and trial.requests >= 2:
         found, rate = latency_of(base), trial.requests / (3600 * trial.hours)
@@ -269,10 +274,30 @@ def _tested(trial: Any, memory: _Memory) -> PastChange:
         1,
         "tested",
         failure=failure,
-        realised_slowdown=busy / (work / calls) if busy and calls and work and trial.requests >= 20 else None,
+        realised_slowdown=busy / (work / calls)
+        if busy and calls and work and trial.requests >= (2 if alike else 20)
+        else None,
         latency_ratio=latency,
         memory_gib=trial.gpu_memory_max_gib,
     )
+
+
+def _during(trial: Any, memory: _Memory) -> tuple[float, float]:
+    """GPU seconds and requests of production in the hours of the test: around yesterday's busiest hour."""
+    today = DAY_0.date() + timedelta(days=trial.day)
+    eve = [d for d in memory.digests if d.day == today - timedelta(days=1)]
+    per_hour = [sum(v or 0.0 for d in eve for v in d.requests[h * 12 : h * 12 + 12]) for h in range(24)]
+    peak = max(range(24), key=lambda h: per_hour[h]) if any(per_hour) else 12
+    first = min(max(12 * (peak + 0.5 - trial.hours / 2), 0), SLOTS - 12 * trial.hours)
+    same = [d for d in memory.digests if d.day == today and d.instance_type == trial.production_type]
+    return _busy(same, range(int(first), min(int(first + 12 * trial.hours), SLOTS)))
+
+
+def _busy(days: Iterable[DayDigest], slots: Iterable[int]) -> tuple[float, float]:
+    """GPU seconds and requests of these slots, where both are known."""
+    pairs = [(d.busy_s[i], d.requests[i]) for d in days for i in slots]
+    known = [(w, n) for w, n in pairs if w is not None and n is not None]
+    return sum(w for w, _ in known), sum(n for _, n in known)
 
 
 def _digests(view: _View, day: _Day, catalogue: Catalogue) -> list[DayDigest]:
@@ -349,15 +374,16 @@ def _action(actions: Any, found: Recommendation, view: _View) -> Any:
         return None if view.scale_to_zero_minutes else actions.ScaleToZeroWhenIdle(60)
     if option.risk > 1 and found.gate is Gate.PROPOSE:
         return None
-    return _deploy(actions, option.target, view)
+    return _deploy(actions, option.target, view, guard=found.finding is not Finding.UNDER_PROVISIONED)
 
 
-def _deploy(actions: Any, target: Target, view: _View) -> Any:
+def _deploy(actions: Any, target: Target, view: _View, guard: bool) -> Any:
+    """The deployment; what brings room back has no guard, for what was before it is worse."""
     counts = target.hourly_counts or (target.instance_count,) * 24
     top = target.maximum
     if top is None and view.autoscale_max is not None:
         top = max(view.autoscale_max, *counts)
-    return actions.Deploy(target.instance_type, counts, autoscale_max=top, routing=target.routing, guard=True)
+    return actions.Deploy(target.instance_type, counts, autoscale_max=top, routing=target.routing, guard=guard)
 
 
 def day_of(moment: datetime) -> date:

@@ -12,9 +12,9 @@ from rightsizer.model.serving import Plan, Stream
 from rightsizer.model.usage import MetricWindow, Series, Signal
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.replay import serve
+from rightsizer.rules.replay import concurrency, serve
 from rightsizer.rules.sizing import without_waiting
-from rightsizer.rules.stream import stream_of
+from rightsizer.rules.stream import roughness, stream_of
 from tests.rules.kit import catalogue
 
 HOUR = 3600.0
@@ -87,10 +87,60 @@ def test_more_instances_never_make_more_requests_late(count: int, every_s: float
     assert serve(stream, flat(count, maximum=count + 3), 60.0).late <= serve(stream, flat(count), 60.0).late
 
 
-def test_very_busy_days_are_thinned_and_never_replayed_with_autoscaling() -> None:
-    stream = stream_of([day([100.0] * SLOTS, [50.0] * SLOTS)], ((0.5, 1.0),), 5000)
+def test_of_very_busy_days_the_heaviest_slots_of_each_hour_are_replayed() -> None:
+    rush = [400.0 if slot == 150 else 100.0 for slot in range(SLOTS)]
+    stream = stream_of([day(rush, [50.0] * SLOTS), day([100.0] * SLOTS, [50.0] * SLOTS)], ((0.5, 1.0),), 5000)
     assert not stream.whole
-    assert serve(stream, flat(2, maximum=9), 10.0).mean_instances == 2.0
+    assert stream.size <= 9000
+    crowded = [at for at in stream.days[0][0] if 150 * 300 <= at < 151 * 300]
+    assert len(crowded) > 200
+    assert {int(at // HOUR) for arrivals, _ in stream.days for at in arrivals} == set(range(24))
+
+
+def test_the_replay_of_an_endpoint_with_millions_of_requests_stays_small() -> None:
+    stream = stream_of([day([6500.0] * SLOTS, [200.0] * SLOTS)] * 14, ((0.05, 1.0),), 5000)
+    assert stream.size <= 5100
+    assert serve(stream, flat(2, workers=2), 0.25).late == 0
+
+
+def test_a_slot_with_more_work_than_time_counts_as_late_whatever_its_first_seconds_show() -> None:
+    stream = stream_of([day([6500.0] * SLOTS, [200.0] * SLOTS)], ((0.05, 1.0),), 5000)
+    assert serve(stream, flat(1), 60.0).late >= 6500 * SLOTS
+
+
+def test_autoscaling_of_a_thinned_day_follows_all_of_its_requests() -> None:
+    stream = stream_of([day([600.0] * SLOTS, [400.0] * SLOTS)], ((1.0, 1.0),), 5000)
+    assert serve(stream, flat(1, maximum=9), 10.0).mean_instances > 2.5
+
+
+def test_minutes_are_rougher_where_neighbouring_slots_differ() -> None:
+    calm, rough = [40.0] * SLOTS, [10.0 if slot % 2 else 70.0 for slot in range(SLOTS)]
+    assert roughness(day(calm, calm)) == 0.0
+    assert roughness(day(rough, rough)) > 0.1
+    known = replace(day(rough, rough), within=0.01)
+    assert roughness(known) == 0.01
+
+
+def test_the_rate_inside_a_slot_is_read_from_one_minute_counts() -> None:
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    even = array("d", [20.0] * 1440)
+    bursts = array("d", [100.0 if minute % 5 == 0 else 0.0 for minute in range(1440)])
+    found = []
+    for values in (even, bursts):
+        series = {Signal("Invocations", "Sum"): Series(start, 60, values)}
+        window = MetricWindow("chat", "AllTraffic", start, start + timedelta(days=1), 60, series)
+        found.append(fold(window, Setup(catalogue().types["ml.g6e.xlarge"], 1))[0].within)
+    assert found[0] == 0.0
+    assert found[1] is not None
+    assert found[1] > 2.0
+
+
+def test_with_few_requests_an_hour_borrows_from_more_of_the_day() -> None:
+    sparse = Stream((([30000.0, 30001.0, 30002.0], [60.0] * 3),))
+    levels = concurrency(sparse, 1.0)
+    assert levels[15][-1] == 3
+    busy = Stream((crowd(8 * HOUR, HOUR, 1.0, 3.0),))
+    assert concurrency(busy, 1.0)[15] == ()
 
 
 def test_the_histogram_keeps_the_mean_of_skewed_latencies() -> None:

@@ -18,6 +18,11 @@ from rightsizer.rules.strain import strain_of
 from rightsizer.rules.tail import late_share
 from rightsizer.rules.trial import Unsure, before_sure, impossible, worth_testing
 
+JUMPED = Reason(
+    Code.UNDER_PROVISIONED,
+    "the traffic jumped and the fleet we set does not carry it with its margin: the last good configuration comes back"
+    " until a day of the new traffic was seen",
+)
 COLD_TAG = "rightsizer:cold-start-ok"
 
 
@@ -26,6 +31,8 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     hurt = _hurt(at)
     if hurt is not None and (hurt.severe or at.runs.name != at.reference.name):
         return _restored(base, at, hurt.reason)
+    if at.jumped and not at.still_carries:
+        return _restored(base, at, JUMPED)
     at = replace(at, tight=hurt is not None or not at.still_carries, cautious=at.cautious + (hurt is not None))
     options = options_for(at)
     asleep = _sleep(at)
@@ -56,7 +63,10 @@ def _hurt(at: Situation) -> Suffering | None:
     if at.runs.name == at.reference.name and at.instances >= sum(at.fleet) / 24 - 0.01:
         return None
     usual = late_share(at.latency.bins, at.goal.p95_s)
-    return suffering(since[-2:], at.goal, usual, at.policy)
+    found = suffering(since[-2:], at.goal, usual, at.policy)
+    if found is None or found.severe or usual <= 0:
+        return found
+    return suffering(since[-2:], at.goal, usual * at.harder(since[-2:]), at.policy)
 
 
 def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:
@@ -65,8 +75,9 @@ def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendatio
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
     count = max(at.fleet)
     hourly = at.fleet if min(at.fleet) != count else None
-    insured = at.may(OptionKind.AUTOSCALING)
-    target = Target(at.reference.name, count, hourly, maximum=at.peak * at.policy.count_factor if insured else None)
+    # A fleet may grow with its load; a single instance gets no autoscaling that it never had.
+    top = at.peak * at.policy.count_factor if at.peak > 1 else count
+    target = Target(at.reference.name, count, hourly, maximum=top if at.may(OptionKind.AUTOSCALING) else None)
     cost = cost_of(at.usd, price, sum(at.fleet) / 24, count, 0.0, at.given.prices.commitment, at.policy, True)
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     option = restore_option((at.runs.name, at.variant.current_count), target, price, money, at.demand.confidence)

@@ -64,9 +64,9 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if ratio.bound > at.stretch:
         room = gpu_room(at.demand, host, at.stretch)
         fast = chance(room, ratio_phi) if speed.source in ("datasheet", "learnt") and not same_chip else 0.0
-        if tried > 1 and known.gpu_ratio is None and known.latency_ratio is None:
-            fast = 0.0
-        elif same_chip and known.latency_ratio is None:
+        if known.latency_ratio is not None or (tried > 1 and (known.gpu_ratio is None or tried > 2)):
+            fast = 0.0  # measured on exactly this type, or tests that told nothing
+        elif same_chip:
             fast = 0.5  # only the bound of the host factor speaks against it
     if fast <= 0 and fit > 0:
         return Reason(

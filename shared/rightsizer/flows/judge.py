@@ -10,7 +10,7 @@ from rightsizer.flows.situation import LEAST, Given, Situation
 from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.digest import SLOT_S, DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
-from rightsizer.model.history import History
+from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
@@ -141,7 +141,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         instances=_instances(endpoint, days, given.history),
         unqueued=waiting[0] if waiting else None,
         random_base=random_base,
-        cautious=sum(1 for p in given.history.endpoint if p.refuted and p.from_type == p.to_type),
+        cautious=sum(1 for p in given.history.endpoint if p.refuted and _too_little(p)),
     )
     return chosen_or_kept(replace(plain, usd_per_month=at.usd), at)
 
@@ -161,6 +161,11 @@ def _reference(
     if found is not None:
         return found, [d for d in before if d.instance_type == found.name]
     return hardware, [d for d in days if d.instance_type == hardware.name] or list(days[-1:])
+
+
+def _too_little(past: PastChange) -> bool:
+    """Whether a change failed because the fleet was too small, or may have."""
+    return past.from_type == past.to_type or past.failure == "alarm"
 
 
 def _random_base(endpoint: Endpoint, history: History) -> bool:

@@ -91,7 +91,7 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     single = Plan((1,) * 24, draft.workers, random_routing, slower)
     same = draft.hardware.name == at.reference.name
     plan: Plan | None = None
-    if at.peak == 1 and (same or at.carries(single) is not None):
+    if at.peak == 1 and (same or at.carries_alone(single)):
         plan = single
     elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
         plan = at.smallest(slower, draft.workers, random_routing, hourly, most)
@@ -162,7 +162,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
-        "test hours": f"{hours_of_test(at.demand.load.peak_rate, at.instances, policy):g}",
+        "test hours": f"{hours_of_test(at.usual_day, at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
     if served is not None:

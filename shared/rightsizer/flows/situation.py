@@ -19,7 +19,7 @@ from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.learn import Link, gpu_ratios
-from rightsizer.rules.replay import concurrency, hourly_plan, serve
+from rightsizer.rules.replay import PER_HOUR, concurrency, hourly_plan, serve
 from rightsizer.rules.sizing import Unqueued, host_factor, service_bins, workers_of
 from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, stretch
@@ -27,6 +27,12 @@ from rightsizer.rules.tail import late_share, stretch
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
 SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
+
+
+JUMP = 1.5
+"""Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
+HARDER = 3.0
+"""Times its usual share of late requests that the old fleet is given credit for on harder days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,12 @@ class Situation:
         price = self.given.prices.find(self.reference.name)
         fleet = sum(self.fleet) / 24 * float(price.usd_per_hour if price else 0) * 730
         return max(float(self.usd), fleet) * self.policy.count_factor
+
+    @property
+    def jumped(self) -> bool:
+        """Whether the last day had far more requests than any day that the fleet was chosen for."""
+        usual = max((d.request_count for d in self.days[:-1]), default=math.inf)
+        return self.days[-1].request_count > JUMP * usual
 
     @cached_property
     def still_carries(self) -> bool:
@@ -162,6 +174,16 @@ class Situation:
         return stream_of(known, self.service, self.policy.replay_requests)
 
     @cached_property
+    def usual_day(self) -> tuple[float, ...]:
+        """Mean requests of each hour of the day over the days with requests."""
+        days = [d for d in self.days if d.request_count > 0]
+        sums = [0.0] * 24
+        for digest in days:
+            for slot, count in enumerate(digest.requests):
+                sums[slot // PER_HOUR] += count or 0.0
+        return tuple(total / max(len({d.day for d in days}), 1) for total in sums)
+
+    @cached_property
     def workers(self) -> int:
         """Requests that an instance of the reference type serves at once."""
         return workers_of(self.reference, self.reference, self.demand, self.latency)
@@ -169,13 +191,33 @@ class Situation:
     @cached_property
     def before(self) -> Served:
         """The same requests on the reference fleet."""
-        return serve(self.stream, Plan(self.fleet, self.workers, self.random_base, 1.0), self.goal.p95_s, self.usual)
+        return self._before(1.0)
 
     def carries(self, plan: Plan) -> Served | None:
         """What the plan would have done, None when too many requests would have missed the goal."""
         served = self.served(plan)
-        allowed = self.before.late + self.policy.excess_share * served.requests
-        return served if served.late <= allowed and served.rung <= self.before.rung else None
+        return served if self._harmless(served, self.before) else None
+
+    def carries_alone(self, plan: Plan) -> bool:
+        """Whether one instance in place of one does: as it was, and both of them with the margin on top."""
+        grown = replace(plan, load=self.margin)
+        return self.carries(plan) is not None and self._harmless(self.served(grown), self._before(self.margin))
+
+    def _harmless(self, served: Served, before: Served) -> bool:
+        return served.late <= before.late + self.policy.excess_share * served.requests and served.rung <= before.rung
+
+    def _before(self, load: float) -> Served:
+        """The reference fleet under the same load: what a plan is compared with."""
+        return self.served(Plan(self.fleet, self.workers, self.random_base, 1.0, load))
+
+    def harder(self, days: Sequence[DayDigest]) -> float:
+        """How many times more requests the reference fleet would have had late on these days, 1 to HARDER."""
+        fleet = Plan(self.fleet, self.workers, self.random_base, 1.0)
+        shares = []
+        for some in (self.base, days):
+            served = serve(stream_of(some, self.service, self.policy.replay_requests), fleet, self.goal.p95_s)
+            shares.append(served.late / max(served.requests, 1))
+        return min(max(shares[1] / shares[0], 1.0), HARDER) if shares[0] > 0 else 1.0
 
     def served(self, plan: Plan) -> Served:
         """The replay of a plan, each plan once."""
@@ -195,7 +237,7 @@ class Situation:
         Where autoscaling may be set, it is part of the fleet: the counts are what it starts from.
         """
         levels = concurrency(self.stream, slower * self.margin)
-        ceiling = most if self.may(OptionKind.AUTOSCALING) and not random_routing and self.stream.whole else 0
+        ceiling = most if self.may(OptionKind.AUTOSCALING) and not random_routing else 0
         best: Plan | None = None
         low, high = 0, len(SHARES) - 1
         while low <= high:
@@ -203,8 +245,8 @@ class Situation:
             counts = hourly_plan(levels, SHARES[middle], 1.0, workers, most)
             if not hourly:
                 counts = (max(counts),) * 24
-            load = self.margin if max(counts) > 1 or ceiling > 1 else 1.0
-            plan = Plan(counts, workers, random_routing, slower, load, ceiling if ceiling > min(counts) else 0)
+            maximum = ceiling if ceiling > min(counts) else 0
+            plan = Plan(counts, workers, random_routing, slower, self.margin, maximum)
             if self.carries(plan):
                 best, low = plan, middle + 1
             elif random_routing and not hourly and counts[0] < most:

@@ -61,6 +61,8 @@ class DayDigest:
     """Largest backlog of an asynchronous endpoint; None when none was published."""
     skew: float | None = None
     """Largest share of the work that one GPU did, 0..1; None without per-GPU metrics."""
+    within: float | None = None
+    """Squared variation of the request rate between the base periods of a slot, chance taken out; None at 300 s."""
 
     def __post_init__(self) -> None:
         if len(self.requests) != SLOTS or len(self.busy_s) != SLOTS or len(self.instances) != 24:

@@ -100,6 +100,7 @@ class Policy:
     test_value: float = 5.0
     tests_per_month: int = 4
     test_hours: float = 2.0
+    test_hours_most: float = 24.0
     test_requests: int = 20
     """Requests that a test should see; sparse traffic is tested for longer, a day at most."""
     # gate

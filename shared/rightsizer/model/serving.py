@@ -3,19 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+SPEAKS_FOR = 4
+"""Requests that one request of the heaviest slots stands for, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
     """Requests of some past days: arrival in seconds from the day's midnight, service in seconds on today's type."""
 
     days: tuple[tuple[Sequence[float], Sequence[float]], ...]
+    slots: tuple[tuple[Sequence[float], Sequence[float]], ...] = ()
+    """Of each day the requests and the seconds of service of all its five-minute slots; () where unknown."""
     whole: bool = True
-    """Whether the days are complete; of very busy ones only some slots are kept."""
+    """Whether every request is there; of busy endpoints only the heaviest slots of each hour are kept."""
 
     @property
     def size(self) -> int:
-        """How many requests there are."""
+        """How many requests there are to serve."""
         return sum(len(arrivals) for arrivals, _ in self.days)
+
+    @property
+    def requests(self) -> int:
+        """How many requests those that are kept speak for: lighter slots have fewer late ones, not none."""
+        return self.size if self.whole else min(round(sum(sum(c) for c, _ in self.slots)), SPEAKS_FOR * self.size)
 
 
 @dataclass(frozen=True, slots=True)

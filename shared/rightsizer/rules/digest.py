@@ -104,6 +104,7 @@ class _Day:
             latency_total_s=total,
             errors=sum(v for v in self.get("Invocation5XXErrors", "Sum") if v == v),
             dispersion=_dispersion(calls, 3600 // self.period),
+            within=_within(calls, SLOT_S // self.period),
             gpu=_spread(gpu, self.get("GPUUtilization", "Maximum"), gpus),
             gpu_memory=_spread(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
             host_memory=_spread(host, self.get("MemoryUtilization", "Maximum"), 1),
@@ -207,6 +208,18 @@ def _spread(values: Values, peaks: Values, divisor: float) -> Spread | None:
     scale = 100.0 * divisor
     p5, p50, p95, p99 = (round(quantile(ordered, q) / scale, 5) for q in (0.05, 0.5, 0.95, 0.99))
     return Spread(p5, p50, p95, p99, round(top / scale, 5))
+
+
+def _within(calls: Values, width: int) -> float | None:
+    """Squared variation of the rate inside the slots: variance of the counts above chance, over their square."""
+    above = square = 0.0
+    for i in range(0, len(calls), width):
+        part = [v for v in calls[i : i + width] if v == v]
+        if width > 1 and len(part) == width:
+            middle = sum(part) / width
+            above += sum((v - middle) ** 2 for v in part) / (width - 1) - middle
+            square += middle**2 - middle / width
+    return round(max(above / square, 0.0), 4) if square > 0 else None
 
 
 def _dispersion(calls: Values, width: int) -> float | None:

@@ -70,7 +70,9 @@ def _memory(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reaso
     usable = candidate.accelerator.usable_gib if candidate.accelerator else 0.0
     need = demand.memory.need_gib
     if need is not None and demand.gpus_used:
-        need *= now.accelerator_count / demand.gpus_used
+        # What one GPU holds was averaged over idle ones too; it ran on today's card, so it never needs more than that.
+        whole = now.accelerator.usable_gib if now.accelerator else need
+        need = max(need, min(need * now.accelerator_count / demand.gpus_used, whole))
     if need is not None and now.accelerator and now.accelerator.model == candidate.accelerator.model:  # type: ignore[union-attr]
         return None
     if need is not None and need > usable:

@@ -27,7 +27,7 @@ def memory_need(
     """The GPU memory one GPU must offer, GiB. Pre-allocated means unknown: only a start on the candidate tells."""
     weights = (model_bytes or 0) / _GIB * WEIGHTS_FACTOR
     fewest = min((max(d.gpus, 1) for d in days), default=1)
-    seen = [(d, _gib(d, catalogue) * max(d.gpus, 1) / fewest) for d in days if d.gpu_memory is not None]
+    seen = [(d, _per_gpu(d, catalogue, fewest)) for d in days if d.gpu_memory is not None]
     if not seen:
         return MemoryNeed(MemoryClass.UNKNOWN, None, weights, 0.0, 1.0)
     margin = 1 + policy.memory_margin + policy.memory_margin_small_sample / math.sqrt(len({d.day for d, _ in seen}))
@@ -46,6 +46,15 @@ def memory_need(
         # A leak shows first as one day above all days before: leave room for two more such days.
         growth = max(growth, peak * (jump**2 - 1))
     return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing=slope > 0 or jump > JUMP)
+
+
+def _per_gpu(digest: DayDigest, catalogue: Catalogue, fewest: int) -> float:
+    """GiB that one GPU held. With more GPUs than the `fewest` some may have been idle: all of it may have been on one,
+    though never more than its card offers.
+    """
+    mean, found = _gib(digest, catalogue), catalogue.find(digest.instance_type)
+    card = found.accelerator.usable_gib if found and found.accelerator else mean
+    return max(mean, min(mean * max(digest.gpus, 1) / fewest, card))
 
 
 def _gib(digest: DayDigest, catalogue: Catalogue) -> float:

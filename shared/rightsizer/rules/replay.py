@@ -14,6 +14,8 @@ BUSY_TARGET = 0.7
 """Share of the workers that target tracking keeps busy."""
 LAGS = (2, 3, 4)
 """Slots after which added instances serve (alarm, provisioning: ten minutes), and for which they stay."""
+ENOUGH = 100
+"""Requests of an hour and its neighbours, on average, from which they have a level of their own."""
 WATCH_S = 1800.0
 WATCH_REQUESTS, WATCH_LATE, WATCH_SHARE = 5, 3, 0.10
 """The guard of a change: in half an hour at least so many requests, so many of them late, and such a share."""
@@ -21,36 +23,49 @@ WATCH_REQUESTS, WATCH_LATE, WATCH_SHARE = 5, 3, 0.10
 
 def serve(stream: Stream, plan: Plan, limit_s: float, usual: float = 0.0) -> Served:
     """Serve every request; `late` counts the ones above `limit_s`, `usual` is the share of them today."""
-    late = total = rung = 0
+    late = rung = 0
     worst = instances = 0.0
-    for arrivals, services in stream.days:
-        slots = _slots(arrivals, services, plan, stream.whole)
+    for number, (arrivals, services) in enumerate(stream.days):
+        calls, work = stream.slots[number] if stream.slots else _tallied(arrivals, services)
+        slots = _slots(work, plan)
+        late += 0 if stream.whole else _drowned(calls, work, plan, slots)
         run = _random if plan.random_routing and max(slots) > 1 else _central
         latencies = run(arrivals, services, plan, slots)
-        total += len(latencies)
         over = [at for at, value in zip(arrivals, latencies, strict=True) if value > limit_s]
         late += len(over)
         rung += len(over) >= WATCH_LATE and _rings(arrivals, over, max(WATCH_SHARE, 3 * usual))
         worst = max(worst, _worst(arrivals, latencies))
         instances += sum(slots) / SLOTS
-    return Served(total, late, worst, rung, instances / max(len(stream.days), 1))
+    return Served(stream.requests, late, worst, rung, instances / max(len(stream.days), 1))
 
 
-def _slots(arrivals: Sequence[float], services: Sequence[float], plan: Plan, whole: bool) -> list[int]:
+def _tallied(arrivals: Sequence[float], services: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Requests and seconds of service of each slot."""
+    calls, work = [0.0] * SLOTS, [0.0] * SLOTS
+    for at, seconds in zip(arrivals, services, strict=True):
+        calls[int(at // SLOT_S)] += 1
+        work[int(at // SLOT_S)] += seconds
+    return calls, work
+
+
+def _slots(work: Sequence[float], plan: Plan) -> list[int]:
     """Instances of each slot: the counts by hour, raised by target tracking where it is on."""
     counts = [count for count in plan.counts for _ in range(PER_HOUR)]
-    if not whole or plan.maximum <= min(counts):
+    if plan.maximum <= min(counts):
         return counts
-    busy = [0.0] * SLOTS
-    for at, work in zip(arrivals, services, strict=True):
-        busy[int(at // SLOT_S)] += work
     factor = plan.slower * plan.load / (SLOT_S * BUSY_TARGET * plan.workers)
     for slot in range(LAGS[0], SLOTS):
-        seen = max(busy[max(slot - LAGS[-1], 0) : slot - LAGS[0] + 1])
+        seen = max(work[max(slot - LAGS[-1], 0) : slot - LAGS[0] + 1])
         wanted = min(math.ceil(seen * factor - 1e-9), plan.maximum)
         if wanted > counts[slot]:
             counts[slot] = wanted
     return counts
+
+
+def _drowned(calls: Sequence[float], work: Sequence[float], plan: Plan, slots: Sequence[int]) -> int:
+    """Requests of slots with more work than their workers have time: a few minutes of them tell too little."""
+    each = SLOT_S * plan.workers / (plan.slower * plan.load)
+    return round(sum(n for n, w, count in zip(calls, work, slots, strict=True) if w > each * count))
 
 
 def _rings(arrivals: Sequence[float], over: Sequence[float], share: float) -> bool:
@@ -117,8 +132,11 @@ def concurrency(stream: Stream, slower: float) -> tuple[tuple[int, ...], ...]:
                 heapq.heappop(leaving)
             heapq.heappush(leaving, at + work * slower)
             by_hour[int(at // 3600)].append(len(leaving))
-    # An hour borrows from its neighbours: few days make single hours a matter of luck, and slopes begin early.
-    return tuple(tuple(sorted(by_hour[h - 1] + by_hour[h] + by_hour[(h + 1) % 24])) for h in range(24))
+    # Slopes begin early and single hours are a matter of luck: an hour borrows from its neighbours, from more of them
+    # where requests are few.
+    reach = min(max(math.ceil((24 * ENOUGH / max(stream.size, 1) - 1) / 2), 1), 12)
+    hours = [{(hour + far) % 24 for far in range(-reach, reach + 1)} for hour in range(24)]
+    return tuple(tuple(sorted(level for other in near for level in by_hour[other])) for near in hours)
 
 
 def hourly_plan(

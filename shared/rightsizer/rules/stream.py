@@ -1,6 +1,7 @@
 """The requests of past days as arrivals and services, without chance: the same days give the same stream."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
@@ -10,28 +11,66 @@ HEAVY = 10
 """Requests of an hour from which its own weight is believed."""
 TABLE = 1024
 PER_HOUR = 3600 // SLOT_S
+MINUTES = SLOT_S // 60
+ROUGHEST = 1 / 3
+"""Squared variation of uniform weights from nothing to twice the mean."""
 REGIME = 0.5
 """Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 
 
 def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
-    """Requests of the most recent days, at most about `limit` of them, whole days.
+    """Requests of the days, at most about `limit` of them: where there are more, the heaviest slots of each hour.
 
-    Arrivals are scattered within their five minutes as independent requests are; the margin of the load covers what
-    bunches there are. Service times follow `bins`, (seconds, share) ascending.
+    What breaks a fleet are its heaviest minutes, so light slots may be left out; slots of more requests than an hour's
+    part of the limit are cut short. Service times follow `bins`, (seconds, share) ascending.
     """
-    table = _table(bins)
     busiest = max((d.request_count for d in days), default=0.0)
     days = [d for d in days if d.request_count >= REGIME * busiest]
-    usual = _usual(days)
-    chosen: list[tuple[Sequence[float], Sequence[float]]] = []
-    total = 0.0
-    for number, digest in enumerate(reversed(days)):
-        total += digest.request_count
-        if chosen and total > limit:
-            break
-        chosen.append(_scatter(digest, usual, table, number, min(1.0, limit / max(digest.request_count, 1.0))))
-    return Stream(tuple(reversed(chosen)), whole=bool(days) and days[-1].request_count <= limit)
+    usual, mean = _usual(days), sum(value * share for value, share in bins)
+    calls = [[usual[i] if v is None else v for i, v in enumerate(d.requests)] for d in days]
+    factors = [_work(d) for d in days]
+    work = [[n * mean * f[i // PER_HOUR] for i, n in enumerate(c)] for c, f in zip(calls, factors, strict=True)]
+    whole = sum(map(sum, calls)) <= limit
+    each = limit / 24
+    kept = [range(SLOTS)] * len(days) if whole else _heaviest(calls, work, each)
+    table = _table(bins)
+    served = [
+        _scatter(c, k, f, table, number, each if not whole else math.inf, roughness(d))
+        for number, (d, c, k, f) in enumerate(zip(days, calls, kept, factors, strict=True))
+    ]
+    return Stream(tuple(served), tuple(zip(calls, work, strict=True)), whole)
+
+
+def roughness(digest: DayDigest) -> float:
+    """Squared variation of the rate between the minutes of a slot, chance taken out.
+
+    Where only five-minute counts are known, half of what neighbouring slots show: what is rough there is rough inside.
+    """
+    if digest.within is not None:
+        return min(digest.within, ROUGHEST)
+    above = square = 0.0
+    for first in range(0, SLOTS, PER_HOUR):
+        part = [v for v in digest.requests[first : first + PER_HOUR] if v is not None]
+        if len(part) < PER_HOUR // 2 or sum(part) <= 0:
+            continue
+        middle = sum(part) / len(part)
+        above += sum((v - middle) ** 2 for v in part) / (len(part) - 1) - middle
+        square += middle**2
+    return min(max(above / square / 2, 0.0), ROUGHEST) if square > 0 else 0.0
+
+
+def _heaviest(calls: Sequence[Sequence[float]], work: Sequence[Sequence[float]], each: float) -> list[list[int]]:
+    """Of each day the slots to keep: in each hour of the day the heaviest over all days, about `each` requests."""
+    kept: list[list[int]] = [[] for _ in calls]
+    for first in range(0, SLOTS, PER_HOUR):
+        ranked = [(-w[i], number, i) for number, w in enumerate(work) for i in range(first, first + PER_HOUR)]
+        total = 0.0
+        for _, number, slot in sorted(ranked):
+            kept[number].append(slot)
+            total += calls[number][slot]
+            if total >= each:
+                break
+    return [sorted(slots) for slots in kept]
 
 
 def _table(bins: Sequence[tuple[float, float]]) -> list[float]:
@@ -55,28 +94,42 @@ def _usual(days: Sequence[DayDigest]) -> list[float]:
 
 
 def _scatter(
-    digest: DayDigest, usual: Sequence[float], table: Sequence[float], seed: int, keep: float
+    calls: Sequence[float],
+    slots: Sequence[int],
+    factors: Sequence[float],
+    table: Sequence[float],
+    seed: int,
+    most: float,
+    rough: float,
 ) -> tuple[list[float], list[float]]:
     """Arrivals and service times of one day. A fixed congruential sequence stands in for chance."""
     state = (seed * 7919 + 12345) & 0x7FFFFFFF
     arrivals: list[float] = []
+    services: list[float] = []
     carried = 0.0
-    for slot in _kept(digest, usual, keep):
-        seen = digest.requests[slot]
-        carried += usual[slot] if seen is None else seen
+    spread = math.sqrt(3 * rough)  # half the width of a uniform weight with that squared variation
+    for slot in slots:
+        length = SLOT_S * min(1.0, most / calls[slot]) if calls[slot] > 0 else SLOT_S
+        carried += calls[slot] * length / SLOT_S
         n = int(carried)
         carried -= n
+        edges = [0.0]
+        for _ in range(MINUTES):
+            state = (1103515245 * state + 12345) & 0x7FFFFFFF
+            edges.append(edges[-1] + max(1 + spread * (state / 0x40000000 - 1), 0.0))
         part = []
+        scale = edges[-1] / 0x80000000
         for _ in range(n):
             state = (1103515245 * state + 12345) & 0x7FFFFFFF
-            part.append(SLOT_S * (slot + state / 0x80000000))
+            at = state * scale
+            minute = bisect_right(edges, at, 1, MINUTES) - 1
+            part.append(minute + (at - edges[minute]) / max(edges[minute + 1] - edges[minute], 1e-9))
         part.sort()
-        arrivals += part
-    work = _work(digest)
-    services = []
-    for at in arrivals:
-        state = (1103515245 * state + 12345) & 0x7FFFFFFF
-        services.append(table[int(state / 0x80000000 * TABLE)] * work[int(at // 3600)])
+        weight = factors[slot // PER_HOUR]
+        for at in part:
+            state = (1103515245 * state + 12345) & 0x7FFFFFFF
+            arrivals.append(SLOT_S * slot + at * length / MINUTES)
+            services.append(table[int(state / 0x80000000 * TABLE)] * weight)
     return arrivals, services
 
 
@@ -92,16 +145,3 @@ def _work(digest: DayDigest) -> list[float]:
             calls[slot // PER_HOUR] += count
     mean = sum(work) / sum(calls) if sum(calls) > 0 else 0.0
     return [w / c / mean if c >= HEAVY and w > 0 and mean > 0 else 1.0 for w, c in zip(work, calls, strict=True)]
-
-
-def _kept(digest: DayDigest, usual: Sequence[float], keep: float) -> list[int]:
-    """All slots, or of each hour its busiest ones, about `keep` of them: a sample errs towards the crowd."""
-    if keep >= 1:
-        return list(range(SLOTS))
-    each = max(1, math.ceil(PER_HOUR * keep))
-    counts = [usual[i] if v is None else v for i, v in enumerate(digest.requests)]
-    return [
-        slot
-        for hour in range(0, SLOTS, PER_HOUR)
-        for slot in sorted(sorted(range(hour, hour + PER_HOUR), key=lambda i: (-counts[i], i))[:each])
-    ]

@@ -47,11 +47,19 @@ def impossible(endpoint: Endpoint) -> Reason | None:
     return None
 
 
-def hours_of_test(peak_rate: float, instances: float, policy: Policy) -> float:
-    """Hours of a test, long enough for about `test_requests` requests of one instance's share, a day at most."""
-    expected = 3600 * peak_rate / max(instances, 1.0) / 3
-    needed = policy.test_requests / expected if expected > 0 else 24.0
-    return float(min(max(policy.test_hours, math.ceil(needed)), 24))
+def hours_of_test(hourly: Sequence[float], instances: float, policy: Policy) -> float:
+    """Hours of a test over the busiest hour, long enough for `test_requests` of one instance's share.
+
+    At most `test_hours_most`. `hourly` are the requests of each of the 24 hours of a usual day.
+    """
+    least = max(1, math.ceil(policy.test_hours))
+    busiest = max(range(24), key=lambda hour: hourly[hour], default=0)
+    most = max(least, math.floor(policy.test_hours_most))
+    for hours in range(least, most):
+        first = min(max(busiest - (hours - 1) // 2, 0), 24 - hours)
+        if sum(hourly[first : first + hours]) >= policy.test_requests * max(instances, 1.0):
+            return float(max(hours, policy.test_hours))
+    return float(most)
 
 
 def cost_of_test(option: Option, policy: Policy) -> float:
