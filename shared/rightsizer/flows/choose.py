@@ -63,10 +63,13 @@ def _hurt(at: Situation) -> Suffering | None:
     if at.runs.name == at.reference.name and at.instances >= sum(at.fleet) / 24 - 0.01:
         return None
     usual = late_share(at.latency.bins, at.goal.p95_s)
-    found = suffering(since[-2:], at.goal, usual, at.policy)
-    if found is None or found.severe or usual <= 0:
-        return found
-    return suffering(since[-2:], at.goal, usual * at.harder(since[-2:]), at.policy)
+    for days in (since[-2:], since):
+        found = suffering(days, at.goal, usual, at.policy)
+        if found is not None and not found.severe and usual > 0:
+            found = suffering(days, at.goal, usual * at.harder(days), at.policy)
+        if found is not None:
+            return found
+    return None
 
 
 def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:

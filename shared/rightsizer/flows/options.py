@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.flows.drafts import Draft, draft_of
+from rightsizer.flows.fleet import mean_instances, smallest
 from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
@@ -94,7 +95,7 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     if at.peak == 1 and (same or at.carries_alone(single)):
         plan = single
     elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
-        plan = at.smallest(slower, draft.workers, random_routing, hourly, most)
+        plan = smallest(at, slower, draft.workers, random_routing, hourly, most)
     if plan is None:
         return Reason(
             Code.TOO_BUSY,
@@ -144,7 +145,7 @@ def _guess(at: Situation, draft: Draft) -> Option | None:
 def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
     hardware, policy = draft.hardware, at.policy
     count = max(plan.counts)
-    mean = instances or (at.mean(plan) if draft.sure else sum(plan.counts) / 24)
+    mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
     served = at.served(plan) if draft.sure and instances is None else None
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {

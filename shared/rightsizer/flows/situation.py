@@ -19,16 +19,12 @@ from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.learn import Link, gpu_ratios
-from rightsizer.rules.replay import PER_HOUR, concurrency, hourly_plan, serve
+from rightsizer.rules.replay import PER_HOUR, serve
 from rightsizer.rules.sizing import Unqueued, host_factor, service_bins, workers_of
 from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, stretch
 
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
-SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
-"""Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
-
-
 JUMP = 1.5
 """Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 HARDER = 3.0
@@ -230,48 +226,6 @@ class Situation:
     def usual(self) -> float:
         """Share of the requests over the objective as it was."""
         return late_share(self.latency.bins, self.goal.p95_s)
-
-    def smallest(self, slower: float, workers: int, random_routing: bool, hourly: bool, most: int) -> Plan | None:
-        """The smallest fleet that carries the past days with the margin; None when none up to `most` does.
-
-        Where autoscaling may be set, it is part of the fleet: the counts are what it starts from.
-        """
-        levels = concurrency(self.stream, slower * self.margin)
-        ceiling = most if self.may(OptionKind.AUTOSCALING) and not random_routing else 0
-        best: Plan | None = None
-        low, high = 0, len(SHARES) - 1
-        while low <= high:
-            middle = (low + high) // 2
-            counts = hourly_plan(levels, SHARES[middle], 1.0, workers, most)
-            if not hourly:
-                counts = (max(counts),) * 24
-            maximum = ceiling if ceiling > min(counts) else 0
-            plan = Plan(counts, workers, random_routing, slower, self.margin, maximum)
-            if self.carries(plan):
-                best, low = plan, middle + 1
-            elif random_routing and not hourly and counts[0] < most:
-                return self._more(plan, counts[0], most)
-            else:
-                high = middle - 1
-        return best
-
-    def _more(self, plan: Plan, low: int, high: int) -> Plan | None:
-        """The smallest constant count above `low` that carries the load behind random routing, by bisection."""
-        best = None
-        while low < high:
-            middle = (low + high + 1) // 2
-            tried = replace(plan, counts=(middle,) * 24)
-            if self.carries(tried):
-                best, high = tried, middle - 1
-            else:
-                low = middle
-        return best
-
-    def mean(self, plan: Plan) -> float:
-        """Instances on average at the load seen, what autoscaling adds included."""
-        if not plan.maximum:
-            return sum(plan.counts) / 24
-        return self.served(replace(plan, load=1.0)).mean_instances
 
     def may(self, kind: OptionKind) -> bool:
         """Whether that dimension may be changed without a person."""

@@ -14,6 +14,8 @@ from rightsizer.model.reason import Code, Reason
 
 SEVERE = 0.05
 """Excess share from which the last good configuration comes back whatever else could be done."""
+UNUSUAL = 0.1
+"""Excess as a share of the usual one up to which days merely differ."""
 MUCH = 1.25
 """p95 over the objective at which it is missed by more than the noise of a few days."""
 
@@ -73,7 +75,7 @@ class Suffering:
 def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> Suffering | None:
     """Evidence that our own last change hurts, or None.
 
-    Days differ: an excess counts from twice the allowed share, a quarter of the usual share, or three standard
+    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or three standard
     deviations of the count, whichever is largest.
     """
     bins: dict[int, float] = {}
@@ -84,7 +86,7 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
     late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
     excess = late - usual * total
     noise = 3 * math.sqrt(max(usual * total, 1.0))
-    if total < 20 or excess <= max(2 * policy.excess_share * total, 0.25 * usual * total, noise):
+    if total < 20 or excess <= max(2 * policy.excess_share * total, UNUSUAL * usual * total, noise):
         return None
     reason = Reason(
         Code.UNDER_PROVISIONED,

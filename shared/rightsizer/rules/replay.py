@@ -26,9 +26,9 @@ def serve(stream: Stream, plan: Plan, limit_s: float, usual: float = 0.0) -> Ser
     late = rung = 0
     worst = instances = 0.0
     for number, (arrivals, services) in enumerate(stream.days):
-        calls, work = stream.slots[number] if stream.slots else _tallied(arrivals, services)
+        work = stream.slots[number][1] if stream.slots else _tallied(arrivals, services)
         slots = _slots(work, plan)
-        late += 0 if stream.whole else _drowned(calls, work, plan, slots)
+        late += 0 if stream.whole else _drowned(stream, number, plan, slots, limit_s)
         run = _random if plan.random_routing and max(slots) > 1 else _central
         latencies = run(arrivals, services, plan, slots)
         over = [at for at, value in zip(arrivals, latencies, strict=True) if value > limit_s]
@@ -39,13 +39,12 @@ def serve(stream: Stream, plan: Plan, limit_s: float, usual: float = 0.0) -> Ser
     return Served(stream.requests, late, worst, rung, instances / max(len(stream.days), 1))
 
 
-def _tallied(arrivals: Sequence[float], services: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Requests and seconds of service of each slot."""
-    calls, work = [0.0] * SLOTS, [0.0] * SLOTS
+def _tallied(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:
+    """Seconds of service of each slot."""
+    work = [0.0] * SLOTS
     for at, seconds in zip(arrivals, services, strict=True):
-        calls[int(at // SLOT_S)] += 1
         work[int(at // SLOT_S)] += seconds
-    return calls, work
+    return work
 
 
 def _slots(work: Sequence[float], plan: Plan) -> list[int]:
@@ -62,10 +61,18 @@ def _slots(work: Sequence[float], plan: Plan) -> list[int]:
     return counts
 
 
-def _drowned(calls: Sequence[float], work: Sequence[float], plan: Plan, slots: Sequence[int]) -> int:
-    """Requests of slots with more work than their workers have time: a few minutes of them tell too little."""
-    each = SLOT_S * plan.workers / (plan.slower * plan.load)
-    return round(sum(n for n, w, count in zip(calls, work, slots, strict=True) if w > each * count))
+def _drowned(stream: Stream, number: int, plan: Plan, slots: Sequence[int], limit_s: float) -> int:
+    """Requests of slots that a backlog makes late: of a crowd that lasts for longer than what is kept of it."""
+    calls, work = stream.slots[number]
+    total = sum(calls)
+    usual = sum(work) / total * plan.slower if total > 0 else 0.0
+    backlog = late = 0.0
+    for n, seconds, count in zip(calls, work, slots, strict=True):
+        room = SLOT_S * plan.workers * count
+        backlog = max(backlog + seconds * plan.slower * plan.load - room, 0.0)
+        if backlog * SLOT_S / room + usual > limit_s:
+            late += n
+    return round(late)
 
 
 def _rings(arrivals: Sequence[float], over: Sequence[float], share: float) -> bool:

@@ -1,0 +1,56 @@
+"""The smallest fleet of a type that carries the past days of an endpoint."""
+
+from dataclasses import replace
+
+from rightsizer.flows.situation import Situation
+from rightsizer.model.option import OptionKind
+from rightsizer.model.serving import Plan
+from rightsizer.rules.replay import concurrency, hourly_plan
+
+SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
+"""Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
+
+
+def smallest(at: Situation, slower: float, workers: int, random_routing: bool, hourly: bool, most: int) -> Plan | None:
+    """The smallest fleet that carries the past days with the margin; None when none up to `most` does.
+
+    Where autoscaling may be set, it is part of the fleet: the counts are what it starts from.
+    """
+    levels = concurrency(at.stream, slower * at.margin)
+    ceiling = most if at.may(OptionKind.AUTOSCALING) and not random_routing else 0
+    best: Plan | None = None
+    low, high = 0, len(SHARES) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        counts = hourly_plan(levels, SHARES[middle], 1.0, workers, most)
+        if not hourly:
+            counts = (max(counts),) * 24
+        maximum = ceiling if ceiling > min(counts) else 0
+        plan = Plan(counts, workers, random_routing, slower, at.margin, maximum)
+        if at.carries(plan):
+            best, low = plan, middle + 1
+        elif random_routing and not hourly and counts[0] < most:
+            return _more(at, plan, counts[0], most)
+        else:
+            high = middle - 1
+    return best
+
+
+def _more(at: Situation, plan: Plan, low: int, high: int) -> Plan | None:
+    """The smallest constant count above `low` that carries the load behind random routing, by bisection."""
+    best = None
+    while low < high:
+        middle = (low + high + 1) // 2
+        tried = replace(plan, counts=(middle,) * 24)
+        if at.carries(tried):
+            best, high = tried, middle - 1
+        else:
+            low = middle
+    return best
+
+
+def mean_instances(at: Situation, plan: Plan) -> float:
+    """Instances on average at the load seen, what autoscaling adds included."""
+    if not plan.maximum:
+        return sum(plan.counts) / 24
+    return at.served(replace(plan, load=1.0)).mean_instances
