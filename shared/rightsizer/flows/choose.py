@@ -16,7 +16,7 @@ from rightsizer.rules.sizing import workers_of
 from rightsizer.rules.sleep import best_nap, stopped
 from rightsizer.rules.strain import strain_of
 from rightsizer.rules.tail import late_share
-from rightsizer.rules.trial import Unsure, before_sure, impossible, worth_testing
+from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
 
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
@@ -189,10 +189,11 @@ def _replayed(at: Situation, option: Option) -> Replay | None:
 def _why_kept(options: Options, at: Situation) -> Reason:
     if options.unsure:
         best = max(options.unsure, key=lambda u: u.prize)
+        why = not_planned(best, at.usd * 0, at.endpoint, at.given.history, at.policy)
         return Reason(
             Code.RISK_TOO_HIGH,
             f"{best.option.target.instance_type} would be cheaper, but is only {100 * best.chance:.0f} % likely fast"
-            f" enough and large enough; a test is not planned",
+            f" enough and large enough; {why}",
         )
     cheaper = [
         e

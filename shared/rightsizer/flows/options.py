@@ -11,6 +11,7 @@ from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
+from rightsizer.rules.evidence import usual_day
 from rightsizer.rules.offer import Money, type_option
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.sizing import Ratio
@@ -163,7 +164,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
-        "test hours": f"{hours_of_test(at.usual_day, at.instances, policy):g}",
+        "test hours": f"{hours_of_test(usual_day(at.days), at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
     if served is not None:

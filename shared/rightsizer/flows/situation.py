@@ -19,7 +19,7 @@ from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.learn import Link, gpu_ratios
-from rightsizer.rules.replay import PER_HOUR, serve
+from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import Unqueued, host_factor, service_bins, workers_of
 from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, stretch
@@ -170,16 +170,6 @@ class Situation:
         return stream_of(known, self.service, self.policy.replay_requests)
 
     @cached_property
-    def usual_day(self) -> tuple[float, ...]:
-        """Mean requests of each hour of the day over the days with requests."""
-        days = [d for d in self.days if d.request_count > 0]
-        sums = [0.0] * 24
-        for digest in days:
-            for slot, count in enumerate(digest.requests):
-                sums[slot // PER_HOUR] += count or 0.0
-        return tuple(total / max(len({d.day for d in days}), 1) for total in sums)
-
-    @cached_property
     def workers(self) -> int:
         """Requests that an instance of the reference type serves at once."""
         return workers_of(self.reference, self.reference, self.demand, self.latency)
@@ -196,8 +186,8 @@ class Situation:
 
     def carries_alone(self, plan: Plan) -> bool:
         """Whether one instance in place of one does: as it was, and both of them with the margin on top."""
-        grown = replace(plan, load=self.margin)
-        return self.carries(plan) is not None and self._harmless(self.served(grown), self._before(self.margin))
+        grown = self.served(replace(plan, load=self.margin))
+        return self.carries(plan) is not None and self._harmless(grown, self._before(self.margin))
 
     def _harmless(self, served: Served, before: Served) -> bool:
         return served.late <= before.late + self.policy.excess_share * served.requests and served.rung <= before.rung

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SPEAKS_FOR = 4
+SPEAKS_FOR = 10
 """Requests that one request of the heaviest slots stands for, at most."""
 
 

@@ -47,3 +47,10 @@ def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:
         for digest in days
         for i in range(0, len(digest.requests), width)
     )
+
+
+def usual_day(days: Sequence[DayDigest]) -> tuple[float, ...]:
+    """Mean requests of each of the 24 hours over the days with requests."""
+    busy = [d for d in days if d.request_count > 0]
+    hourly = hourly_requests(busy)
+    return tuple(sum(hourly[hour::24]) / max(len({d.day for d in busy}), 1) for hour in range(24))

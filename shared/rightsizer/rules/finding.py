@@ -75,7 +75,7 @@ class Suffering:
 def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> Suffering | None:
     """Evidence that our own last change hurts, or None.
 
-    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or three standard
+    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or two standard
     deviations of the count, whichever is largest.
     """
     bins: dict[int, float] = {}
@@ -85,7 +85,7 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
     total = sum(bins.values())
     late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
     excess = late - usual * total
-    noise = 3 * math.sqrt(max(usual * total, 1.0))
+    noise = 2 * math.sqrt(max(usual * total, 1.0))
     if total < 20 or excess <= max(2 * policy.excess_share * total, UNUSUAL * usual * total, noise):
         return None
     reason = Reason(

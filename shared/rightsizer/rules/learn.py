@@ -68,19 +68,20 @@ def gpu_ratios(days: Sequence[DayDigest], base: Sequence[DayDigest], least: floa
 
     What serves is measured: no test says as much as thousands of production requests.
     """
-    usual = _gpu_seconds(base, least)
+    usual = _work_each(base, least)
     if usual is None:
         return {}
     mine = {d.instance_type for d in base}
     found: dict[str, float] = {}
     for name in {d.instance_type for d in days} - mine:
-        there = _gpu_seconds([d for d in days if d.instance_type == name], least)
+        there = _work_each([d for d in days if d.instance_type == name], least)
         if there is not None:
             found[name] = there / usual
     return found
 
 
-def _gpu_seconds(days: Sequence[DayDigest], least: float) -> float | None:
+def _work_each(days: Sequence[DayDigest], least: float) -> float | None:
+    """GPU seconds of a request on these days; None with fewer than `least` requests that tell."""
     work = calls = 0.0
     for digest in days:
         for busy, count in zip(digest.busy_s, digest.requests, strict=True):

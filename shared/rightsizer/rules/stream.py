@@ -117,7 +117,7 @@ def _scatter(
         for _ in range(MINUTES):
             state = (1103515245 * state + 12345) & 0x7FFFFFFF
             edges.append(edges[-1] + max(1 + spread * (state / 0x40000000 - 1), 0.0))
-        part = []
+        part: list[float] = []
         scale = edges[-1] / 0x80000000
         for _ in range(n):
             state = (1103515245 * state + 12345) & 0x7FFFFFFF

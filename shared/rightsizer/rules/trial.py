@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, EndpointKind
+from rightsizer.model.observation import Endpoint, EndpointKind, Mode
 from rightsizer.model.option import Option
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
@@ -91,6 +91,26 @@ def worth_testing(
         Code.TEST_WORTH_IT,
         f"a {hours} h shadow test of {best.option.target.instance_type} costs about USD {cost:.2f} and wins"
         f" USD {gain:.0f} per month on average ({100 * best.chance:.0f} % that it is fast enough and fits)",
+    )
+
+
+def not_planned(item: Unsure, sure: Decimal, endpoint: Endpoint, history: History, policy: Policy) -> str:
+    """Why the shadow test of `item` is not run now, as the end of a sentence."""
+    if not policy.tests:
+        return "shadow tests are switched off"
+    if (reason := impossible(endpoint)) is not None:
+        return reason.sentence
+    if endpoint.mode is not Mode.AUTO:
+        return f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}"
+    if history.tests_this_month >= policy.tests_per_month:
+        return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
+    if item.chance < policy.test_chance:
+        return f"a shadow test is run from {100 * policy.test_chance:.0f} % on"
+    cost = cost_of_test(item.option, policy)
+    gain = item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+    return (
+        f"a shadow test would cost USD {cost:.2f} and win USD {max(gain, 0.0):.0f} per month on average, which is less"
+        f" than {1 + policy.test_value:g} times its cost"
     )
 
 

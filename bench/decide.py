@@ -1,0 +1,117 @@
+"""How long decisions take: `python -m bench.decide [--endpoints 2000]`, CPU seconds of one core.
+
+First endpoints that nothing cheaper could serve, so that no fleet is replayed, from digests of 14 days at five minutes:
+their time must grow with their number only. Then the options of one endpoint, each replayed, by its rate of requests.
+"""
+
+import argparse
+import math
+import sys
+import time
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from rightsizer.bootstrap import catalogue as default_catalogue
+from rightsizer.flows.judge import judge_digests
+from rightsizer.model.digest import BIN, SLOTS, DayDigest, Spread, UsageDigest
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.history import History
+from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
+from rightsizer.model.policy import Policy
+from rightsizer.model.price import Commitment, Price, PriceTable
+from rightsizer.model.recommendation import Recommendation
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+DAYS = 14
+LIMIT_S = 120.0
+"""Seconds for 10,000 endpoints that need no replay."""
+TYPE = "ml.g6e.xlarge"
+FULL, LITTLE = Spread(0.7, 0.8, 0.85, 0.9, 0.92), Spread(0.2, 0.21, 0.22, 0.23, 0.24)
+PEAK = 1.6
+"""Requests of a busy slot over those of a usual one."""
+
+
+def catalogue_and_prices() -> tuple[Catalogue, PriceTable]:
+    """The product's own catalogue, and a price by memory and GPUs for each type: figures that only order them."""
+    known = default_catalogue()
+    usd = {
+        t.name: Decimal(round(0.3 + t.accelerator.memory_gib * t.accelerator_count / 20, 3).__str__())
+        for t in known
+        if t.accelerator
+    }
+    prices = {n: Price(n, "us-east-1", p, "snapshot", "direct-hosting", "2026-11") for n, p in usd.items()}
+    return known, PriceTable("us-east-1", prices, Commitment(Decimal(0), 0.0, known=True))
+
+
+def digests(per_minute: float, latency_s: float, busy: float, memory: Spread) -> tuple[DayDigest, ...]:
+    """Fourteen days of the same shape: busy by day, quiet by night; `busy` is the share of the latency on the GPU."""
+    requests = tuple(per_minute * 5 * (PEAK if 96 <= i < 228 else 0.4) * (1.1 if i % 3 else 0.8) for i in range(SLOTS))
+    work = tuple(n * latency_s * busy for n in requests)
+    bins = tuple((round(math.log(1000 * latency_s * f) / math.log(BIN)), w) for f, w in ((0.7, 50), (1.1, 40), (2, 10)))
+    small = Spread(0.2, 0.2, 0.2, 0.2, 0.2)
+    return tuple(
+        DayDigest(
+            date(2026, 11, 1) + timedelta(days=i), TYPE, 1, requests, work, (4.0,) * 24, bins, 100 * latency_s, 0.0,
+            None, Spread(0.01, 0.2, 0.5, 0.6, 0.7), memory, small, small, 0.8,
+        )
+        for i in range(DAYS)
+    )  # fmt: skip
+
+
+def endpoint(count: int, p95_s: float) -> Endpoint:
+    """A plain endpoint that has run for sixty days."""
+    then = NOW - timedelta(days=60)
+    variant = Variant("AllTraffic", "m", TYPE, count, count, 1.0, (), "LEAST_OUTSTANDING_REQUESTS")
+    kind = EndpointKind.REAL_TIME
+    return Endpoint(
+        EndpointRef("111122223333", "us-east-1", "chat"), "InService", "c", then, then, kind, (kind,), (variant,), {},
+        Mode.AUTO, True, Objective(p95_s), "bench", "", framework="pytorch",
+    )  # fmt: skip
+
+
+def decided(count: int, p95_s: float, usage: UsageDigest) -> Recommendation:
+    """One decision with the product's own policy."""
+    known, prices = FACTS
+    return judge_digests(endpoint(count, p95_s), usage, prices, known, {}, History(), Policy(), NOW)
+
+
+FACTS = catalogue_and_prices()
+
+
+def many(number: int) -> float:
+    """CPU seconds of `number` decisions that no replay is needed for: nothing cheaper has the memory and the speed."""
+    usage = UsageDigest("chat", "AllTraffic", digests(20, 0.5, 0.9, FULL))
+    start = time.process_time()
+    for _ in range(number):
+        found = decided(1, 1.2, usage)
+    seconds = time.process_time() - start
+    assert found.replay is None, "a replay ran where none was needed"
+    return seconds
+
+
+def one(per_minute: float) -> tuple[float, Recommendation]:
+    """CPU seconds of the decision of one endpoint of four instances, all options replayed."""
+    usage = UsageDigest("chat", "AllTraffic", digests(per_minute, 0.05, 0.9, LITTLE))
+    start = time.process_time()
+    found = decided(4, 0.5, usage)
+    return time.process_time() - start, found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the figures; 1 where the time of many decisions does not grow with their number."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--endpoints", type=int, default=2000)
+    given = parser.parse_args(arguments)
+    many(10)
+    half, whole = many(given.endpoints // 2), many(given.endpoints)
+    print(f"{given.endpoints} decisions without a replay: {whole:.1f} s CPU, half of them {half:.1f} s;"
+          f" 10,000 would take {whole / given.endpoints * 10_000:.0f} s (limit {LIMIT_S:.0f} s)")  # fmt: skip
+    for rate in (13, 130, 1300, 13000):
+        seconds, found = one(rate)
+        served = found.chosen.facts.get("replay", "no option") if found.chosen else "no option"
+        print(f"{rate} requests a minute: {1000 * seconds:.0f} ms CPU for all options ({served})")
+    return 0 if whole < 2.6 * half else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

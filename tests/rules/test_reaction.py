@@ -1,0 +1,85 @@
+"""What the engine does about its own changes: traffic that jumped, tests not run."""
+
+import math
+from datetime import date, timedelta
+from decimal import Decimal
+
+from rightsizer.flows.judge import judge, judge_digests
+from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.observation import EndpointKind, Mode
+from rightsizer.model.policy import Policy
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules.trial import Unsure, hours_of_test, not_planned
+from tests.rules import kit
+
+
+def day(number: int, per_slot: float, latency_s: float = 1.0, instances: float = 4.0, gpu_s: float = 0.8) -> DayDigest:
+    index = round(math.log(1000 * latency_s) / math.log(1.02))
+    calls = per_slot * SLOTS
+    return DayDigest(
+        date(2026, 11, 1) + timedelta(days=number),
+        "ml.g6e.xlarge",
+        1,
+        (per_slot,) * SLOTS,
+        (per_slot * gpu_s,) * SLOTS,
+        (instances,) * 24,
+        ((index, calls),),
+        calls * latency_s,
+        0.0,
+        None,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def reacted(jump: float) -> Recommendation:
+    """Four instances became one ten days ago; yesterday had `jump` times the requests."""
+    days = tuple(day(i, 60.0 * (jump if i == 18 else 1.0), instances=4.0 if i < 9 else 1.0) for i in range(6, 19))
+    changed = PastChange(kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g6e.xlarge", 4, 1, "proven")
+    usage = UsageDigest("chat", "AllTraffic", days)
+    policy = Policy(act_without_gpu_metrics=True)
+    endpoint = kit.endpoint(count=1, p95_s=3.0)
+    history = History((changed,))
+    return judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
+
+
+def test_traffic_that_jumped_brings_the_last_good_fleet_back_without_asking() -> None:
+    found = reacted(jump=6.0)
+    assert found.finding is Finding.UNDER_PROVISIONED
+    assert found.chosen is not None
+    assert (found.chosen.target.instance_type, found.chosen.target.instance_count) == ("ml.g6e.xlarge", 4)
+    assert found.gate is Gate.APPLY
+    assert "jumped" in found.reason.sentence
+
+
+def test_traffic_as_before_brings_nothing_back() -> None:
+    assert reacted(jump=1.0).finding is not Finding.UNDER_PROVISIONED
+
+
+def test_a_test_is_as_long_as_its_requests_need() -> None:
+    busy, sparse = (0.0,) * 10 + (400.0,) + (0.0,) * 13, (1.0,) * 24
+    assert hours_of_test(busy, 1, Policy()) == 2
+    assert hours_of_test(sparse, 1, Policy()) == 20
+    assert hours_of_test(sparse, 4, Policy()) == 24
+
+
+def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
+    found = judge(
+        kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert found.chosen is not None
+    item = Unsure(found.chosen, 0.2)
+    sure, policy = Decimal(0), Policy()
+    said = [
+        not_planned(item, sure, kit.endpoint(), History(), policy),
+        not_planned(item, sure, kit.endpoint(mode=Mode.PROPOSE), History(), policy),
+        not_planned(item, sure, kit.endpoint(kind=EndpointKind.ASYNC), History(), policy),
+        not_planned(item, sure, kit.endpoint(), History(tests_this_month=4), policy),
+        not_planned(item, sure, kit.endpoint(), History(), Policy(tests=False)),
+        not_planned(Unsure(found.chosen, 0.5), Decimal(10**6), kit.endpoint(), History(), policy),
+    ]
+    words = ("30 %", "mode=auto", "asynchronous", "4 shadow tests", "switched off", "times its cost")
+    assert [word for word, sentence in zip(words, said, strict=True) if word not in sentence] == []
