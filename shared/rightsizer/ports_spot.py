@@ -36,6 +36,14 @@ class GroupReader(Protocol):
         ...
 
 
+class GroupNow(Protocol):
+    """Reads one group afresh."""
+
+    def now(self, name: str, now: datetime) -> Group | Unread:
+        """The group as it stands now; VanishedError when it is gone."""
+        ...
+
+
 class GroupChanger(Protocol):
     """Writes to Auto Scaling groups. Raises WriteRefusedError, PermissionMissingError or ThrottledError."""
 

@@ -19,7 +19,7 @@ from rightsizer.model.proposal import ProposalState
 from rightsizer.model.spot import Pool
 from sandbox.delivery import Delivery
 from sandbox.refusals import Killed
-from sandbox.spot import Spot, add_spot
+from sandbox.spot import SPOT_ONLY, Spot, add_spot
 from sandbox.spot_groups import SimGroup
 from tests.doors.scene import Scene, scene
 from tests.rules.test_spot_jobs import CLUSTER, MANY, fits_the_model, row
@@ -236,8 +236,41 @@ def test_capacity_refused_in_every_pool_marks_them_tells_once_and_asks_for_more_
             assert all(book.mark(Pool("g5.xlarge", zone)) for zone in ZONES)
         assert group.wanted == [4]
         assert len([one for one in on.occurrences("launch-failures") if "every Spot pool" in one.text]) == 1
-        assert len(on.at.stack.runs("evaluate")) == 1, "options are asked for once an hour"
-        assert [run.error for run in on.at.stack.runs("evaluate")] == [None]
+        assert [run.error for run in on.at.stack.runs("evaluate")] == [None, None], "each question once an hour"
+
+
+def without_capacity(on: Stage, **over: Any) -> SimGroup:
+    """An instance is taken, and no Spot pool gives another."""
+    group = on.group(**over)
+    on.spot.empty("gpu")
+    on.warn()
+    on.at.pass_time(minutes=3)
+    return group
+
+
+def test_where_the_owner_said_so_on_demand_stands_in_for_an_hour_and_the_old_policy_comes_back() -> None:
+    with stage() as on:
+        group = without_capacity(on, tags={"rightsizer:fallback": "on-demand"})
+        old = {**SPOT_ONLY}
+        assert group.mixed["InstancesDistribution"]["OnDemandBaseCapacity"] == 1
+        on.at.pass_time(minutes=6)
+        assert (group.serving, [one.spot for one in group.instances].count(False)) == (4, 1)
+        on.spot.pools.room.clear()
+        on.at.pass_time(minutes=70)
+        assert group.mixed["InstancesDistribution"] == old
+        assert [one.state for one in on.errands(ProposalState.ROLLED_BACK)] == [ProposalState.ROLLED_BACK]
+        assert group.wanted == [4]
+        assert on.at.refused() == []
+
+
+def test_elsewhere_on_demand_is_a_question_with_its_price_and_nothing_is_written() -> None:
+    with stage() as on:
+        group = without_capacity(on)
+        (errand,) = on.errands()
+        assert "1 of 4 instances can run On-Demand" in errand.headline
+        assert errand.approvable
+        assert dict(errand.facts)["On-Demand, up to"].startswith("$1.0")
+        assert group.mixed["InstancesDistribution"]["OnDemandBaseCapacity"] == 0
 
 
 def test_throttling_is_tried_again_within_the_two_minutes() -> None:

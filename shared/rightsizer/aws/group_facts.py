@@ -12,6 +12,7 @@ from rightsizer.rules.spot_handler import handler_of
 
 MODE_TAG = "rightsizer:mode"
 OWNER_TAG = "rightsizer:owner"
+FALLBACK_TAG = "rightsizer:fallback"
 STACK_TAG = "aws:cloudformation:stack-name"
 TERRAFORM_TAGS = ("terraform", "Terraform", "ManagedBy", "managed-by")
 
@@ -80,6 +81,7 @@ def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits:
             suspended=frozenset(str(found["ProcessName"]) for found in row.get("SuspendedProcesses", [])),
             read_at=now,
             stack=owner_stack(tags),
+            fallback=tags.get(FALLBACK_TAG) == "on-demand",
             running=Counter(
                 f"{found['InstanceType']}|{found['AvailabilityZone']}"
                 for found in row.get("Instances", [])

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, reason_of, text_of, translate
 from rightsizer.aws.group_facts import group_of, names_types, template_of, wanted
-from rightsizer.errors import InputError, RightsizerError, WriteRefusedError
+from rightsizer.errors import InputError, RightsizerError, VanishedError, WriteRefusedError
 from rightsizer.model.group import Foreign, Found, Group, Loose, Member, Way
 from rightsizer.model.reason import Code, Reason
 from rightsizer.ports_spot import Unread
@@ -71,6 +71,14 @@ class Groups:
             rows = [row for page in pages for row in page["AutoScalingGroups"] if wanted(row)]
         for row in rows:
             yield self._group(row, now)
+
+    def now(self, name: str, now: datetime) -> Group | Unread:
+        """One group as it stands now; VanishedError when it is gone."""
+        with reading("autoscaling:DescribeAutoScalingGroups", f"reading the group {name}"):
+            rows: Any = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+        for row in rows["AutoScalingGroups"]:
+            return self._group(row, now)
+        raise VanishedError(f"reading the group {name}: it no longer exists")
 
     def _group(self, row: Mapping[str, Any], now: datetime) -> Group | Unread:
         name = str(row.get("AutoScalingGroupName", ""))

@@ -13,6 +13,7 @@ from rightsizer.settings import Settings, require
 if TYPE_CHECKING:
     from rightsizer.flows.hyperpod import HyperPodPorts
     from rightsizer.flows.spot_options import CapacityPorts
+    from rightsizer.flows.spot_stand_in import StandInPorts
     from rightsizer.flows.sweep import Swept
     from rightsizer.flows.training import TrainingPorts
     from rightsizer.model.group import Reaction
@@ -89,9 +90,10 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
     """Groups, training jobs and HyperPod clusters; built on the first message about one."""
 
     @once
-    def flows() -> tuple[CapacityPorts, TrainingPorts, HyperPodPorts]:
+    def flows() -> tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]:
         from rightsizer.aws.agent_metrics import AgentMetrics
         from rightsizer.aws.errand_book import Errands
+        from rightsizer.aws.groups import Groups
         from rightsizer.aws.ledger import SavingsBook
         from rightsizer.aws.prices import PriceListBook
         from rightsizer.aws.spot_book import InterruptionBook
@@ -99,16 +101,19 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
         from rightsizer.aws.training import TrainingJobs
         from rightsizer.flows.hyperpod import HyperPodPorts
         from rightsizer.flows.spot_options import CapacityPorts
+        from rightsizer.flows.spot_stand_in import StandInPorts
         from rightsizer.flows.training import TrainingPorts
 
         client, writes, days = session().client, not settings().dry_run, settings().proposal_days
         errands, ledger, jobs = Errands(table()), SavingsBook(table()), TrainingJobs(client("sagemaker"))
         book, market = InterruptionBook(table()), Market(client("ec2"), table(), now)
+        groups = Groups(client("autoscaling"), client("ec2"), session().region)
         agent, prices = AgentMetrics(client("cloudwatch")), PriceListBook(None)
         return (
             CapacityPorts(book, market, prices, agent, catalogue(), ledger, errands, writes, days),
             TrainingPorts(jobs, errands, ledger, catalogue(), writes, days),
             HyperPodPorts(jobs, errands, ledger, catalogue(), days),
+            StandInPorts(groups, book, prices, catalogue(), errands, writes),
         )
 
     def look(asked: LookBeyond | JobMoved, at: datetime) -> None:

@@ -6,11 +6,12 @@ from typing import assert_never
 from rightsizer.errors import InputError
 from rightsizer.flows.hyperpod import HyperPodPorts, cluster_moved
 from rightsizer.flows.spot_options import CapacityPorts, propose_capacity
+from rightsizer.flows.spot_stand_in import StandInPorts, stand_in
 from rightsizer.flows.training import TrainingPorts, look_at_job
 from rightsizer.model.trigger import JobMoved, LookBeyond
 from rightsizer.telemetry import logger
 
-type Ports = tuple[CapacityPorts, TrainingPorts, HyperPodPorts]
+type Ports = tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]
 
 
 def look(ports: Ports, asked: LookBeyond | JobMoved, now: datetime) -> None:
@@ -18,8 +19,11 @@ def look(ports: Ports, asked: LookBeyond | JobMoved, now: datetime) -> None:
 
     A thing that cannot be understood is logged and stops no other.
     """
-    capacity, training, hyperpod = ports
+    capacity, training, hyperpod, capacity_now = ports
     match asked:
+        case LookBeyond(subject="group", because="no-capacity"):
+            for name in asked.names:
+                stand_in(capacity_now, name, now)
         case LookBeyond(subject="group"):
             propose_capacity(capacity, asked.names, now)
         case LookBeyond(subject="training-job"):

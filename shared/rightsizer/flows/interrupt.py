@@ -91,7 +91,7 @@ def _interruption(ports: InterruptPorts, event: SpotInterruption, now: datetime)
         reaction = LeaveAlone(Reason(Code.PERMISSION_MISSING, str(error)))
     _settle(ports, event, found, reaction, now)
     if isinstance(found, Member):
-        _look_again(ports, found.group, now)
+        _look_again(ports, found.group, "interruption", now)
     return reaction
 
 
@@ -167,8 +167,9 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
                 _mark(ports, pool, Signal.REFUSED, now)
     _record(ports, Occurrence(event.key, event.at, "launch-failure", event.group, str(note.reason)))
     cause = str(note.reason.code)
+    because = "interruption"
     if _every_pool_marked(ports, event, now):
-        cause = "every-pool"
+        cause, because = "every-pool", "no-capacity"
         sentence = (
             f"every Spot pool of {event.group} refused a launch: {event.message}; "
             "more types and zones, or an On-Demand base, bring the capacity back (rightsizer proposals)"
@@ -179,19 +180,19 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
     if _record(ports, Occurrence(hourly, event.at, "launch-failures", event.group, str(note.reason))):
         _publish(ports, f"launch failed in {event.group}", event.group, note.reason)
     if lacks_capacity(event):
-        _look_again(ports, event.group, now)
+        _look_again(ports, event.group, because, now)
     return note
 
 
-def _look_again(ports: InterruptPorts, name: str, now: datetime) -> None:
-    """Ask for better capacity, once an hour for a group; after everything else, since nothing depends on it."""
+def _look_again(ports: InterruptPorts, name: str, because: str, now: datetime) -> None:
+    """Ask for better capacity, once an hour for a group and a cause; last, since nothing depends on it."""
     group = ports.book.group(name) if ports.queue is not None else None
     if ports.queue is None or group is None or not group.purchase.uses_spot:
         return
-    key = f"{name}|options|{now:%Y-%m-%dT%H}"
+    key = f"{name}|{because}|{now:%Y-%m-%dT%H}"
     try:
         if ports.book.first(key, now):
-            ports.queue.send_beyond(LookBeyond("group", (name,), "interruption", now, key))
+            ports.queue.send_beyond(LookBeyond("group", (name,), because, now, key))
     except RightsizerError as error:
         logger.error("an interruption was recorded, but options were not asked for", error=str(error), group=name)
 

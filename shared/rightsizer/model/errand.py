@@ -25,6 +25,8 @@ class GroupPolicy:
     old: Mapping[str, Any]
     """MixedInstancesPolicy as it was read when this was decided: the way back."""
     new: Mapping[str, Any]
+    until: datetime | None = None
+    """When the old policy comes back by itself; None for a policy that stays."""
     kind: Literal["group-policy"] = "group-policy"
 
     def __post_init__(self) -> None:

@@ -74,12 +74,19 @@ class Group:
     """CloudFormation stack or other owner of the group's properties; empty when nobody claims them."""
     running: Mapping[str, int] = field(default_factory=dict)
     """Instances in service by ``type|zone``."""
+    fallback: bool = False
+    """Whether its owner lets On-Demand stand in by itself while no Spot pool has room (tag ``rightsizer:fallback``)."""
 
     def __post_init__(self) -> None:
         named("Group.name", self.name)
         aware("Group.read_at", self.read_at)
         if not 0 <= self.minimum <= self.maximum:
             raise InputError(f"the group {self.name} has minimum {self.minimum} and maximum {self.maximum}")
+
+    @property
+    def missing(self) -> int:
+        """Instances that are wanted and not in service."""
+        return max(0, self.desired - sum(self.running.values()))
 
     @property
     def pools(self) -> tuple[Pool, ...]:

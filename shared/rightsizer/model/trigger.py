@@ -79,7 +79,7 @@ class LookBeyond:
     subject: Literal["group", "training-job"]
     names: tuple[str, ...]
     because: str
-    """``interruption`` or ``sweep``."""
+    """``interruption``, ``no-capacity`` or ``sweep``."""
     at: datetime
     key: str
     kind: Literal["look-beyond"] = "look-beyond"

@@ -58,7 +58,7 @@ def next_move(errand: Errand, seen: Seen, now: datetime, switch: Switch) -> Erra
 def _policy(errand: Errand, work: GroupPolicy, seen: GroupSight, now: datetime, switch: Switch) -> ErrandMove:
     is_new, is_old = same_policy(seen.policy, work.new), same_policy(seen.policy, work.old)
     if errand.sent_at is None:
-        return _start(errand, seen, is_new, is_old, now, switch)
+        return _start(errand, work, seen, is_new, is_old, now, switch)
     if not is_new and not is_old:
         text = f"the policy of {work.group} is neither the old nor the new one: somebody else changed it"
         return Ended(ProposalState.HANDED_OVER, Reason(Code.CHANGED_SINCE, text))
@@ -72,13 +72,30 @@ def _policy(errand: Errand, work: GroupPolicy, seen: GroupSight, now: datetime, 
     if seen.faults:
         text = f"launches of {work.group} failed under the new policy, and not for lack of capacity: {seen.faults[0]}"
         return TurnBack(Reason(Code.ROLLED_BACK, text[:500]))
-    if now - errand.done_at < PROBATION:
+    return _watched(work, errand.done_at, now)
+
+
+def _watched(work: GroupPolicy, done_at: datetime, now: datetime) -> ErrandMove:
+    """The new policy stands: watched for a day, or until the time that it was borrowed for is over."""
+    if work.until is not None:
+        if now < work.until:
+            return LookAgain(
+                min(work.until, now + 6 * PAUSE),
+                f"On-Demand stands in for Spot in {work.group} until {work.until:%H:%M} UTC",
+            )
+        return TurnBack(Reason(Code.SPOT_POOL_OPEN, f"{work.group} tries Spot again: the stand-in's time is over"))
+    if now - done_at < PROBATION:
         return LookAgain(now + 6 * PAUSE, f"{work.group} has the new policy; watched until its first day is over")
     text = f"{work.group} had the new policy for {PROBATION.total_seconds() / 3600:.0f} h, and no launch failed for it"
     return Ended(ProposalState.PROVEN, Reason(Code.PROVEN, text))
 
 
-def _start(errand: Errand, seen: GroupSight, is_new: bool, is_old: bool, now: datetime, switch: Switch) -> ErrandMove:
+def _start(
+    errand: Errand, work: GroupPolicy, seen: GroupSight, is_new: bool, is_old: bool, now: datetime, switch: Switch
+) -> ErrandMove:
+    if work.until is not None and now >= work.until:
+        text = f"the time of the stand-in for {work.group} is over; nothing was written"
+        return Ended(ProposalState.WITHDRAWN, Reason(Code.EXPIRED, text))
     if is_new:
         text = f"{errand.subject} has this policy already; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.ALREADY_RIGHT, text))

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from rightsizer.model.capacity import CapacityOption, Outlook
 from rightsizer.model.errand import ByHand, Errand, GroupPolicy, PoolRelease
@@ -12,9 +13,11 @@ from rightsizer.model.hardware import InstanceType
 from rightsizer.model.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
 from rightsizer.model.observation import Mode
 from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.reason import Reason
+from rightsizer.model.reason import Code, Reason
 
 MODE_TAG = "rightsizer:mode"
+STAND_IN = timedelta(hours=1)
+"""How long On-Demand stands in before Spot is tried again; marks of pools last 24 minutes at most."""
 
 
 def alike(present: Sequence[InstanceType], wanted: Sequence[InstanceType]) -> bool:
@@ -45,6 +48,42 @@ def group_errand(option: CapacityOption, group: Group, *, writes: bool, safe: bo
         enable=enable,
         facts=_facts(option),
         not_checked=option.not_checked,
+        decision=_by_policy(now) if automatic else None,
+    )
+
+
+def stand_in_errand(
+    group: Group, policy: Mapping[str, Any], usd_per_hour: float, *, writes: bool, now: datetime
+) -> Errand:
+    """On-Demand for what no Spot pool gives, for an hour; then the old policy comes back and Spot is tried again.
+
+    Approved by the policy itself only where the owner said so (tag ``rightsizer:fallback=on-demand`` beside ``auto``).
+    """
+    enable = _group_enable(group, writes)
+    automatic = group.mode is Mode.AUTO and group.fallback and not enable
+    until = now + STAND_IN
+    work = GroupPolicy(group.name, group.purchase.mixed, policy, until)
+    base = policy["InstancesDistribution"]["OnDemandBaseCapacity"]
+    missing = f"{group.missing} of {group.desired} instances"
+    reason = Reason(
+        Code.NO_OPEN_POOL,
+        f"every Spot pool of {group.name} refused a launch and {missing} are missing: an On-Demand base of {base} "
+        f"brings them back for up to {usd_per_hour:.2f} USD an hour, until {until:%H:%M} UTC",
+    )
+    return Errand(
+        id=_id("stand-in", group.arn or group.name, f"{now:%Y-%m-%dT%H}"),
+        subject=group.name,
+        owner=group.owner,
+        work=work,
+        headline=f"{group.name} has no Spot capacity: {missing} can run On-Demand",
+        reason=reason,
+        created_at=now,
+        expires_at=until,
+        state=ProposalState.APPROVED if automatic else ProposalState.PENDING,
+        approvable=not enable,
+        enable=enable,
+        facts=(("On-Demand, up to", f"${usd_per_hour:,.2f} an hour"), ("Back to the old policy", f"{until:%H:%M} UTC")),
+        not_checked=("the EC2 On-Demand price: derived from SageMaker's hosting price",),
         decision=_by_policy(now) if automatic else None,
     )
 
