@@ -352,7 +352,7 @@ def _endpoint(view: _View) -> Endpoint:
         tags=tags,
         mode=Mode.AUTO,
         mode_declared=True,
-        objective=Objective(view.slo_p95_ms / 1000 if view.slo_p95_ms is not None else None),
+        objective=Objective(view.slo_p95_ms / 1000 if view.slo_p95_ms is not None else None, min_instances=1),
         owner="referee",
         owned_by="",
         scaling=tuple(scaling),

@@ -73,7 +73,7 @@ def _protagonists() -> list[Resident]:
             "search-embeddings",
             work("ml.g5.8xlarge", 1, shape=office_hours(220), gpu_s=0.02, host_s=0.008, gpu_memory_gib=7.5),
             count=2,
-            tags=tags | {"rightsizer:p95-ms": "250"},
+            tags=tags | {"rightsizer:p95-ms": "250", "rightsizer:min-instances": "1"},
         ),
         # opted in, looks the same, but its requests need more cores than any metric tells: the alarm brings it back
         Resident(

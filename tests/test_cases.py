@@ -40,7 +40,7 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
     return replace(
         made,
         status=given.get("status", "InService"),
-        objective=Objective(given.get("p95_s")),
+        objective=Objective(given.get("p95_s"), min_instances=given.get("min_instances")),
         modified_at=kit.NOW - age,
         owned_by=given.get("owned_by", ""),
         unknown_fields=tuple(given.get("unknown_fields", ())),

@@ -10,10 +10,14 @@ def main(arguments: list[str] | None = None) -> None:
         from rich import console  # noqa: F401
     except ImportError as error:
         print(
-            f"rightsizer: {error.name} is not installed; install it with: pip install 'rightsizer[cli]'",
+            f"rightsizer: {error.name} is not installed; the command line needs it: pip install typer rich",
             file=sys.stderr,
         )
         sys.exit(1)
     from rightsizer.terminal.run import run
 
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+if __name__ == "__main__":
+    main()

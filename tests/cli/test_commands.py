@@ -2,13 +2,22 @@
 
 import builtins
 import json
+import runpy
+import sys
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from rightsizer import cli
+from rightsizer.aws.session import Session
+from rightsizer.bootstrap import reading_ports
+from rightsizer.model.policy import Policy
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.run import run
+from rightsizer.terminal.show import listing
+from rightsizer.terminal.survey import survey
 from sandbox.account import Sandbox
 from tests.cli.conftest import use
 
@@ -194,7 +203,7 @@ def test_a_missing_extra_is_one_sentence(capsys: pytest.CaptureFixture[str], mon
     assert left.value.code == 1
     assert (
         capsys.readouterr().err
-        == "rightsizer: typer is not installed; install it with: pip install 'rightsizer[cli]'\n"
+        == "rightsizer: typer is not installed; the command line needs it: pip install typer rich\n"
     )
 
 
@@ -202,3 +211,33 @@ def test_a_missing_extra_is_one_sentence(capsys: pytest.CaptureFixture[str], mon
 def test_the_help_of_each_command_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
     assert f"rightsizer {command}" in capsys.readouterr().out.split("Example")[1]
+
+
+def test_no_name_of_a_type_is_cut_in_a_pipe_or_on_a_narrow_terminal(
+    box: Sandbox, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box.add_endpoint("recommendations-of-the-shop", "ml.g4dn.12xlarge", count=2)
+    use(box, "recommendations-of-the-shop", gpu=0.0, requests=0)
+    monkeypatch.setenv("COLUMNS", "80")
+    run(["scan"])
+    assert "2 × ml.g4dn.12xlarge" in capsys.readouterr().out
+    for width in (40, 80, 200):
+        narrow = Console(width=width)
+        ports = reading_ports(Session("eu-west-1", None, None))
+        found = survey(ports, "eu-west-1", Policy(), Decimal(50), box.clock.now, lambda done, number: None)
+        with narrow.capture() as shown:
+            narrow.print(listing(found, width))
+        assert "ml.g4dn.12xlarge" in shown.get()
+
+
+def test_the_module_runs_as_a_program_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["rightsizer", "--help"])
+    monkeypatch.delitem(sys.modules, "rightsizer.cli")
+    with pytest.raises(SystemExit) as left:
+        runpy.run_module("rightsizer.cli", run_name="__main__")
+    assert (left.value.code, "scan" in capsys.readouterr().out) == (0, True)
+
+
+def test_an_address_without_a_scheme_is_refused_before_anything_is_called(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["scan", "--endpoint-url", "localhost"]) == 2
+    assert "is not an address" in capsys.readouterr().err

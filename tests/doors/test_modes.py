@@ -27,7 +27,7 @@ def test_with_nothing_to_change_it_is_proposed_without_an_approve_button_and_say
         message = at.message(BIG)
         assert set(message.buttons()) == {"Reject", "Snooze 30 days", "Details"}
         assert "deploy the stack with MayChange=tagged; this one has no write permissions" in message.plain()
-        assert "It cannot be approved yet:" in message.plain()
+        assert "It cannot be approved here:" in message.plain()
         assert nothing_was_written(at)
 
 

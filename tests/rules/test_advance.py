@@ -172,3 +172,49 @@ def test_in_service_on_the_old_configuration_is_never_success(sight: Sight) -> N
     move = advance(running, back, NOW, Switch())
     assert isinstance(move, Steer)
     assert (move.course, move.ending) == (Course.CLOSE, ChangeState.ROLLED_BACK)
+
+
+def _change(*done: Step, **known: Any) -> Change:
+    return Change(
+        id="c-1",
+        proposal_id="p-1",
+        ref=EndpointRef("1", "eu-west-1", "chat"),
+        owner="",
+        variant="v",
+        option=samples.option(),
+        saving_usd_per_month=samples.option().saving_usd_per_month,
+        created_at=NOW - timedelta(hours=1),
+        before=Before("old", NOW - timedelta(days=9), "", (VariantCount("v", "ml.g5.4xlarge", 1, 1.0),)),
+        plan=PLAN,
+        state=ChangeState.RUNNING,
+        journal=tuple(Entry(NOW - timedelta(minutes=1), step.key, "done", "") for step in done),
+        **known,
+    )
+
+
+def _sight(config: str, alarm: str, count: int = 1) -> Sight:
+    variants = (VariantSight("v", count, count, 1.0, 1.0),)
+    return Sight(
+        EndpointSight("InService", config, NOW, "", "", variants),
+        configs=frozenset({"new"}),
+        scaling=(),
+        alarms={"a": AlarmSight("a", alarm, {"AlarmName": "a"})},
+    )
+
+
+def test_the_update_starts_only_once_its_alarms_are_ok() -> None:
+    ready = _change(CONFIG, ALARM, CLEAR)
+    assert advance(ready, _sight("old", "OK"), NOW, Switch()) == Do(TURN)
+    assert isinstance(advance(ready, _sight("old", "INSUFFICIENT_DATA"), NOW, Switch()), Wait)
+    ringing = advance(ready, _sight("old", "ALARM"), NOW, Switch())
+    assert isinstance(ringing, Steer)
+    assert ringing.reason.code is Code.ALARM_NOT_OK
+
+
+def test_the_new_configuration_at_another_count_than_asked_is_no_success() -> None:
+    turned = _change(CONFIG, ALARM, CLEAR, TURN, turn_mark=NOW - timedelta(minutes=2))
+    arrived = advance(turned, _sight("new", "OK"), NOW, Switch())
+    assert not (isinstance(arrived, Steer) and arrived.course is Course.BACK)
+    misfit = advance(turned, _sight("new", "OK", count=0), NOW, Switch())
+    assert isinstance(misfit, Steer)
+    assert (misfit.course, "counts that were asked" in misfit.reason.sentence) == (Course.BACK, True)

@@ -12,7 +12,7 @@ from rightsizer.model.price import Price
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.ask import Reach, proposal_for, reach_of
+from rightsizer.rules.ask import Reach, proposal_for, reach_for, reach_of
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 REF = EndpointRef("111122223333", "eu-west-1", "bert")
@@ -123,6 +123,14 @@ def test_an_endpoint_out_of_reach_says_how_to_bring_it_in(endpoint: Endpoint, un
     reach = reach_of(endpoint, writes=True, untagged=untagged)
     assert not reach.approvable
     assert words in reach.enable
+
+
+def test_a_tag_is_not_offered_for_what_only_the_owner_can_carry_out() -> None:
+    elsewhere = replace(OPTION, in_place=False, client_change="must call another endpoint")
+    for reach in (IN_REACH, Reach(False, "tag it", tag=True)):
+        found = reach_for(elsewhere, reach)
+        assert (found.approvable, "must call another endpoint" in found.enable) == (False, True)
+    assert reach_for(elsewhere, Reach(False, "change it in Terraform")).enable == "change it in Terraform"
 
 
 def test_the_reach_mirrors_the_permissions_of_the_stack() -> None:

@@ -69,10 +69,17 @@ def wishes(tags: Mapping[str, str]) -> Wishes:
         bad.append(_bad("rightsizer:mode", tags, "one of off, report, propose, auto; it counts as report"))
     p95_ms = _number(tags, "rightsizer:p95-ms", lambda v: 0 < v <= 3_600_000, "milliseconds between 0 and 3600000", bad)
     errors = _number(tags, "rightsizer:error-percent", lambda v: 0 <= v <= 100, "a percentage from 0 to 100", bad)
+    least = _number(
+        tags, "rightsizer:min-instances", lambda v: v == int(v) and 1 <= v <= 1000, "a whole number from 1 to 1000", bad
+    )
     return Wishes(
         mode=modes.get(declared, Mode.REPORT if declared else Mode.PROPOSE),
         mode_declared="rightsizer:mode" in tags,
-        objective=Objective(None if p95_ms is None else p95_ms / 1000, None if errors is None else errors / 100),
+        objective=Objective(
+            p95_s=None if p95_ms is None else p95_ms / 1000,
+            error_share=None if errors is None else errors / 100,
+            min_instances=None if least is None else int(least),
+        ),
         owner=next((tags[key].strip() for key in OWNER_TAGS if tags.get(key, "").strip()), ""),
         owned_by=_owned_by(tags),
         bad=tuple(bad),

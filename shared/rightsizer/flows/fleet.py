@@ -22,7 +22,7 @@ def smallest(at: Situation, slower: float, workers: int, random_routing: bool, h
     low, high = 0, len(SHARES) - 1
     while low <= high:
         middle = (low + high) // 2
-        counts = hourly_plan(levels, SHARES[middle], 1.0, workers, most)
+        counts = tuple(max(c, at.floor) for c in hourly_plan(levels, SHARES[middle], 1.0, workers, most))
         if not hourly:
             counts = (max(counts),) * 24
         maximum = ceiling if ceiling > min(counts) else 0

@@ -108,7 +108,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     demand = demand_of(days, base, reference, memory, policy, share)
     plain = replace(
         bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
-        evidence=evidence_of(days, demand, reference),
+        evidence=evidence_of(days, demand, reference, given.now),
         hourly_requests=hourly_requests(days),
         finding=Finding.OPTIMIZED,
         not_checked=not_checked(demand),
@@ -116,12 +116,12 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     little = too_little(endpoint, demand, policy)
     if little is not None:
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
-    if plain.price is None:
-        reason = Reason(
-            Code.NO_PRICE, f"{hardware.name} has no price in {given.prices.region}: no saving can be stated"
-        )
-        return replace(plain, reason=reason, gate_reason=reason)
     quiet = idle(endpoint, demand, policy)
+    if plain.price is None:
+        why = Reason(Code.NO_PRICE, f"{hardware.name} has no price in {given.prices.region}: no saving can be stated")
+        if quiet is not None:
+            return replace(plain, finding=Finding.IDLE, reason=quiet, gate_reason=why)
+        return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if quiet is not None:
         return _idle(plain, quiet, demand, plain.price, endpoint, given)
     if demand.latency is None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from rightsizer.flows.drafts import Draft, draft_of
 from rightsizer.flows.fleet import mean_instances, smallest
 from rightsizer.flows.situation import LEAST, Situation
+from rightsizer.model.hardware import InstanceType
 from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan
@@ -20,6 +21,8 @@ from rightsizer.rules.trial import Unsure, hours_of_test
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
 LIKELY = 0.9
+ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
+OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
 NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
 
 
@@ -158,6 +161,9 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
             _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),
     }
+    alone = min(plan.counts) == 1 < min(at.fleet) and at.endpoint.objective.min_instances is None
+    if alone:
+        risks["availability"] = Risk.MEDIUM
     moved = hardware.name != at.runs.name
     cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, at.given.prices.commitment, policy, moved)
     facts = {
@@ -188,8 +194,18 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         at.demand.confidence,
         round(at.latency.p95_s * draft.ratio.bound, 4),
         facts,
-        NOT_CHECKED if moved and not draft.started else (),
+        _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
     )
+
+
+def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:
+    """What a candidate that the model never ran on leaves open."""
+    if not unstarted:
+        return ()
+    old, new = (h.accelerator.compute_capability if h.accelerator else None for h in (at.runs, candidate))
+    if old is None or new is None or new >= old:
+        return NOT_CHECKED
+    return (*NOT_CHECKED, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
 
 
 def _capped(risk: Risk, replayed: bool) -> Risk:

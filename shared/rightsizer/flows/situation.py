@@ -129,6 +129,11 @@ class Situation:
         return tuple(max(1, math.ceil(max(v, default=1.0) - 0.01)) for v in seen)
 
     @property
+    def floor(self) -> int:
+        """Instances that the owner wants at all times, though never more than the reference fleet has."""
+        return min(self.endpoint.objective.min_instances or 1, max(self.fleet))
+
+    @property
     def peak(self) -> int:
         """The largest reference count, or today's or the autoscaling maximum when larger."""
         if self.changed:

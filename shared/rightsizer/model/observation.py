@@ -109,6 +109,8 @@ class Objective:
     """Seconds."""
     error_share: float | None = None
     """0..1 of requests."""
+    min_instances: int | None = None
+    """Instances that must always run, 1 or more; None: two or more are never made one without a person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,11 @@ class Recommendation:
         return self.options[0].saving_usd_per_month if self.options else Decimal(0)
 
     @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What neither the judgement nor the chosen option rests on, each once."""
+        return tuple(dict.fromkeys((*self.not_checked, *(self.chosen.not_checked if self.chosen else ()))))
+
+    @property
     def identified_usd_per_month(self) -> Decimal:
         """What reports count as a possible saving: never negative, and 0 where the owner's tag says off."""
         return Decimal(0) if self.mode is Mode.OFF else max(self.saving_usd_per_month, Decimal(0))

@@ -119,10 +119,9 @@ def _excluded(found: Recommendation) -> Markup:
 
 
 def _unchecked(found: Recommendation) -> Markup:
-    unchecked = (*found.not_checked, *(found.chosen.not_checked if found.chosen else ()))
-    if not unchecked:
+    if not found.unchecked:
         return tag("p", "Nothing is known to be unchecked.", class_="soft")
-    return tag("ul", *(tag("li", one) for one in dict.fromkeys(unchecked)))
+    return tag("ul", *(tag("li", one) for one in found.unchecked))
 
 
 def _notes(found: Recommendation) -> Markup:
@@ -138,7 +137,7 @@ def _answer(proposal: Proposal) -> Markup:
     enable = None
     if not proposal.approvable:
         command = tag("pre", proposal.enable or "ask whoever runs rightsizer")
-        enable = tag("div", tag("p", "It cannot be approved yet:"), command)
+        enable = tag("div", tag("p", "It cannot be approved here:"), command)
     return tag("div", enable, tag("pre", "\n".join(commands)), class_="panel")
 
 

@@ -39,6 +39,13 @@ def money(usd: Decimal) -> str:
     return f"{'-' if usd < 0 and rounded else ''}${rounded:,}"
 
 
+def rate(usd: Decimal) -> str:
+    """A price per hour without the zeros that AWS pads it with, cents at least: ``2.27``, ``0.1125``."""
+    plain = f"{usd.normalize():f}"
+    whole, _, part = plain.partition(".")
+    return f"{whole}.{part:0<2}"
+
+
 def a_month(usd: Decimal | None) -> str:
     """``$4,140 a month``; says so when the price is not known."""
     return "price not known" if usd is None else f"{money(usd)} a month"

@@ -25,7 +25,7 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
     option = found.chosen
     blocks = [kit.header(sentences.headline(found)), kit.section(_standing(proposal))]
     if option:
-        blocks.append(kit.fields(_facts(found, option)))
+        blocks.append(kit.fields(_facts(proposal, option)))
     blocks.append(kit.section(kit.escaped(found.reason.sentence, kit.SECTION)))
     if found.hourly_requests:
         blocks.append(kit.section(_picture(found)))
@@ -33,7 +33,7 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
         blocks.append(kit.context(_evidence(found, found.evidence)))
     if not proposal.approvable and proposal.state is ProposalState.PENDING:
         enable = proposal.enable or "ask whoever runs rightsizer"
-        blocks.append(kit.section(f"*It cannot be approved yet:*\n```{kit.escaped(enable, 2500)}```"))
+        blocks.append(kit.section(f"*It cannot be approved here:*\n```{kit.escaped(enable, 2500)}```"))
     buttons = _buttons(proposal, details)
     if buttons:
         blocks.append({"type": "actions", "block_id": f"decide_{proposal.id}"[:255], "elements": buttons})
@@ -54,8 +54,8 @@ def report_blocks(report: Report, link: str = "") -> list[Block]:
     ]
     title = f"GPU endpoints, {sentences.day(report.start)} to {sentences.day(report.end)}"
     blocks = [kit.header(title), kit.fields(facts)]
-    for one in sorted(report.recommendations, key=lambda r: r.saving_usd_per_month, reverse=True)[:5]:
-        if one.saving_usd_per_month > 0:
+    for one in sorted(report.recommendations, key=lambda r: r.identified_usd_per_month, reverse=True)[:5]:
+        if one.identified_usd_per_month > 0:
             blocks.append(kit.section(f"• {kit.escaped(sentences.headline(one), kit.SECTION)}"))
     if link and len(link) <= kit.SHORT_LINK:
         blocks.append({"type": "actions", "elements": [kit.link("Open the report", link, "rightsizer_report")]})
@@ -63,9 +63,10 @@ def report_blocks(report: Report, link: str = "") -> list[Block]:
     return [*blocks, kit.context([f"{report.account} {report.region} · {seen} · `rightsizer report`"])]
 
 
-def _facts(found: Recommendation, option: Option) -> list[tuple[str, str]]:
+def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
+    found, label = proposal.recommendation, "Before" if proposal.change_id else "Today"
     facts = [
-        ("Today", f"{sentences.today(found)}, {sentences.a_month(found.usd_per_month)}"),
+        (label, f"{sentences.today(found)}, {sentences.a_month(found.usd_per_month)}"),
         ("Then", f"{sentences.change(option)}, {sentences.a_month(option.usd_per_month)}"),
         ("Performance risk", sentences.risk(option.risk)),
         ("Owner", found.owner or "nobody is named (tag rightsizer:owner)"),
@@ -85,7 +86,7 @@ def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
         f"{sentences.count(evidence.requests, 'request')} in {evidence.days:.0f} days,"
         f" {sentences.percent(evidence.valid_share)} of the periods with data"
     )
-    unchecked = f"not checked: {', '.join(found.not_checked)}" if found.not_checked else ""
+    unchecked = f"not checked: {'; '.join(found.unchecked)}" if found.unchecked else ""
     price = found.price
     source = f"price {price.source}, {price.basis}, {price.as_of}" if price else "price not known"
     return [kit.escaped(part, kit.FIELD) for part in (seen, source, unchecked) if part]

@@ -20,9 +20,10 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         lines += [f"Callers: {option.client_change}"] if option.client_change else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]
     lines += [f"Checked: {_evidence(asked)}"] if found.evidence else []
-    lines += [f"Not checked: {', '.join(found.not_checked)}"] if found.not_checked else []
+    lines += [f"Not checked: {'; '.join(found.unchecked)}"] if found.unchecked else []
     if found.hourly_requests:
-        lines += ["", f"{sparkline(found.hourly_requests)}  requests, {len(found.hourly_requests) / 24:.0f} days"]
+        days = found.evidence.days if found.evidence else len(found.hourly_requests) / 24
+        lines += ["", f"{sparkline(found.hourly_requests)}  requests, {days:.0f} days"]
     lines += ["", *_answers(asked)]
     lines += [f"Details: {details}"] if details else []
     return f"rightsizer: {sentences.headline(found)}", "\n".join(lines) + "\n"
@@ -64,7 +65,7 @@ def _answers(asked: Proposal) -> list[str]:
     if asked.state is not ProposalState.PENDING:
         return [f"More: rightsizer explain {asked.ref.name}"]
     approve = [f"  rightsizer approve {asked.id}"] if asked.approvable else []
-    enable = [] if asked.approvable else ["It cannot be approved yet:", *_indented(asked.enable), ""]
+    enable = [] if asked.approvable else ["It cannot be approved here:", *_indented(asked.enable), ""]
     return [
         *enable,
         "Answer with:",

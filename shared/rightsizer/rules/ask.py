@@ -48,7 +48,7 @@ def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
 
 def reach_for(option: Option, reach: Reach) -> Reach:
     """The same for one option: what is not carried out on the same endpoint needs its owner, whatever the tag says."""
-    if not reach.approvable or option.in_place or option.kind is OptionKind.DELETE:
+    if option.in_place or option.kind is OptionKind.DELETE or not (reach.approvable or reach.tag):
         return reach  # a deletion begins with a mark; the deleting itself stays its owner's
     text = option.client_change or "it is not done on the same endpoint"
     return Reach(False, f"{option.kind.value} is done by the owner: {text}")

@@ -31,7 +31,9 @@ class Today:
 
 def tag_command(ref: EndpointRef, mode: str = "propose") -> str:
     """The AWS CLI line that lets rightsizer change the endpoint after an approval (`auto`: by itself)."""
-    return f"aws sagemaker add-tags --resource-arn {ref.arn} --tags Key=rightsizer:mode,Value={mode}"
+    return (
+        f"aws sagemaker add-tags --region {ref.region} --resource-arn {ref.arn} --tags Key=rightsizer:mode,Value={mode}"
+    )
 
 
 def instructions(endpoint: Endpoint, recommendation: Recommendation, why: str) -> str:

@@ -9,10 +9,11 @@ from rightsizer.model.hardware import InstanceType
 from rightsizer.model.recommendation import Evidence
 
 
-def evidence_of(days: Sequence[DayDigest], demand: Demand, runs: InstanceType) -> Evidence:
+def evidence_of(days: Sequence[DayDigest], demand: Demand, runs: InstanceType, now: datetime) -> Evidence:
     """The evidence behind a judgement, figures with their units; `days` must not be empty."""
     start = datetime.combine(min(d.day for d in days), time(), UTC)
     end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
+    end = min(end, now)
     figures = {
         "requests": f"{demand.requests:.0f}",
         "peak rate planned": f"{demand.load.peak_rate:.3f} requests/s",

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rightsizer.model.demand import Demand
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, Mode
-from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.option import Option, OptionKind, Risk, Target
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
@@ -166,16 +166,22 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
         return Gate.PROPOSE, Reason(
             Code.NO_OBJECTIVE, "no latency objective is declared (tag rightsizer:p95-ms), so a person decides"
         )
+    today = case.endpoint.variants[0].desired_count if case.endpoint.variants else 0
     if case.demand.confidence < needed:
         return Gate.PROPOSE, Reason(
             Code.TOO_LITTLE_CONFIDENCE,
             f"confidence {case.demand.confidence:.1f} is below the {needed:g} that applying asks",
         )
+    if option.risks.get("availability", Risk.VERY_LOW) > policy.risk_apply:
+        return Gate.PROPOSE, Reason(
+            Code.RISK_TOO_HIGH,
+            f"{today} to {option.target.instance_count} instance leaves one Availability Zone, so a person decides;"
+            " rightsizer:min-instances=1 accepts it",
+        )
     if option.risk > policy.risk_apply:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH, f"performance risk {int(option.risk)} is above {policy.risk_apply}, so a person decides"
         )
-    today = case.endpoint.variants[0].desired_count if case.endpoint.variants else 0
     if policy.halve_at_most and 2 * option.target.instance_count < today:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
@@ -31,7 +32,18 @@ app = typer.Typer(
 
 Region = Annotated[str | None, typer.Option("--region", help="AWS Region; else AWS_REGION or the profile's.")]
 Profile = Annotated[str | None, typer.Option("--profile", help="Profile of the AWS configuration.")]
-EndpointUrl = Annotated[str | None, typer.Option("--endpoint-url", help="Send every call there (a simulated account).")]
+
+
+def _url(text: str | None) -> str | None:
+    parts = urlsplit(text or "http://none")
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise typer.BadParameter(f"{text!r} is not an address such as http://127.0.0.1:5000")
+    return text
+
+
+EndpointUrl = Annotated[
+    str | None, typer.Option("--endpoint-url", callback=_url, help="Send every call there (a simulated account).")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output (docs/cli.md) and no table.")]
 
 
@@ -63,7 +75,8 @@ def scan(
     if as_json:
         print_json(document.of_survey(found))
     else:
-        Console().print(show.table(found))
+        console = show.output()
+        console.print(show.listing(found, console.width))
     show.warnings(found, Console(stderr=True))
     raise typer.Exit(code_of(found))
 
@@ -86,7 +99,7 @@ def explain(
         if as_json:
             print_json(document.of_explanation(each))
         else:
-            Console().print(show.explanation(each))
+            show.output().print(show.explanation(each))
     show.warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
@@ -101,7 +114,7 @@ def doctor(
         rows = [{"action": c.action, "purpose": c.purpose, "ok": c.ok, "detail": c.detail} for c in checks]
         print_json({"version": document.VERSION, "checks": rows})
     else:
-        console = Console()
+        console = show.output()
         for check in checks:
             mark, style = ("ok     ", "green") if check.ok else ("FAILED ", "red")
             console.print(mark, style=style, end="  ")

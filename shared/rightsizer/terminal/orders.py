@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table as Grid
 
 from rightsizer.aws.session import Session
@@ -13,7 +12,7 @@ from rightsizer.model.change import Change
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import sentences
 from rightsizer.rules.advance import left_open
-from rightsizer.terminal import document
+from rightsizer.terminal import document, show
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json
 
 Stack = Annotated[
@@ -48,7 +47,7 @@ def proposals(
         saving = sentences.money(one.recommendation.saving_usd_per_month)
         said = one.outcome or sentences.standing(one)
         grid.add_row(one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
-    Console().print(grid if found else "There is no such proposal.")
+    show.output().print(grid if found else "There is no such proposal.")
 
 
 @app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
@@ -124,9 +123,9 @@ def apply_(
     if as_json:
         print_json({"version": document.VERSION, "proposal": _proposal(found), "change": _change(change)})
         return
-    Console().print(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}", markup=False)
+    show.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}")
     for entry in change.journal if change else ():
-        Console().print(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}", markup=False)
+        show.say(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
 
 
 @app.command(epilog="Example: rightsizer rollback c-0a1b2c; the change's id is in rightsizer proposals")
@@ -148,7 +147,7 @@ def rollback(
         print_json({"version": document.VERSION, "change": _change(asked)})
         return
     old = asked.before.config_name if asked.before else "what it ran before"
-    Console().print(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.", markup=False)
+    show.say(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.")
 
 
 @app.command(epilog="Example: rightsizer freeze --hard; and rightsizer freeze --off")
@@ -180,7 +179,7 @@ def freeze(
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
         print_json({"version": document.VERSION, "freeze": state, "open": [_left(one, hard) for one in still]})
         return
-    console = Console()
+    console = show.output()
     console.print("Thawed." if off else "Frozen hard: no step at all is taken." if hard else "Frozen.")
     for one in still:
         console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one.outcome}", markup=False)
@@ -199,9 +198,9 @@ def _decided(found: dict[str, Any], as_json: bool) -> None:
         row = {"id": found["id"], "state": found["state"], "by": decision["by"], "at": decision["at"]}
         print_json({"version": document.VERSION, "proposal": row})
         return
-    Console().print(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.", markup=False)
+    show.say(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.")
     if found["state"] == ProposalState.APPROVED:
-        Console().print(f"The stack starts it now; see rightsizer apply {found['id']}.", markup=False)
+        show.say(f"The stack starts it now; see rightsizer apply {found['id']}.")
 
 
 def _proposal(one: Proposal) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer.model.option import Option
+from rightsizer.model.price import Price
+from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.render import sentences
 from rightsizer.render.spark import sparkline
@@ -18,6 +20,41 @@ COLOURS = {
     Finding.OPTIMIZED: "green",
     Finding.NOT_ENOUGH_DATA: "dim",
 }
+
+
+NARROW, PIPED = 130, 160
+"""Columns below which the table becomes a list, and of what goes into a pipe or a log."""
+
+
+def output() -> Console:
+    """Standard output. A pipe has no width: rich would take 80 columns and cut the names of types."""
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, PIPED))
+
+
+def say(text: str) -> None:
+    """A line for standard output, as it is."""
+    output().print(text, markup=False)
+
+
+def listing(found: Survey, width: int) -> RenderableType:
+    """The scan as a table, or where that would not fit as a list, and the totals."""
+    return table(found) if width >= NARROW else _lines(found)
+
+
+def _lines(found: Survey) -> RenderableType:
+    parts: list[RenderableType] = []
+    for each in found.recommendations:
+        option = each.chosen
+        cost = "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}"
+        saves = f", saves {option.saving_usd_per_month:,.0f}, risk {int(option.risk)}" if option else ""
+        head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
+        parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
+        parts += [Padding(_why(each), (0, 0, 0, 2))]
+    for lost in found.unobserved:
+        parts += [Text.assemble((lost.ref.name, "bold"), ("  not read", "red"))]
+        parts += [Padding(Text(lost.reason.sentence), (0, 0, 0, 2))]
+    return Group(*parts, Text(), totals(found))
 
 
 def table(found: Survey) -> RenderableType:
@@ -103,20 +140,22 @@ def _why(each: Recommendation) -> Text:
 def _now(each: Recommendation) -> dict[str, str]:
     facts = {"kind": each.kind.value, "fleet": _runs(each).plain, "variant": each.variant, "mode": each.mode.value}
     if each.price is not None:
-        price = each.price
-        facts["price"] = f"USD {price.usd_per_hour} per hour ({price.source}, {price.basis}, {price.as_of})"
+        facts["price"] = _price(each.price)
     facts["cost"] = "unknown" if each.usd_per_month is None else f"USD {each.usd_per_month:,.2f} per month"
     facts["owner"] = each.owner or "nobody is named (tag rightsizer:owner)"
     return {name: value for name, value in facts.items() if value}
 
 
+def _price(price: Price) -> str:
+    return f"USD {sentences.rate(price.usd_per_hour)} per hour ({price.source}, {price.basis}, {price.as_of})"
+
+
 def _option(option: Option) -> dict[str, str]:
-    price = option.price
     risks = ", ".join(f"{resource} {int(level)}" for resource, level in option.risks.items())
     facts = {
         "change": sentences.change(option),
         "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
-        "price": f"USD {price.usd_per_hour} per hour ({price.source}, {price.basis}, {price.as_of})",
+        "price": _price(option.price),
         "switch": f"USD {option.switch_usd:,.2f} once, paid back in {option.payback_days:.1f} days",
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
         "confidence": f"{option.confidence:.1f} days' worth of evidence",
@@ -138,11 +177,20 @@ def _replay(each: Recommendation) -> str:
 
 def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
     found = [
-        ("Not checked", list(each.not_checked)),
+        ("Not checked", list(each.unchecked)),
         ("Notes", [note.sentence for note in each.notes]),
-        ("Excluded", [f"{out.instance_type}: {out.reason.sentence}" for out in each.excluded]),
+        ("Excluded", _excluded(each)),
     ]
     return [(title, lines) for title, lines in found if lines]
+
+
+def _excluded(each: Recommendation) -> list[str]:
+    """A line for each, and one for all that have no price."""
+    unpriced = [out.instance_type for out in each.excluded if out.reason.code is Code.NO_PRICE]
+    found = [
+        f"{out.instance_type}: {out.reason.sentence}" for out in each.excluded if out.reason.code is not Code.NO_PRICE
+    ]
+    return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
 
 
 def _facts(title: str, facts: dict[str, str]) -> RenderableType:

@@ -76,6 +76,7 @@ def survey(
     policy = replace(policy, minimum_saving_usd=minimum_saving)
     results = list(judged(ports, summaries, policy, now, Watcher(done=step, told=incomplete.append)))
     found = [each.recommendation for each in results if isinstance(each, Judged)]
+    incomplete.extend(each.gate_reason for each in found if each.gate_reason.code is Code.NO_PRICE)
     return Survey(
         region=region,
         at=now,
