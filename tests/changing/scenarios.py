@@ -1,7 +1,7 @@
 """Scenarios of changing: an endpoint, what is asked of it, and what counts as new and as old."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rightsizer.model.observation import EndpointKind
@@ -123,4 +123,12 @@ COMPONENTS = Scenario(
     kind=EndpointKind.INFERENCE_COMPONENTS,
     deploys=False,
 )
-ALL = (PLAIN, AUTOSCALED, COUNT, SEVERAL, POOLS, BOUNDS, HOURS, SHADOW, COMPONENTS)
+ZERO = Scenario(
+    "async to zero",
+    an_option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.4xlarge", 2, minimum=0, idle_minutes=15)),
+    {"count": 2, "asynchronous": True},
+    kind=EndpointKind.ASYNC,
+    deploys=False,
+)
+ZERO_AUTOSCALED = replace(ZERO, name="autoscaled async to zero", seed=autoscaled)
+ALL = (PLAIN, AUTOSCALED, COUNT, SEVERAL, POOLS, BOUNDS, HOURS, SHADOW, COMPONENTS, ZERO, ZERO_AUTOSCALED)

@@ -23,6 +23,10 @@ SHOWN = {
 }
 
 
+STANDS = frozenset({ChangeState.PROVEN, ChangeState.APPLIED, ChangeState.HANDED_OVER})
+"""Ends in which what the change put for good may be there: the alarm that wakes a sleeping endpoint."""
+
+
 @dataclass(frozen=True)
 class After:
     """What is left when it is over."""
@@ -161,6 +165,8 @@ def nothing_of_ours_is_left(after: After) -> Iterator[str]:
     """No temporary alarm, unless its removal is in the remaining command lines."""
     found = after.w.box.client("cloudwatch").describe_alarms(AlarmNamePrefix="rightsizer-")["MetricAlarms"]
     told = any("delete-alarms" in line for line in after.change.remaining)
+    kept = {s.subject for s in after.change.plan.settle} if after.change.state in STANDS else set()
+    found = [alarm for alarm in found if alarm["AlarmName"] not in kept]
     if found and not told and after.change.closed:
         yield f"{len(found)} temporary alarms are left, and nobody is told"
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from rightsizer.model.change import Change, ChangeState, Course
 from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.option import OptionKind
 from rightsizer.model.sight import Gone, Sight, Verdict
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import Changer, MetricReader, MetricRequest
@@ -75,7 +76,9 @@ class Looking:
         start = since - timedelta(seconds=since.timestamp() % proof.PERIOD_S)
         names = [v.name for v in change.plan.after]
         shadows = [change.plan.shadow] if change.plan.shadow else []
-        requests = [MetricRequest(change.ref.name, name, proof.SIGNALS) for name in (*names, *shadows)]
+        queued = change.option.kind is OptionKind.SCALE_TO_ZERO
+        signals = (*proof.SIGNALS, *proof.PROCESSED) if queued else proof.SIGNALS
+        requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind == "delete":
             return farewell.judge(change, windows, now)

@@ -24,6 +24,8 @@ LATENCY = Signal("ModelLatency", "p95")
 HOST_MEMORY = Signal("MemoryUtilization", "Maximum")
 GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
 MEAN = Signal("ModelLatency", "Average")
+PROCESSED = (Signal("InvocationsProcessed", "Sum"), Signal("InvocationsProcesssed", "Sum"))
+"""What asynchronous endpoints count instead of requests; AWS's documentation spells one with three s."""
 SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN)
 PERIOD_S = 300
 WINDOW = 6
@@ -174,7 +176,7 @@ def _memory(window: Sequence[_Period]) -> Verdict | None:
 
 def _periods(window: MetricWindow) -> Iterator[_Period]:
     """One row a period. A gap in the requests counts as none served, which proves nothing and harms nothing."""
-    series = {signal: window.series.get(signal) for signal in SIGNALS}
+    series = {signal: window.series.get(signal) for signal in (*SIGNALS, *PROCESSED)}
     longest = max((len(s.values) for s in series.values() if s is not None), default=0)
 
     def at(signal: Signal, i: int) -> float | None:
@@ -187,7 +189,7 @@ def _periods(window: MetricWindow) -> Iterator[_Period]:
         latency = at(LATENCY, i)
         yield _Period(
             at=window.start + timedelta(seconds=window.period_s * i),
-            requests=at(REQUESTS, i) or 0.0,
+            requests=max(at(signal, i) or 0.0 for signal in (REQUESTS, *PROCESSED)),
             errors=at(ERRORS, i) or 0.0,
             p95_s=None if latency is None else latency / 1_000_000,
             memory=at(HOST_MEMORY, i),

@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only
+from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only, to_zero
 from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
 from rightsizer.flows.planning.fleet import live, wanted
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.flows.planning.shadow import shadow_test
-from rightsizer.model.change import Before, Change
+from rightsizer.model.change import Before, Change, VariantCount
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
@@ -52,19 +52,33 @@ def make(
         dict(ground.copies),
         dict(ground.tags),
     )
-    if ground.option.kind is OptionKind.COPIES:
-        return copies_only(change, ground, before)
     if ground.option.kind is OptionKind.DELETE:
         return two_steps(change, ground, config, before, limits)
     if ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS:
         return shadow_test(change, ground, config, before, catalogue, limits)
     after = tuple(wanted(v, change, ground) for v in running)
-    if ground.option.kind is OptionKind.INSTANCE_COUNT and not ground.scaling:
-        return count_only(change, before, after)
-    if ground.option.kind in (OptionKind.AUTOSCALING, OptionKind.INSTANCE_COUNT):
-        return bounds_only(change, ground, before, now)
-    if ground.option.kind is OptionKind.SCHEDULE:
-        return by_the_hour(change, ground, before)
     if ground.option.kind in CONFIG_KINDS:
         return new_config(change, ground, config, before, after, catalogue, limits, now)
+    return _without_a_deployment(change, ground, before, after, limits, now)
+
+
+def _without_a_deployment(
+    change: Change,
+    ground: Ground,
+    before: Before,
+    after: tuple[VariantCount, ...],
+    limits: ChangeLimits,
+    now: datetime,
+) -> Planned | tuple[Reason, ...]:
+    kind = ground.option.kind
+    if kind is OptionKind.COPIES:
+        return copies_only(change, ground, before)
+    if kind is OptionKind.INSTANCE_COUNT and not ground.scaling:
+        return count_only(change, before, after)
+    if kind in (OptionKind.AUTOSCALING, OptionKind.INSTANCE_COUNT):
+        return bounds_only(change, ground, before, now)
+    if kind is OptionKind.SCALE_TO_ZERO:
+        return to_zero(change, ground, before, limits)
+    if kind is OptionKind.SCHEDULE:
+        return by_the_hour(change, ground, before)
     return (Reason(Code.NOT_IN_PLACE, f"{ground.option.kind.value} is not carried out by this program"),)

@@ -6,10 +6,12 @@ from decimal import Decimal
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Before, Change, Plan, VariantCount
 from rightsizer.model.ground import Ground
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.observation import EndpointKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import MOVING
 from rightsizer.model.step import Step, StepKind
-from rightsizer.rules import scaling
+from rightsizer.rules import scaling, wake
 
 
 def count_only(change: Change, before: Before, after: tuple[VariantCount, ...]) -> Planned | tuple[Reason, ...]:
@@ -79,6 +81,28 @@ def bounds_only(change: Change, ground: Ground, before: Before, now: datetime) -
         restore=tuple(step for step in old if step.key in keys),
         after=before.variants,
         guardrail="autoscaling bounds only: no deployment, reversible at once",
+    )
+    return Planned(before, plan, Decimal(0))
+
+
+def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits) -> Planned | tuple[Reason, ...]:
+    """No instance while nobody asks: an asynchronous endpoint alone, whose queue keeps what comes meanwhile."""
+    kind = ground.proposal.recommendation.kind
+    if kind is not EndpointKind.ASYNC:
+        text = f"an endpoint of kind {kind.value} has no queue: requests fail while it has no instance"
+        return (Reason(Code.OTHER_KIND, text),)
+    name, mine = change.ref.name, [v for v in before.variants if v.name == change.variant]
+    own = next((t for t in ground.scaling if t.resource_id == f"endpoint/{name}/variant/{change.variant}"), None)
+    if not mine or (own is not None and own.minimum == 0):
+        return (Reason(Code.CHANGED_SINCE, f"{name} scales to zero already"),)
+    alarm = f"{limits.alarm_prefix}wake-{name}"
+    most = change.option.target.maximum or mine[0].count
+    settle, restore = wake.to_zero(name, change.variant, own, most, alarm, change.id)
+    plan = Plan(
+        settle=settle,
+        restore=restore if own is not None else (*restore, _capacity(name, mine)),
+        after=before.variants,
+        guardrail="no instance while the queue is empty: no deployment; an alarm on the queue starts the first one",
     )
     return Planned(before, plan, Decimal(0))
 
