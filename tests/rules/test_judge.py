@@ -55,6 +55,18 @@ def test_utilisation_without_requests_for_a_fortnight_is_idle() -> None:
     assert found.gate is Gate.PROPOSE
 
 
+def test_an_idle_asynchronous_endpoint_sleeps_instead_of_going() -> None:
+    asked = kit.endpoint(kind=EndpointKind.ASYNC, mode=Mode.PROPOSE)
+    silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
+    windows = [kit.window(silent, days=15)]
+    found = judge(asked, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert found.finding is Finding.IDLE
+    assert found.chosen is not None
+    assert found.chosen.kind is OptionKind.SCALE_TO_ZERO
+    assert found.chosen.in_place
+    assert found.gate is Gate.PROPOSE
+
+
 def test_requests_without_utilisation_are_not_enough_data() -> None:
     found = run(kit.window({("Invocations", "Sum"): 6.0}))
     assert found.finding is Finding.NOT_ENOUGH_DATA

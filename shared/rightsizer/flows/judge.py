@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
@@ -25,8 +26,9 @@ from rightsizer.rules.finding import idle, too_little
 from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.memory import memory_need
 from rightsizer.rules.objective import goal_of
-from rightsizer.rules.offer import delete_option
+from rightsizer.rules.offer import Money, delete_option, nap_option
 from rightsizer.rules.sizing import Unqueued, unqueued
+from rightsizer.rules.sleep import TIMEOUTS
 
 
 def judge(
@@ -199,7 +201,12 @@ def _idle(
 ) -> Recommendation:
     variant = endpoint.variants[0]
     usd = monthly(price, variant.current_count)
-    option = delete_option((price.instance_type, variant.current_count), price, usd, demand.days, demand.silent_days)
+    runs = (price.instance_type, variant.current_count)
+    option = delete_option(runs, price, usd, demand.days, demand.silent_days)
+    if endpoint.kind is EndpointKind.ASYNC and not any(target.minimum == 0 for target in endpoint.scaling):
+        # Its queue keeps what comes, so it can sleep and wake: deleting it would save no more.
+        saved = Money(Decimal(0), usd, Decimal(0), 0.0)
+        option = nap_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
     case = Case(endpoint, option, replace(demand, confidence=demand.days), price.instance_type, 1.0, False, 0.0)
     verdict, why = gate(case, given.history, given.policy, given.now)
     return replace(base, finding=Finding.IDLE, reason=quiet, options=(option,), gate=verdict, gate_reason=why)
