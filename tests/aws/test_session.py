@@ -18,6 +18,13 @@ def test_a_client_is_made_once() -> None:
     assert session.client("sagemaker") is session.client("sagemaker")
 
 
+def test_what_cannot_wait_gives_a_silent_connection_up_soon() -> None:
+    session = Session("eu-west-1")
+    swift, patient = session.client("autoscaling", seconds=5.0).meta.config, session.client("autoscaling").meta.config
+    assert (swift.read_timeout, swift.connect_timeout, swift.retries["total_max_attempts"]) == (5.0, 2, 3)
+    assert (patient.read_timeout, patient.retries["total_max_attempts"]) == (30, 8)
+
+
 def test_a_missing_region_is_said_with_its_remedy() -> None:
     with pytest.raises(SettingsError, match="--region"):
         Session()

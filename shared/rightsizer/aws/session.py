@@ -43,7 +43,7 @@ class Session:
             from botocore.exceptions import BotoCoreError
             from botocore.session import Session as Core
         except ImportError:
-            raise SettingsError("boto3 is not installed; install it with: pip install 'rightsizer[cli]'") from None
+            raise SettingsError("botocore is not installed; it comes with: pip install boto3") from None
         try:
             self._session = Core(profile=profile)
             self._session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
@@ -62,14 +62,17 @@ class Session:
             max_pool_connections=16,
             user_agent_extra="rightsizer",
         )
-        self._clients: dict[tuple[str, str], Any] = {}
+        self._clients: dict[tuple[str, str, float | None], Any] = {}
         self._lock = threading.Lock()
         if not self.region:
             raise SettingsError("no AWS Region is set: pass --region or set AWS_REGION")
 
-    def client(self, service: str, region: str | None = None) -> Any:
-        """The client of a service; of the session's Region unless another is named."""
-        key = (service, region or self.region)
+    def client(self, service: str, region: str | None = None, *, seconds: float | None = None) -> Any:
+        """The client of a service; of the session's Region unless another is named.
+
+        `seconds`: give an answer up after so many and try twice more at most, for what cannot wait.
+        """
+        key = (service, region or self.region, seconds)
         with self._lock:
             if key not in self._clients:
                 self._clients[key] = self._make(*key)
@@ -87,12 +90,17 @@ class Session:
         with reading("sts:GetCallerIdentity", "asking who calls"):
             return str(self.client("sts").get_caller_identity()["Account"])
 
-    def _make(self, service: str, region: str) -> Any:
+    def _make(self, service: str, region: str, seconds: float | None) -> Any:
+        from botocore.config import Config
         from botocore.exceptions import BotoCoreError
 
+        config = self._config
+        if seconds is not None:
+            retries = {"mode": "standard", "total_max_attempts": 3}
+            config = config.merge(Config(read_timeout=seconds, connect_timeout=2, retries=retries))  # type: ignore[arg-type]
         try:
             return self._session.create_client(
-                service, region_name=region, endpoint_url=self._endpoint_url, config=self._config
+                service, region_name=region, endpoint_url=self._endpoint_url, config=config
             )
         except (BotoCoreError, ValueError) as error:
             raise ReadError(f"making the client of {service} in {region}: {error}") from None

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rightsizer.ports_spot import LookQueue
     from rightsizer.rules.ask import Reach
 
+SWIFT_S = 5.0
+"""Seconds for one answer while a Spot instance has two minutes left; a hung connection must not eat them."""
+
 
 @once
 def sweep() -> Callable[[Trigger], Swept]:
@@ -146,9 +149,10 @@ def interruption() -> Callable[[Trigger, datetime], Reaction]:
     from rightsizer.flows import interrupt as flow
 
     client = session().client
+    scaling = client("autoscaling", seconds=SWIFT_S)
     ports = flow.InterruptPorts(
-        groups=Groups(client("autoscaling"), client("ec2"), session().region),
-        writes=GroupWrites(client("autoscaling")),
+        groups=Groups(scaling, client("ec2", seconds=SWIFT_S), session().region),
+        writes=GroupWrites(scaling),
         book=InterruptionBook(table()),
         ledger=SavingsBook(table()),
         notifier=notifier(),
