@@ -52,9 +52,9 @@ EAGER = replace(
     cooldown_type_hours=0.0,
     tests_per_month=6,
     test_value=1.0,
-    test_chance=0.15,
+    test_chance=0.2,
     test_requests=8,
-    test_hours_most=4.0,
+    test_hours_most=2.0,
 )
 """Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same."""
 PRODUCTION = replace(Policy(), by_itself=IN_PLACE, ask_without_objective=False, act_without_gpu_metrics=True)

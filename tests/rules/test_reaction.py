@@ -10,7 +10,7 @@ from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import EndpointKind, Mode
 from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.trial import Unsure, hours_of_test, not_planned
+from rightsizer.rules.trial import Unsure, hours_of_test, not_planned, telling, worth_testing
 from tests.rules import kit
 
 
@@ -61,9 +61,24 @@ def test_traffic_as_before_brings_nothing_back() -> None:
 
 def test_a_test_is_as_long_as_its_requests_need() -> None:
     busy, sparse = (0.0,) * 10 + (400.0,) + (0.0,) * 13, (1.0,) * 24
-    assert hours_of_test(busy, 1, Policy()) == 2
-    assert hours_of_test(sparse, 1, Policy()) == 20
-    assert hours_of_test(sparse, 4, Policy()) == 24
+    assert hours_of_test([busy, busy], 1, Policy()) == 2
+    assert hours_of_test([sparse], 1, Policy()) == 16  # for four of five wanted requests
+    assert hours_of_test([sparse, sparse], 4, Policy()) == 24
+
+
+def test_requests_that_come_at_another_hour_every_day_make_a_test_tell_little() -> None:
+    days = [(0.0,) * hour + (50.0,) + (0.0,) * (23 - hour) for hour in (3, 17, 9, 22)]
+    assert telling(days, 1, 2, Policy()) == 0.0
+    assert telling([days[0]] * 3, 1, 2, Policy()) == 1.0
+
+
+def test_a_test_that_would_see_nobody_is_not_worth_its_money() -> None:
+    found = judge(
+        kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert found.chosen is not None
+    assert worth_testing([Unsure(found.chosen, 0.9)], Decimal(0), History(), Policy()) is not None
+    assert worth_testing([Unsure(found.chosen, 0.9, telling=0.0)], Decimal(0), History(), Policy()) is None
 
 
 def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:

@@ -183,7 +183,8 @@ def _replayed(at: Situation, option: Option) -> Replay | None:
     service = sum(value * share for value, share in at.service) * ratio
     need, chip = at.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    return strain_of(at.days, service, counts, workers, served.late, served.worst_p95_s, margin)
+    late = round(served.late / at.stream.copies)
+    return strain_of(at.days, service, counts, workers, late, served.worst_p95_s, margin)
 
 
 def _why_kept(options: Options, at: Situation) -> Reason:

@@ -12,11 +12,11 @@ from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
-from rightsizer.rules.evidence import usual_day
+from rightsizer.rules.evidence import by_day
 from rightsizer.rules.offer import Money, type_option
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.sizing import Ratio
-from rightsizer.rules.trial import Unsure, hours_of_test
+from rightsizer.rules.trial import Unsure, hours_of_test, telling
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
@@ -70,7 +70,10 @@ def options_for(at: Situation) -> Options:
         if not d.sure and d.hardware.name != at.runs.name and d.least_usd < (1 - at.policy.minimum_saving_share) * best
     ]
     open_drafts.sort(key=lambda d: d.fit * d.fast * (d.least_usd - best))
-    unsure = [Unsure(guess, d.fit * d.fast) for d in open_drafts[:GUESSED] if (guess := _guess(at, d)) is not None]
+    told = _told(at)
+    unsure = [
+        Unsure(guess, d.fit * d.fast, told) for d in open_drafts[:GUESSED] if (guess := _guess(at, d)) is not None
+    ]
     return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded))
 
 
@@ -81,7 +84,13 @@ def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
         return None
     middle = replace(draft, ratio=Ratio(draft.ratio.mid, draft.ratio.mid), fast=0.5)
     offer = _offer(at, middle)
-    return Unsure(offer, 0.5 * draft.fit) if isinstance(offer, Option) else None
+    return Unsure(offer, 0.5 * draft.fit, _told(at)) if isinstance(offer, Option) else None
+
+
+def _told(at: Situation) -> float:
+    """How much a test would tell for the requests that come while it runs, 0..1."""
+    hourly = by_day(at.days)
+    return telling(hourly, at.instances, hours_of_test(hourly, at.instances, at.policy), at.policy)
 
 
 def _offer(at: Situation, draft: Draft) -> Option | Reason:
@@ -170,11 +179,12 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
-        "test hours": f"{hours_of_test(usual_day(at.days), at.instances, policy):g}",
+        "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
     if served is not None:
-        facts["replay"] = f"{served.late} of {served.requests} requests over the objective, {at.before.late} as it was"
+        late, usual, total = (round(n / at.stream.copies) for n in (served.late, at.before.late, served.requests))
+        facts["replay"] = f"{late} of {total} requests over the objective, {usual} as it was"
     hourly = plan.counts if min(plan.counts) != count else None
     insured = at.may(OptionKind.AUTOSCALING) and (count < at.peak or hourly is not None or moved)
     target = Target(

@@ -16,6 +16,8 @@ class Stream:
     """Of each day the requests and the seconds of service of all its five-minute slots; () where unknown."""
     whole: bool = True
     """Whether every request is there; of busy endpoints only the heaviest slots of each hour are kept."""
+    copies: int = 1
+    """Times that each day is there, with other chance: few requests alone would prove a fleet by luck."""
 
     @property
     def size(self) -> int:

@@ -1,7 +1,7 @@
 """What a human would check: the window, the figures, the picture."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from rightsizer.model.demand import Demand
 from rightsizer.model.digest import DayDigest
@@ -50,8 +50,11 @@ def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:
     )
 
 
-def usual_day(days: Sequence[DayDigest]) -> tuple[float, ...]:
-    """Mean requests of each of the 24 hours over the days with requests."""
-    busy = [d for d in days if d.request_count > 0]
-    hourly = hourly_requests(busy)
-    return tuple(sum(hourly[hour::24]) / max(len({d.day for d in busy}), 1) for hour in range(24))
+def by_day(days: Sequence[DayDigest]) -> tuple[tuple[float, ...], ...]:
+    """Requests of the 24 hours of each day, oldest first; two digests of one day are added."""
+    found: dict[date, list[float]] = {}
+    for digest in days:
+        sums = found.setdefault(digest.day, [0.0] * 24)
+        for hour, count in enumerate(hourly_requests([digest])):
+            sums[hour] += count
+    return tuple(tuple(sums) for sums in found.values())

@@ -11,6 +11,8 @@ HEAVY = 10
 """Requests of an hour from which its own weight is believed."""
 TABLE = 1024
 PER_HOUR = 3600 // SLOT_S
+FEW, COPIES = 2000, 8
+"""Requests below which the days are served several times, each time with other chance; how often at most."""
 MINUTES = SLOT_S // 60
 ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
@@ -31,14 +33,16 @@ def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], li
     factors = [_work(d) for d in days]
     work = [[n * mean * f[i // PER_HOUR] for i, n in enumerate(c)] for c, f in zip(calls, factors, strict=True)]
     whole = sum(map(sum, calls)) <= limit
+    copies = min(math.ceil(FEW / max(sum(map(sum, calls)), 1.0)), COPIES) if whole else 1
     each = limit / 24
     kept = [range(SLOTS)] * len(days) if whole else _heaviest(calls, work, each)
     table = _table(bins)
     served = [
-        _scatter(c, k, f, table, number, each if not whole else math.inf, roughness(d))
+        _scatter(c, k, f, table, number + 31 * copy, each if not whole else math.inf, roughness(d))
+        for copy in range(copies)
         for number, (d, c, k, f) in enumerate(zip(days, calls, kept, factors, strict=True))
     ]
-    return Stream(tuple(served), tuple(zip(calls, work, strict=True)), whole)
+    return Stream(tuple(served), tuple(zip(calls, work, strict=True)) * copies, whole, copies)
 
 
 def roughness(digest: DayDigest) -> float:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 
 from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, EndpointKind, Mode
@@ -23,6 +24,10 @@ NO_SHADOW = {
 """Endpoints that cannot have a shadow variant (SageMaker guide, shadow tests)."""
 
 
+ENOUGH = 0.8
+"""Share of the wanted requests with which a test is long enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unsure:
     """An option that would save, were it fast enough and did it fit."""
@@ -30,6 +35,8 @@ class Unsure:
     option: Option
     chance: float
     """0..1 that both hold."""
+    telling: float = 1.0
+    """0..1 that enough requests come during the test to say so."""
 
     @property
     def prize(self) -> float:
@@ -47,19 +54,33 @@ def impossible(endpoint: Endpoint) -> Reason | None:
     return None
 
 
-def hours_of_test(hourly: Sequence[float], instances: float, policy: Policy) -> float:
+def hours_of_test(hourly: Sequence[Sequence[float]], instances: float, policy: Policy) -> float:
     """Hours of a test over the busiest hour, long enough for `test_requests` of one instance's share.
 
-    At most `test_hours_most`. `hourly` are the requests of each of the 24 hours of a usual day.
+    At most `test_hours_most`. `hourly` are the requests of the 24 hours of each day, oldest first.
     """
-    least = max(1, math.ceil(policy.test_hours))
-    busiest = max(range(24), key=lambda hour: hourly[hour], default=0)
-    most = max(least, math.floor(policy.test_hours_most))
+    least, most = max(1, math.ceil(policy.test_hours)), math.floor(policy.test_hours_most)
     for hours in range(least, most):
-        first = min(max(busiest - (hours - 1) // 2, 0), 24 - hours)
-        if sum(hourly[first : first + hours]) >= policy.test_requests * max(instances, 1.0):
+        if telling(hourly, instances, hours, policy) >= ENOUGH:
             return float(max(hours, policy.test_hours))
-    return float(most)
+    return float(max(least, most))
+
+
+def telling(hourly: Sequence[Sequence[float]], instances: float, hours: float, policy: Policy) -> float:
+    """How much such a test would tell, 0..1: the share of `test_requests` that past days would have brought.
+
+    As it is done, each day around the busiest hour of the day before: sparse requests come at other hours tomorrow.
+    """
+    shares = []
+    length = min(math.ceil(hours), 24)
+    for eve, day in pairwise(hourly) if len(hourly) > 1 else ():
+        busiest = max(range(24), key=lambda hour: eve[hour])
+        first = min(max(busiest - (length - 1) // 2, 0), 24 - length)
+        shares.append(min(sum(day[first : first + length]) / max(instances, 1.0) / policy.test_requests, 1.0))
+    if shares:
+        return sum(shares) / len(shares)
+    flat = sum(hourly[0]) * length / 24 if hourly else 0.0
+    return min(flat / max(instances, 1.0) / policy.test_requests, 1.0)
 
 
 def cost_of_test(option: Option, policy: Policy) -> float:
@@ -79,7 +100,7 @@ def worth_testing(
         return None
     worth = []
     for item in unsure:
-        gain = item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+        gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
         cost = cost_of_test(item.option, policy)
         if item.chance >= policy.test_chance and gain - cost >= policy.test_value * cost:
             worth.append((gain, item, cost))
@@ -107,7 +128,7 @@ def not_planned(item: Unsure, sure: Decimal, endpoint: Endpoint, history: Histor
     if item.chance < policy.test_chance:
         return f"a shadow test is run from {100 * policy.test_chance:.0f} % on"
     cost = cost_of_test(item.option, policy)
-    gain = item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+    gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
     return (
         f"a shadow test would cost USD {cost:.2f} and win USD {max(gain, 0.0):.0f} per month on average, which is less"
         f" than {1 + policy.test_value:g} times its cost"
