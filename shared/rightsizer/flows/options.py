@@ -1,6 +1,7 @@
 """Compose the rules into options: every type of the catalogue, sized, priced, rated; or ruled out with a reason."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -64,17 +65,17 @@ def options_for(at: Situation) -> Options:
         else:
             excluded.append(Excluded(draft.hardware.name, offer))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
-    open_drafts = [
-        d
-        for d in drafts
-        if not d.sure and d.hardware.name != at.runs.name and d.least_usd < (1 - at.policy.minimum_saving_share) * best
-    ]
-    open_drafts.sort(key=lambda d: d.fit * d.fast * (d.least_usd - best))
-    told = _told(at)
-    unsure = [
-        Unsure(guess, d.fit * d.fast, told) for d in open_drafts[:GUESSED] if (guess := _guess(at, d)) is not None
-    ]
+    unsure = _unsure(at, drafts, best)
     return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded))
+
+
+def _unsure(at: Situation, drafts: Sequence[Draft], best: float) -> list[Unsure]:
+    """The most promising candidates that a test could make sure of, cheaper than `best` US dollars a month."""
+    enough = (1 - at.policy.minimum_saving_share) * best
+    found = [d for d in drafts if not d.sure and d.hardware.name != at.runs.name and d.least_usd < enough]
+    found.sort(key=lambda d: d.fit * d.fast * (d.least_usd - best))
+    told = _told(at)
+    return [Unsure(guess, d.fit * d.fast, told) for d in found[:GUESSED] if (guess := _guess(at, d)) is not None]
 
 
 def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
