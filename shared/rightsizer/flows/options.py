@@ -11,7 +11,7 @@ from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.serving import Plan
+from rightsizer.model.serving import Plan, Served
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.evidence import by_day
 from rightsizer.rules.offer import Money, type_option
@@ -184,8 +184,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "kept by the commitment": f"USD {cost.committed} per month",
     }
     if served is not None:
-        late, usual, total = (round(n / at.stream.copies) for n in (served.late, at.before.late, served.requests))
-        facts["replay"] = f"{late} of {total} requests over the objective, {usual} as it was"
+        facts["replay"] = _replay(at, served)
     hourly = plan.counts if min(plan.counts) != count else None
     insured = at.may(OptionKind.AUTOSCALING) and (count < at.peak or hourly is not None or moved)
     target = Target(
@@ -217,6 +216,11 @@ def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tup
     if old is None or new is None or new >= old:
         return NOT_CHECKED
     return (*NOT_CHECKED, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
+
+
+def _replay(at: Situation, served: Served) -> str:
+    late, usual, total = (round(n / at.stream.copies) for n in (served.late, at.before.late, served.requests))
+    return f"{late} of {total} requests over the objective, {usual} as it was"
 
 
 def _capped(risk: Risk, replayed: bool) -> Risk:
