@@ -111,3 +111,27 @@ def test_a_hard_freeze_lists_the_lines_that_bring_the_endpoint_back() -> None:
     assert f'"{NAME}-config"' in lines[0]
     assert any(line.startswith("aws application-autoscaling register-scalable-target ") for line in lines)
     assert lines[-1].startswith("aws cloudwatch delete-alarms ")
+
+
+def test_a_closed_change_lists_the_configuration_that_stays() -> None:
+    with world() as w:
+        w.start()
+        change = w.run(48)
+        new = w.box.config_name(NAME)
+    assert change.journal[-1].step == "left"
+    assert change.journal[-1].detail == f"configurations that stay and cost nothing: {new}"
+
+
+def test_autoscaling_that_somebody_changed_during_the_probation_is_theirs_and_is_reported() -> None:
+    scenario = scenarios.BOUNDS
+    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
+        w.start()
+        w.run(0.5)
+        who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
+        scaling = w.box.client("application-autoscaling")
+        scaling.register_scalable_target(**who, ScalableDimension=scenarios.VARIANT, MinCapacity=2, MaxCapacity=9)
+        change = w.run(48)
+        (target,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
+    assert change.state is ChangeState.PROVEN
+    assert (target.minimum, target.maximum) == (2, 9)
+    assert f"somebody changed it meanwhile: RegisterScalableTarget endpoint/{NAME}/variant/AllTraffic" in change.outcome

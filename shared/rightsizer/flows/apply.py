@@ -189,7 +189,7 @@ class Apply:
                 case Wait():
                     return self._wait(change, move, now)
                 case Finish():
-                    return self._finish(change, move, now)
+                    return self._finish(change, move, sight, now)
         return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
 
     def _switch(self) -> Switch:
@@ -228,13 +228,13 @@ class Apply:
             replace(change, next_due=until, lease_until=None, looks=change.looks + 1, outcome=move.why)
         )
 
-    def _finish(self, change: Change, move: Finish, now: datetime) -> Change:
+    def _finish(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
         """Books and messages first: they may be repeated, the closed change is not looked at again."""
         planned = again(change, move.state, now)
         if planned is not None:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
             return self.journal.save(planned)
-        closed = self._following().finished(change, move, now)
+        closed = self._following().finished(change, move, sight, now)
         self._following().follow(closed, now)
         return self.journal.save(closed)
 

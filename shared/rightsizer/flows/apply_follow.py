@@ -16,8 +16,10 @@ from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code
+from rightsizer.model.sight import Sight
 from rightsizer.ports import PastBook, RecommendationStore, SavingsLedger
 from rightsizer.rules import failure
+from rightsizer.rules.advance import differences, leftovers
 
 type Ended = Literal["proven", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 SHOWN = {
@@ -86,17 +88,23 @@ class Following:
             journal=(*change.journal, Entry(now, "steer", "noted", move.reason.sentence[:500])),
         )
 
-    def finished(self, change: Change, move: Finish, now: datetime) -> Change:
-        """The closed change."""
+    def finished(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
+        """The closed change, with what differs from the plan and what of ours stays."""
         sentence = move.reason.sentence
         if move.state is ChangeState.ROLLED_BACK and change.plan.kind == "delete":
             sentence = f"{change.ref.name} stays: {sentence}"
         elif move.state is ChangeState.ROLLED_BACK:
             old = change.before.config_name if change.before else "what it ran before"
             sentence = f"{change.ref.name} runs {old} again: {sentence}"
+        differs = differences(change, sight, move.state)
+        if differs:
+            sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
-        note = Entry(now, "finish", "noted", f"{move.state.value}: {sentence}"[:500])
+        notes = [Entry(now, "finish", "noted", f"{move.state.value}: {sentence}"[:500])]
+        left = leftovers(change)
+        if left:
+            notes.append(Entry(now, "left", "noted", f"configurations that stay and cost nothing: {', '.join(left)}"))
         return replace(
             change,
             state=move.state,
@@ -104,7 +112,7 @@ class Following:
             outcome=sentence,
             next_due=None,
             lease_until=None,
-            journal=(*change.journal, note),
+            journal=(*change.journal, *notes),
         )
 
     def follow(self, change: Change, now: datetime) -> Change:

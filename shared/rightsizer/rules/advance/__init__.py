@@ -12,10 +12,10 @@ from rightsizer.model.limits import Switch
 from rightsizer.model.move import Move, Wait
 from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.rules.advance.courses import back, close, towards, watch
-from rightsizer.rules.advance.left import left_open
+from rightsizer.rules.advance.left import differences, left_open, leftovers
 from rightsizer.rules.advance.outside import BUSY, busy, lost
 
-__all__ = ["advance", "left_open"]
+__all__ = ["advance", "differences", "left_open", "leftovers"]
 
 
 def advance(change: Change, sight: Sight, now: datetime, switch: Switch) -> Move:

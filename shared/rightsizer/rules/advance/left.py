@@ -1,8 +1,19 @@
-"""What is left open when everything stops: the steps that would bring an endpoint back as it was."""
+"""What is left: open steps when everything stops, things that stay and things that differ when a change is over."""
 
-from rightsizer.model.change import Change
+from rightsizer.model.change import Change, ChangeState
+from rightsizer.model.sight import Gone, Sight
 from rightsizer.model.step import Step, StepKind
 from rightsizer.rules.advance.courses import touched_scaling
+
+COMPARED = frozenset(
+    {
+        StepKind.REGISTER_TARGET,
+        StepKind.PUT_POLICY,
+        StepKind.PUT_SCHEDULED,
+        StepKind.PUT_ALARM,
+        StepKind.DEREGISTER_TARGET,
+    }
+)
 
 
 def left_open(change: Change) -> tuple[str, ...]:
@@ -22,3 +33,27 @@ def left_open(change: Change) -> tuple[str, ...]:
     if any(step.key in began for step in plan.prepare if step.kind is StepKind.PUT_ALARM):
         steps += plan.tidy
     return tuple(dict.fromkeys((*change.remaining, *(step.command for step in steps))))
+
+
+def leftovers(change: Change) -> tuple[str, ...]:
+    """Configurations that the change made and that stay: they cost nothing, and no role of ours may delete one."""
+    began = {entry.step for entry in change.journal}
+    made = (step for step in change.plan.prepare if step.kind is StepKind.CREATE_CONFIG)
+    return tuple(step.subject for step in made if step.key in began)
+
+
+def differences(change: Change, sight: Sight, ending: ChangeState) -> tuple[str, ...]:
+    """What of autoscaling and its alarms is not as this end should have it; empty where it was not looked at.
+
+    Somebody may have changed it during the probation: that is theirs, so it is reported and not undone.
+    """
+    if isinstance(sight.endpoint, Gone) or sight.scaling is None:
+        return ()
+    match ending:
+        case ChangeState.PROVEN | ChangeState.APPLIED:
+            goals = change.plan.settle
+        case ChangeState.ROLLED_BACK:
+            goals = change.plan.restore
+        case _:
+            return ()
+    return tuple(step.key for step in goals if step.kind in COMPARED and not sight.shows(step))
