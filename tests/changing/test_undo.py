@@ -15,6 +15,7 @@ from rightsizer.model.change import ChangeState
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import ProposalState
 from rightsizer.rules.advance import left_open
+from sandbox.account import Sandbox
 from tests.changing import scenarios
 from tests.changing.world import NAME, OLD_TYPE, World, steady, world
 
@@ -124,7 +125,11 @@ def test_a_closed_change_lists_the_configuration_that_stays() -> None:
 
 def test_autoscaling_that_somebody_changed_during_the_probation_is_theirs_and_is_reported() -> None:
     scenario = scenarios.BOUNDS
-    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
+
+    def without_a_schedule(box: Sandbox) -> None:
+        box.autoscale(NAME, 1, 4)
+
+    with world(scenario.option, seed=without_a_schedule, **scenario.endpoint) as w:
         w.start()
         w.run(0.5)
         who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}

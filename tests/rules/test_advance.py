@@ -218,3 +218,27 @@ def test_the_new_configuration_at_another_count_than_asked_is_no_success() -> No
     misfit = advance(turned, _sight("new", "OK", count=0), NOW, Switch())
     assert isinstance(misfit, Steer)
     assert (misfit.course, "counts that were asked" in misfit.reason.sentence) == (Course.BACK, True)
+
+
+def test_autoscaling_that_moves_the_count_during_the_probation_is_waited_for() -> None:
+    moved = Change(
+        id="c-1",
+        proposal_id="p-1",
+        ref=EndpointRef("1", "eu-west-1", "chat"),
+        owner="",
+        variant="v",
+        option=samples.option(),
+        saving_usd_per_month=samples.option().saving_usd_per_month,
+        created_at=NOW - timedelta(hours=30),
+        before=Before("old", NOW - timedelta(days=9), "", (VariantCount("v", "ml.g5.4xlarge", 1, 1.0),)),
+        plan=PLAN,
+        state=ChangeState.APPLIED,
+        turned_at=NOW - timedelta(hours=20),
+        journal=(Entry(NOW - timedelta(hours=20), SETTLE.key, "done"),),
+    )
+    scaling = EndpointSight("Updating", "new", NOW - timedelta(minutes=2), "", "", (VariantSight("v", 1, 2, 1.0, 1.0),))
+    assert isinstance(advance(moved, Sight(scaling), NOW, Switch()), Wait)
+    stuck = replace(scaling, modified_at=NOW - timedelta(hours=20))
+    handed = advance(moved, Sight(stuck), NOW, Switch())
+    assert isinstance(handed, Steer)
+    assert handed.ending is ChangeState.HANDED_OVER

@@ -45,7 +45,8 @@ def leftovers(change: Change) -> tuple[str, ...]:
 def differences(change: Change, sight: Sight, ending: ChangeState) -> tuple[str, ...]:
     """What of autoscaling and its alarms is not as this end should have it; empty where it was not looked at.
 
-    Somebody may have changed it during the probation: that is theirs, so it is reported and not undone.
+    Somebody may have changed it during the probation: that is theirs, so it is reported and not undone. Bounds that a
+    scheduled action moves are nobody's change.
     """
     if isinstance(sight.endpoint, Gone) or sight.scaling is None:
         return ()
@@ -56,4 +57,13 @@ def differences(change: Change, sight: Sight, ending: ChangeState) -> tuple[str,
             goals = change.plan.restore
         case _:
             return ()
-    return tuple(step.key for step in goals if step.kind in COMPARED and not sight.shows(step))
+    return tuple(
+        step.key
+        for step in goals
+        if step.kind in COMPARED and not _moved_by_schedule(step, sight) and not sight.shows(step)
+    )
+
+
+def _moved_by_schedule(step: Step, sight: Sight) -> bool:
+    target = sight.target(step) if step.kind is StepKind.REGISTER_TARGET else None
+    return target is not None and bool(target.scheduled)

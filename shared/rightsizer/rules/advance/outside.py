@@ -52,7 +52,12 @@ def hand_over(code: Code, text: str, failure: FailureClass, *commands: str) -> S
 
 
 def busy(change: Change, endpoint: EndpointSight, now: datetime) -> Move:
-    began = max((e.at for e in change.journal if e.status in ("intended", "done")), default=change.created_at)
+    """Wait for what goes on, which need not be ours: autoscaling moves the count in the middle of the probation.
+
+    Its age counts from our last write or from LastModifiedTime, whichever is later.
+    """
+    written = max((e.at for e in change.journal if e.status in ("intended", "done")), default=change.created_at)
+    began = max(written, endpoint.modified_at)
     limit = MAINTENANCE if endpoint.status == "SystemUpdating" else _deployment_limit(change)
     if now - began > limit:
         hours = (now - began).total_seconds() / 3600
