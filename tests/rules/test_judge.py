@@ -55,6 +55,15 @@ def test_utilisation_without_requests_for_a_fortnight_is_idle() -> None:
     assert found.gate is Gate.PROPOSE
 
 
+def test_a_look_back_without_a_month_end_says_so() -> None:
+    unseen = "the load of a month end: none is in the look-back"
+    assert unseen in run(kit.window(kit.steady(), days=14)).unchecked
+    long = replace(Policy(), lookback_days=30)
+    month = kit.window(kit.steady(), days=25)
+    whole = judge(kit.endpoint(), [month], kit.prices(), kit.catalogue(), {}, History(), long, kit.NOW)
+    assert unseen not in whole.unchecked
+
+
 def test_an_idle_asynchronous_endpoint_sleeps_instead_of_going() -> None:
     asked = kit.endpoint(kind=EndpointKind.ASYNC, mode=Mode.PROPOSE)
     silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}

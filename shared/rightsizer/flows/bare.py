@@ -1,7 +1,11 @@
 """A recommendation before anything is recommended."""
 
+from collections.abc import Sequence
+from datetime import timedelta
+
 from rightsizer.flows.situation import Given
 from rightsizer.model.demand import Demand, MemoryClass
+from rightsizer.model.digest import DayDigest
 from rightsizer.model.observation import Endpoint
 from rightsizer.model.reason import Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
@@ -35,9 +39,11 @@ def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
     )
 
 
-def not_checked(demand: Demand) -> tuple[str, ...]:
+def not_checked(demand: Demand, days: Sequence[DayDigest]) -> tuple[str, ...]:
     """What the evidence left open."""
     found = []
+    if not any((seen.day + timedelta(days=1)).month != seen.day.month for seen in days):
+        found.append("the load of a month end: none is in the look-back")
     if demand.gpu_s_per_request is None:
         found.append("GPU seconds per request: too few requests or no GPU metrics, taken as wholly GPU-bound")
     if demand.memory.kind is MemoryClass.PREALLOCATED:

@@ -113,7 +113,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         evidence=evidence_of(days, demand, reference, given.now),
         hourly_requests=hourly_requests(days),
         finding=Finding.OPTIMIZED,
-        not_checked=not_checked(demand),
+        not_checked=not_checked(demand, days),
     )
     little = too_little(endpoint, demand, policy)
     if little is not None:
