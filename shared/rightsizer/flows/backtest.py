@@ -1,18 +1,25 @@
 """What automatic mode would have done: the judge on each past morning, with no more than it could know then."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
+from itertools import batched
 
+from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, Surroundings, Watcher, surroundings
 from rightsizer.flows.judge import judge_digests
+from rightsizer.flows.usage import Usage, UsageReader
 from rightsizer.model.digest import UsageDigest
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, Mode
+from rightsizer.model.observation import Endpoint, Mode, Unobserved
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import PriceTable
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.model.usage import NoMetrics
+from rightsizer.ports import EndpointSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,37 @@ class Backtest:
     """Saving over the days that followed, less the cost of the switch."""
     mornings: Mapping[str, int]
     """How many mornings ended at each gate."""
+
+
+def backtests(
+    ports: EvaluatePorts, summaries: Sequence[EndpointSummary], policy: Policy, now: datetime, watcher: Watcher
+) -> Iterator[Backtest | Unobserved]:
+    """Each endpoint over its look-back, in order; Unobserved where it or its metrics could not be read."""
+    if not summaries:
+        return
+    around = surroundings(ports, summaries[0].ref.region, watcher)
+    for some in batched(ports.fleet.observe(summaries), CHUNK):
+        reader = UsageReader(ports.metrics, ports.catalogue, cache(ports.history), policy, ports.memory)
+        read = reader.read([each for each in some if isinstance(each, Endpoint)], now)
+        for each in some:
+            watcher.done()
+            yield each if isinstance(each, Unobserved) else _one(each, read.get(each.ref.name), ports, around, policy)
+
+
+def _one(
+    endpoint: Endpoint, usage: Usage | None, ports: EvaluatePorts, around: Surroundings, policy: Policy
+) -> Backtest | Unobserved:
+    """The back-test of one endpoint, or why there is none."""
+    match usage:
+        case UsageDigest():
+            return backtest(endpoint, usage, around.prices, ports.catalogue, around.quotas, policy)
+        case NoMetrics():
+            return Unobserved(endpoint.ref, usage.reason)
+        case None:
+            sentence = f"{endpoint.ref.name} runs on no instance type whose metrics tell its load"
+            return Unobserved(endpoint.ref, Reason(Code.OTHER_KIND, sentence))
+        case _:
+            return Unobserved(endpoint.ref, Reason(Code.READ_FAILED, str(usage)))
 
 
 def backtest(

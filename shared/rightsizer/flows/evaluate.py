@@ -127,7 +127,7 @@ def judged(
     watcher = watcher or Watcher()
     if not summaries:
         return
-    around = _surroundings(ports, summaries[0].ref.region, watcher)
+    around = surroundings(ports, summaries[0].ref.region, watcher)
     told: set[Reason] = set()
     chunk: list[Endpoint] = []
     for observation in ports.fleet.observe(summaries):
@@ -199,7 +199,7 @@ def _tell(usage: Iterable[Usage], watcher: Watcher) -> None:
             watcher.told(one.reason)
 
 
-def _surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> Surroundings:
+def surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> Surroundings:
     """Prices of every type, which an endpoint may run or move to, and the account's quotas."""
     prices = ports.prices.table(region, [*ports.catalogue.types, *ports.catalogue.incomplete])
     for note in prices.notes:
