@@ -41,6 +41,7 @@ class Branches:
 
     def watch(self, gate: Gate) -> None:
         """Make copies from now on. What is there already is left to no collector: it would copy every page of it."""
+        gc.unfreeze()  # of a run before this one
         gc.collect()
         gc.freeze()
         gate.after = lambda call: self._answered(gate, call)
@@ -72,6 +73,7 @@ class Branches:
     def report(self, name: str, ended: str, violations: list[str]) -> None:
         """End a copy with what came of it; the original keeps its own row and goes on."""
         if self._pipe < 0:
+            gc.unfreeze()
             self.rows.append(Row(name, ended, tuple(violations)))
             return
         with os.fdopen(self._pipe, "w") as pipe:
