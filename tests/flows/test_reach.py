@@ -21,7 +21,9 @@ def enabled(**changes: Any) -> str:
 
 def test_an_untagged_endpoint_gets_the_tag_command() -> None:
     text = enabled(mode=Mode.PROPOSE, mode_declared=False)
-    assert text.splitlines()[-1].startswith("aws sagemaker add-tags --resource-arn arn:aws:sagemaker:")
+    assert text.splitlines()[-1].startswith(
+        "aws sagemaker add-tags --region eu-west-1 --resource-arn arn:aws:sagemaker:"
+    )
 
 
 def test_a_stack_owned_endpoint_gets_the_difference_and_no_command_that_would_drift() -> None:
