@@ -372,6 +372,8 @@ def _action(actions: Any, found: Recommendation, view: _View) -> Any:
         return None if view.scale_to_zero_minutes == minutes else actions.ScaleToZeroWhenIdle(minutes)
     if option.kind is OptionKind.DELETE:
         return None if view.scale_to_zero_minutes else actions.ScaleToZeroWhenIdle(60)
+    if not option.in_place:
+        return None  # its owner's work: another endpoint, another image
     if option.risk > 1 and found.gate is Gate.PROPOSE:
         return None
     return _deploy(actions, option.target, view, guard=found.finding is not Finding.UNDER_PROVISIONED)

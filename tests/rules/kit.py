@@ -30,23 +30,40 @@ TYPES = {
     "ml.g6e.2xlarge": (8, 64, 1, "2.803"),
     "ml.p5.4xlarge": (16, 256, 1, "7.0"),
 }
+CHIPS |= {
+    "inf2": Accelerator("Inferentia2", "AWS", 190, 880.5, 32, 31.5, None),
+    "trn1": Accelerator("Trainium1", "AWS", 190, 880.5, 32, 31.5, None),
+}
+OTHERS = {
+    "ml.inf2.xlarge": (4, 16, 1, "0.99"),
+    "ml.inf2.8xlarge": (32, 128, 1, "2.36"),
+    "ml.trn1.2xlarge": (8, 32, 1, "1.55"),
+    "ml.t3.2xlarge": (8, 32, 0, "0.399"),
+    "ml.m5.2xlarge": (8, 32, 0, "0.461"),
+    "ml.m5.4xlarge": (16, 64, 0, "0.922"),
+    "ml.m8g.2xlarge": (8, 32, 0, "0.431"),
+    "ml.m8g.4xlarge": (16, 64, 0, "0.862"),
+}
+"""Types with other chips, and without any."""
 
 
-def catalogue() -> Catalogue:
-    """Ten GPU types."""
+def catalogue(more: Mapping[str, tuple[int, int, int, str]] | None = None) -> Catalogue:
+    """Ten GPU types, and `more`."""
     return Catalogue(
         {
-            name: InstanceType(name, vcpu, memory, "x86_64", CHIPS[name.split(".")[1]], gpus)
-            for name, (vcpu, memory, gpus, _) in TYPES.items()
+            name: InstanceType(
+                name, vcpu, memory, "arm64" if ".m8g." in name else "x86_64", CHIPS.get(name.split(".")[1]), chips
+            )
+            for name, (vcpu, memory, chips, _) in (TYPES | dict(more or {})).items()
         }
     )
 
 
 def prices(without: Sequence[str] = (), commitment: Commitment | None = None) -> PriceTable:
-    """Prices of the ten types."""
+    """Prices of all types."""
     known = {
         name: Price(name, "us-east-1", Decimal(row[3]), "snapshot", "direct-hosting", "2026-09")
-        for name, row in TYPES.items()
+        for name, row in (TYPES | OTHERS).items()
         if name not in without
     }
     return PriceTable("us-east-1", known, commitment or Commitment(Decimal(0), 0.0, known=True))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from rightsizer.flows.alternatives import with_alternatives
 from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
 from rightsizer.flows.situation import LEAST, Given, Situation
@@ -145,7 +146,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         random_base=random_base,
         cautious=sum(1 for p in given.history.endpoint if p.refuted and _too_little(p)),
     )
-    return chosen_or_kept(replace(plain, usd_per_month=at.usd), at)
+    return with_alternatives(chosen_or_kept(replace(plain, usd_per_month=at.usd), at), at)
 
 
 def _reference(

@@ -111,4 +111,11 @@ class Excluded:
 
     instance_type: str
     reason: Reason
+    dimension: OptionKind | None = None
+    """What was ruled out where it is no plain change of type; None for a type that could not serve."""
     kind: Literal["excluded"] = "excluded"
+
+    @property
+    def what(self) -> str:
+        """The candidate as people name it: the type, and the dimension where there is one."""
+        return f"{self.dimension.value} ({self.instance_type})" if self.dimension else self.instance_type

@@ -51,6 +51,7 @@ class Code(StrEnum):
     COMPUTE_CAPABILITY_TOO_OLD = "compute-capability-too-old"
     NO_QUOTA = "no-quota"
     NOT_CHEAPER = "not-cheaper"
+    NOT_APPLICABLE = "not-applicable"
     # decision
     IDLE = "idle"
     ALREADY_RIGHT = "already-right"

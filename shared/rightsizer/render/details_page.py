@@ -112,10 +112,10 @@ def _option(number: int, option: Option) -> list[Cell]:
 
 def _excluded(found: Recommendation) -> Markup:
     rows = [
-        [Cell(one.instance_type, look="nowrap"), Cell(badge(one.reason.code)), Cell(one.reason.sentence, look="why")]
+        [Cell(one.what, look="nowrap"), Cell(badge(one.reason.code)), Cell(one.reason.sentence, look="why")]
         for one in found.excluded
     ]
-    return table("Ruled out", ("Instance type", "Reason", "Why"), rows, "No candidate had to be ruled out.")
+    return table("Ruled out", ("Candidate", "Reason", "Why"), rows, "No candidate had to be ruled out.")
 
 
 def _unchecked(found: Recommendation) -> Markup:

@@ -143,7 +143,7 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         return Gate.PROPOSE, Reason(
             Code.AUTOSCALED, "Application Auto Scaling manages its count: proposed until bounds are carried along"
         )
-    if option.kind not in policy.by_itself:
+    if option.kind not in policy.by_itself or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
     return None
 

@@ -63,7 +63,14 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
         "version": VERSION,
         **of_recommendation(each),
         "options": [of_option(option) for option in each.options],
-        "excluded": [{"instance_type": out.instance_type, "reason": _reason(out.reason)} for out in each.excluded],
+        "excluded": [
+            {
+                "instance_type": out.instance_type,
+                "dimension": out.dimension.value if out.dimension else None,
+                "reason": _reason(out.reason),
+            }
+            for out in each.excluded
+        ],
         "replay": None
         if replay is None
         else {

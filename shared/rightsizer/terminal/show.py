@@ -5,7 +5,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rightsizer.model.option import Option
+from rightsizer.model.option import Excluded, Option
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Recommendation
@@ -186,11 +186,14 @@ def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
 
 def _excluded(each: Recommendation) -> list[str]:
     """A line for each, and one for all that have no price."""
-    unpriced = [out.instance_type for out in each.excluded if out.reason.code is Code.NO_PRICE]
-    found = [
-        f"{out.instance_type}: {out.reason.sentence}" for out in each.excluded if out.reason.code is not Code.NO_PRICE
-    ]
+    unpriced = [out.instance_type for out in each.excluded if _unpriced(out)]
+    found = [f"{out.what}: {out.reason.sentence}" for out in each.excluded if not _unpriced(out)]
     return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
+
+
+def _unpriced(out: Excluded) -> bool:
+    """A type without a price; a dimension without one says what that means."""
+    return out.reason.code is Code.NO_PRICE and out.dimension is None
 
 
 def _facts(title: str, facts: dict[str, str]) -> RenderableType:

@@ -1,0 +1,167 @@
+"""Behind what can be done in place: the ways that need the endpoint's owner or its callers."""
+
+import math
+from dataclasses import replace
+
+from rightsizer.flows.options import saving_share
+from rightsizer.flows.situation import Situation
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.observation import EndpointKind
+from rightsizer.model.option import Excluded, Option, OptionKind
+from rightsizer.model.price import Price
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules import alternatives as rule
+from rightsizer.rules import inapplicable as why_not
+from rightsizer.rules.cost import cost_of
+from rightsizer.rules.fallback import pool_option, pool_refusal
+from rightsizer.rules.gate import Case, gate
+from rightsizer.rules.sleep import nap
+
+type Found = Option | Excluded
+UNPROVEN_SHARE = 0.5
+"""Chance that a migration to another chip takes a second run of both fleets."""
+
+
+def with_alternatives(found: Recommendation, at: Situation) -> Recommendation:
+    """The judgement with the alternatives behind its options. One is chosen only where nothing else is offered.
+
+    An endpoint that is not carried today is left alone, and the gate never lets one of these be applied.
+    """
+    if found.finding is Finding.UNDER_PROVISIONED:
+        return found
+    answers = alternatives_for(found, at)
+    options = sorted((a for a in answers if isinstance(a, Option)), key=_rank)
+    excluded = (*found.excluded, *(a for a in answers if isinstance(a, Excluded)))
+    if found.options or not options:
+        return replace(found, options=(*found.options, *options), excluded=excluded)
+    return _proposed(replace(found, excluded=excluded), at, options)
+
+
+def alternatives_for(found: Recommendation, at: Situation) -> list[Found]:
+    """An option or a reason for each dimension that is not done in place, and the pool that secures a downsize."""
+    best = found.chosen if found.gate is not Gate.TEST else None
+    if at.endpoint.kind not in (EndpointKind.REAL_TIME, EndpointKind.ASYNC):
+        reason = Reason(Code.OTHER_KIND, f"not looked at for the kind {at.endpoint.kind.value}")
+        return [_out(at, kind, reason) for kind in (OptionKind.ASYNC, OptionKind.OTHER_ARCHITECTURE)]
+    return [*_async(at), *_chips(at), *_without_gpu(at), _pool(at, best)]
+
+
+def _rank(option: Option) -> tuple[bool, float, str]:
+    return not option.in_place, -float(option.saving_usd_per_month), option.target.instance_type
+
+
+def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Recommendation:
+    """The largest saving as a proposal, where it passes the gate; too small a saving leaves the endpoint as it is."""
+    best = options[0]
+    case = Case(at.endpoint, best, at.demand, at.runs.name, saving_share(at, best), at.goal.declared, 0.0)
+    verdict, why = gate(case, at.given.history, at.policy, at.given.now)
+    if why.code is Code.SAVING_TOO_SMALL:
+        return replace(base, excluded=(*base.excluded, *(_out(at, o.kind, why) for o in options[:1])))
+    reason = Reason(
+        Code.CHEAPER_OPTION,
+        f"{best.kind.value} ({best.target.instance_count} x {best.target.instance_type}) would save"
+        f" USD {best.saving_usd_per_month} per month, but not on the same endpoint: its owner decides. In place:"
+        f" {base.reason.sentence}",
+    )
+    return replace(
+        base, finding=Finding.OVER_PROVISIONED, reason=reason, options=tuple(options), gate=verdict, gate_reason=why
+    )
+
+
+def _async(at: Situation) -> list[Found]:
+    if at.endpoint.kind is EndpointKind.ASYNC:
+        return []
+    asleep = nap(at.days, rule.ASYNC_TIMEOUT_MINUTES).asleep_share
+    days = len({d.day for d in at.days})
+    tag = at.endpoint.tags.get(why_not.ASYNC_TAG, "")
+    reason = why_not.async_refusal(tag, at.latency.p95_s, asleep, rule.ASYNC_TIMEOUT_MINUTES, days, at.policy)
+    if reason is not None:
+        return [_out(at, OptionKind.ASYNC, reason)]
+    count = at.variant.current_count
+    bill = _bill(at, at.price, at.instances * (1 - asleep), count, 0.0)
+    if bill.saving <= 0:
+        return [_out(at, OptionKind.ASYNC, _kept(at, "sleeping"))]
+    return [rule.async_option((at.runs.name, count), at.price, bill, at.demand, asleep)]
+
+
+def _chips(at: Situation) -> list[Found]:
+    """The cheapest type of Inferentia or Trainium that may serve; each cheaper one that may not, and why."""
+    out: list[Found] = []
+    for hardware, price in _cheaper(at):
+        chip = hardware.accelerator
+        if chip is None or chip.vendor == "NVIDIA":
+            continue
+        quota = at.given.quotas.get(hardware.name)
+        reason = why_not.chip_refusal(at.reference, hardware, at.demand, at.stretch, at.policy, quota)
+        if reason is not None:
+            out.append(Excluded(hardware.name, reason, OptionKind.OTHER_ARCHITECTURE))
+            continue
+        more = _more(at, why_not.latency_ratio(at.demand, why_not.chip_ratio(at.reference, hardware, at.policy)))
+        count = math.ceil(at.variant.current_count * more - 0.01)
+        mean = count if not at.endpoint.scaling else at.instances * more
+        bill = _bill(at, price, mean, count, UNPROVEN_SHARE)
+        if bill.saving > 0:
+            return [*out, rule.chip_option(hardware, count, price, bill, at.demand)]
+        out.append(Excluded(hardware.name, _kept(at, hardware.name), OptionKind.OTHER_ARCHITECTURE))
+    if not out:
+        sentence = "no type with Inferentia or Trainium is cheaper here than what runs"
+        return [_out(at, OptionKind.OTHER_ARCHITECTURE, Reason(Code.NOT_CHEAPER, sentence))]
+    return out
+
+
+def _more(at: Situation, slower: float) -> float:
+    """Instances for each of today's, at least one: so many that the planned load keeps below what one server may."""
+    fleet = at.variant.current_count * at.workers
+    load = at.demand.load.peak_rate * at.latency.mean_s * slower / fleet
+    return max(1.0, load / at.policy.rho_one)
+
+
+def _without_gpu(at: Situation) -> list[Found]:
+    """The cheapest type of each CPU architecture, where the GPU is not used."""
+    reason = why_not.cpu_refusal(at.demand, at.policy)
+    if reason is not None:
+        return [_out(at, OptionKind.SERVERLESS, reason)]
+    found: dict[str, Option] = {}
+    held = why_not.memory_of(at.reference, at.demand)
+    count = at.variant.current_count
+    for hardware, price in _cheaper(at):
+        if hardware.accelerator is not None or hardware.family.startswith("t") or hardware.cpu_arch in found:
+            continue
+        if at.given.quotas.get(hardware.name) == 0:
+            continue
+        if why_not.host_refusal(at.reference, hardware, at.demand, held) is not None:
+            continue
+        bill = _bill(at, price, at.instances, count, 0.0)
+        if bill.saving > 0:
+            found[hardware.cpu_arch] = rule.cpu_option(hardware, count, price, bill, at.demand)
+    return [*found.values(), _out(at, OptionKind.SERVERLESS, why_not.serverless_reason(at.demand, at.usd))]
+
+
+def _pool(at: Situation, best: Option | None) -> Found:
+    now = (at.runs.name, at.variant.current_count)
+    reason = pool_refusal(best, now, at.endpoint.ref.region, at.endpoint.plain)
+    if best is None or reason is not None:
+        return _out(at, OptionKind.INSTANCE_POOLS, reason or Reason(Code.NOT_APPLICABLE, "no new type is chosen"))
+    return pool_option(best, now, at.usd)
+
+
+def _cheaper(at: Situation) -> list[tuple[InstanceType, Price]]:
+    """Types sold here below today's price of an instance, cheapest first."""
+    priced = ((hardware, at.given.prices.find(hardware.name)) for hardware in at.given.catalogue)
+    found = [(h, p) for h, p in priced if p is not None and p.listed and p.usd_per_hour < at.price.usd_per_hour]
+    return sorted(found, key=lambda pair: (pair[1].usd_per_hour, pair[0].name))
+
+
+def _bill(at: Situation, price: Price, mean: float, count: int, risk_share: float) -> rule.Bill:
+    cost = cost_of(at.usd, price, mean, count, risk_share, at.given.prices.commitment, at.policy, True)
+    return rule.Bill(at.usd, cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
+
+
+def _kept(at: Situation, what: str) -> Reason:
+    plan = at.given.prices.commitment.usd_per_hour
+    return Reason(Code.NOT_CHEAPER, f"{what} saves nothing against USD {at.usd} per month (committed: USD {plan}/h)")
+
+
+def _out(at: Situation, kind: OptionKind, reason: Reason) -> Excluded:
+    return Excluded(at.runs.name, reason, kind)
