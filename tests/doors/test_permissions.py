@@ -85,7 +85,7 @@ def test_an_event_of_another_source_cannot_be_sent() -> None:
 
 def test_a_permission_that_apply_lacks_hands_the_change_over_and_says_which() -> None:
     with scene() as at:
-        at.add(BIG, tags=AUTO | {"rightsizer:p95-ms": "250"})
+        at.add(BIG, tags=AUTO | {"rightsizer:p95-ms": "250", "rightsizer:min-instances": "1"})
         at.box.deny("sagemaker:CreateEndpointConfig")
         at.sweep()
         at.pass_time(hours=2)
