@@ -69,6 +69,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.aws.reports import BucketReports
     from rightsizer.errors import InputError
     from rightsizer.flows import report as flow
+    from rightsizer.model.policy import Policy
     from rightsizer.model.running import Stack
     from rightsizer.model.trigger import ReportDue
     from rightsizer.render import csv, report_page, slack, text
@@ -88,6 +89,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
         voice=flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report),
         own=LambdaUse(session().client("cloudwatch"), settings().functions),
         stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
+        policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
     )
 
     def write(trigger: Trigger, at: datetime) -> Written:

@@ -8,6 +8,7 @@ from rightsizer.flows.situation import Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Excluded, Option, OptionKind
+from rightsizer.model.packing import Needs
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
@@ -16,6 +17,7 @@ from rightsizer.rules import inapplicable as why_not
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.fallback import pool_option, pool_refusal
 from rightsizer.rules.gate import Case, gate
+from rightsizer.rules.packing import needs_of
 from rightsizer.rules.sleep import nap
 
 type Found = Option | Excluded
@@ -30,6 +32,7 @@ def with_alternatives(found: Recommendation, at: Situation) -> Recommendation:
     """
     if found.finding is Finding.UNDER_PROVISIONED:
         return found
+    found = replace(found, needs=_needs(at))
     answers = alternatives_for(found, at)
     options = sorted((a for a in answers if isinstance(a, Option)), key=_rank)
     excluded = (*found.excluded, *(a for a in answers if isinstance(a, Excluded)))
@@ -45,6 +48,13 @@ def alternatives_for(found: Recommendation, at: Situation) -> list[Found]:
         reason = Reason(Code.OTHER_KIND, f"not looked at for the kind {at.endpoint.kind.value}")
         return [_out(at, kind, reason) for kind in (OptionKind.ASYNC, OptionKind.OTHER_ARCHITECTURE)]
     return [*_async(at), *_chips(at), *_without_gpu(at), _pool(at, best)]
+
+
+def _needs(at: Situation) -> Needs | None:
+    """What it would ask of a shared card, for the fleet's report; where it runs on what it was measured on."""
+    if not at.endpoint.plain or at.endpoint.scaling or at.runs.name != at.reference.name:
+        return None
+    return needs_of(at.runs, at.variant.current_count, at.demand, at.endpoint.framework)
 
 
 def _rank(option: Option) -> tuple[bool, float, str]:

@@ -1,17 +1,19 @@
 """The report: read the ledger and the recommendations, write the files, tell the channel."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rightsizer.errors import RightsizerError
 from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.report import Report
 from rightsizer.model.running import RunningCost, Stack
 from rightsizer.model.usage import SIGNALS
 from rightsizer.ports import Notifier, OwnUse, RecommendationStore, ReportStore, SavingsLedger
+from rightsizer.rules.packing import packs
 from rightsizer.rules.running import running_cost
 from rightsizer.rules.tally import Records, tally
 from rightsizer.telemetry import logger
@@ -48,6 +50,8 @@ class ReportPorts:
     voice: ReportVoice
     own: OwnUse
     stack: Stack
+    policy: Policy = field(default_factory=Policy)
+    """What a saving must be worth, and how busy a shared card may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
         occurrences=list(ports.ledger.occurrences(start, end)),
         running_cost=_own_cost(ports, found, start, end),
     )
-    told = tally(records, start, end, now)
+    told = replace(tally(records, start, end, now), packs=packs(found, ports.policy))
     name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
     return Written(
         told,

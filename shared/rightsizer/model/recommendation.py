@@ -9,6 +9,7 @@ from enum import StrEnum
 from rightsizer.model.checks import aware
 from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
 from rightsizer.model.option import Excluded, Option
+from rightsizer.model.packing import Needs
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Reason
 
@@ -91,6 +92,8 @@ class Recommendation:
     hourly_requests: tuple[float, ...] = ()
     """Requests per hour over the look-back, oldest first, for the small picture; empty when unknown."""
     notes: tuple[Reason, ...] = ()
+    needs: Needs | None = None
+    """What it would ask of a card shared with others; None where it cannot share."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from rightsizer.model.observation import EndpointRef
 from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.packing import Pack
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Reason
 from rightsizer.model.recommendation import Recommendation
@@ -48,3 +49,5 @@ class Report:
     running_cost: RunningCost | None = None
     """What rightsizer itself cost in the window, as an estimate; None when it is not known."""
     price_sources: tuple[str, ...] = ()
+    packs: tuple[Pack, ...] = ()
+    """Small endpoints that would fit on one card together; instead of their own options, not on top of them."""

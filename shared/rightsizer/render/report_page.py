@@ -31,6 +31,7 @@ def report(told: Report) -> str:
         _cards(told),
         section("Where the money goes, by owner", _owners(told)),
         section("What could be saved", _recommendations(saves)),
+        section("Small endpoints that would fit on one card", _packs(told)),
         section("What was asked and changed", _proposals(told)),
         section("By week", _weeks(told)),
         section("Promised and kept", _kept(told)),
@@ -81,6 +82,28 @@ def _recommendations(found: list[Recommendation]) -> Markup:
     heads = ("Endpoint", "Finding", "Change", "Saving a month", "Risk", "Requests", "Why")
     empty = "Nothing: every endpoint runs as it should."
     return table("What could be saved", heads, [_row(one) for one in found], empty)
+
+
+def _packs(told: Report) -> Markup:
+    rows = [
+        [
+            Cell(
+                join(", ".join(one.endpoints), tag("div", f"by {one.way}; callers {one.client_change}", class_="note"))
+            ),
+            Cell(one.owner),
+            Cell(one.instance_type, look="nowrap"),
+            Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
+            Cell(sentences.money(one.beyond_usd_per_month), float(one.beyond_usd_per_month), "n"),
+            Cell(
+                f"{one.gpu_memory_gib:.1f} of {one.usable_gib:.1f} GiB, busy {sentences.percent(one.peak_load)} at most"
+            ),
+            Cell(f"{one.headroom:g} times the load"),
+            Cell(join(*(tag("div", said, class_="note") for said in one.not_checked))),
+        ]
+        for one in told.packs
+    ]
+    heads = ("Together", "Owner", "On one", "Saving a month", "Beyond their own", "Needs", "Until", "Not checked")
+    return table("Packing", heads, rows, "No endpoints of one owner would fit on one card and save more than alone.")
 
 
 def _row(one: Recommendation) -> list[Cell]:
