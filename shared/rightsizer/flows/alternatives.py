@@ -7,7 +7,7 @@ from rightsizer.flows.options import saving_share
 from rightsizer.flows.situation import Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import Excluded, Option, OptionKind
+from rightsizer.model.option import Excluded, Option, OptionKind, Risk
 from rightsizer.model.packing import Needs
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
@@ -38,7 +38,14 @@ def with_alternatives(found: Recommendation, at: Situation) -> Recommendation:
     excluded = (*found.excluded, *(a for a in answers if isinstance(a, Excluded)))
     if found.options or not options:
         return replace(found, options=(*found.options, *options), excluded=excluded)
-    return _proposed(replace(found, excluded=excluded), at, options)
+    found = replace(found, excluded=excluded)
+    if found.reason.code is Code.RISK_TOO_HIGH:  # a type in place may do, and only a test is missing
+        later = [option for option in options if option.risk > Risk.MEDIUM]
+        found = replace(
+            found, excluded=(*excluded, *(Excluded(o.target.instance_type, _later(o), o.kind) for o in later))
+        )
+        options = [option for option in options if option not in later]
+    return _proposed(found, at, options) if options else found
 
 
 def alternatives_for(found: Recommendation, at: Situation) -> list[Found]:
@@ -55,6 +62,15 @@ def _needs(at: Situation) -> Needs | None:
     if not at.endpoint.plain or at.endpoint.scaling or at.runs.name != at.reference.name:
         return None
     return needs_of(at.runs, at.variant.current_count, at.demand, at.endpoint.framework)
+
+
+def _later(option: Option) -> Reason:
+    """Why a migration waits: measuring a type in place is cheaper than compiling a model for another chip."""
+    return Reason(
+        Code.RISK_TOO_HIGH,
+        f"would save USD {option.saving_usd_per_month} per month after a migration; a type that runs the model as it is"
+        " may do, and is to be measured first",
+    )
 
 
 def _rank(option: Option) -> tuple[bool, float, str]:
