@@ -98,9 +98,9 @@ def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Rec
 def _async(at: Situation) -> list[Found]:
     if at.endpoint.kind is EndpointKind.ASYNC:
         return []
-    asleep = nap(at.days, rule.ASYNC_TIMEOUT_MINUTES).asleep_share
-    days = len({d.day for d in at.days})
     tag = at.endpoint.tags.get(why_not.ASYNC_TAG, "")
+    asleep = nap(at.days, rule.ASYNC_TIMEOUT_MINUTES).asleep_share if tag else 0.0
+    days = len({d.day for d in at.days})
     reason = why_not.async_refusal(tag, at.latency.p95_s, asleep, rule.ASYNC_TIMEOUT_MINUTES, days, at.policy)
     if reason is not None:
         return [_out(at, OptionKind.ASYNC, reason)]
@@ -114,10 +114,7 @@ def _async(at: Situation) -> list[Found]:
 def _chips(at: Situation) -> list[Found]:
     """The cheapest type of Inferentia or Trainium that may serve; each cheaper one that may not, and why."""
     out: list[Found] = []
-    for hardware, price in _cheaper(at):
-        chip = hardware.accelerator
-        if chip is None or chip.vendor == "NVIDIA":
-            continue
+    for hardware, price in _cheaper(at, [h for h in at.given.catalogue if h.accelerator and not h.has_gpu]):
         quota = at.given.quotas.get(hardware.name)
         reason = why_not.chip_refusal(at.reference, hardware, at.demand, at.stretch, at.policy, quota)
         if reason is not None:
@@ -151,8 +148,9 @@ def _without_gpu(at: Situation) -> list[Found]:
     found: dict[str, Option] = {}
     held = why_not.memory_of(at.reference, at.demand)
     count = at.variant.current_count
-    for hardware, price in _cheaper(at):
-        if hardware.accelerator is not None or hardware.family.startswith("t") or hardware.cpu_arch in found:
+    plain = [h for h in at.given.catalogue if h.accelerator is None and not h.family.startswith("t")]
+    for hardware, price in _cheaper(at, plain):
+        if hardware.cpu_arch in found:
             continue
         if at.given.quotas.get(hardware.name) == 0:
             continue
@@ -172,9 +170,9 @@ def _pool(at: Situation, best: Option | None) -> Found:
     return pool_option(best, now, at.usd)
 
 
-def _cheaper(at: Situation) -> list[tuple[InstanceType, Price]]:
-    """Types sold here below today's price of an instance, cheapest first."""
-    priced = ((hardware, at.given.prices.find(hardware.name)) for hardware in at.given.catalogue)
+def _cheaper(at: Situation, types: list[InstanceType]) -> list[tuple[InstanceType, Price]]:
+    """Those of the types that are sold here below today's price of an instance, cheapest first."""
+    priced = ((hardware, at.given.prices.find(hardware.name)) for hardware in types)
     found = [(h, p) for h, p in priced if p is not None and p.listed and p.usd_per_hour < at.price.usd_per_hour]
     return sorted(found, key=lambda pair: (pair[1].usd_per_hour, pair[0].name))
 
