@@ -22,7 +22,7 @@ def test_what_is_not_done_in_place_is_no_action_however_small_its_risk(kind: Opt
     endpoint, window = kit.endpoint(), [kit.window(kit.steady())]
     found = judge(endpoint, window, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert found.chosen is not None
-    assert _action(ACTIONS, found, VIEW) == "deployed"  # type: ignore[arg-type]
+    assert _action(ACTIONS, found, VIEW) == "deployed"
     away = replace(found.chosen, kind=kind, in_place=False, risk=Risk.LOW)
     for verdict in (Gate.PROPOSE, Gate.APPLY):
-        assert _action(ACTIONS, replace(found, options=(away,), gate=verdict), VIEW) is None  # type: ignore[arg-type]
+        assert _action(ACTIONS, replace(found, options=(away,), gate=verdict), VIEW) is None

@@ -61,7 +61,7 @@ def test_asynchronous_is_priced_at_the_hours_that_it_is_awake() -> None:
     assert (option.target.minimum, option.target.idle_minutes) == (0, 15)
 
 
-@pytest.mark.parametrize("window", [bursts(), bursts(gpu=0.5)])
+@pytest.mark.parametrize("window", [bursts(), bursts(gpu=0.02)])
 def test_no_alternative_is_applied_even_where_every_dimension_may_be(window: MetricWindow) -> None:
     found = judged(tolerant(), window, OPEN)
     assert found.chosen is not None
@@ -127,14 +127,14 @@ def test_another_chip_that_is_too_slow_by_its_datasheet_is_ruled_out_with_both_f
 
 
 def test_burstable_types_are_never_named_and_the_host_must_hold_the_model() -> None:
-    small = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.5, memory=30.0)))
-    large = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.5, memory=90.0)))
+    small = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.02, memory=30.0)))
+    large = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.02, memory=90.0)))
     assert {o.target.instance_type for o in small.options if not o.in_place} == {"ml.m8g.2xlarge", "ml.m5.2xlarge"}
     assert {o.target.instance_type for o in large.options if not o.in_place} == {"ml.m8g.4xlarge", "ml.m5.4xlarge"}
 
 
 def test_serverless_names_the_price_below_which_it_would_pay() -> None:
-    found = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.5, memory=90.0)))
+    found = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.02, memory=90.0)))
     # 6 GB for 0.5 s of 0.02 requests a second of a month (26,280 s) against USD 1,698.71
     assert "26280 s" in _why(found, OptionKind.SERVERLESS)
     assert "USD 0.01077 per GB-second" in _why(found, OptionKind.SERVERLESS)

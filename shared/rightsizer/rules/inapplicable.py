@@ -10,6 +10,8 @@ from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.reason import Code, Reason
 
 ASYNC_TAG = "rightsizer:async-ok"
+UNUSED_SHARE = 0.05
+"""Share of a request's time up to which the GPU counts as unused: rare requests keep the utilisation low too."""
 SERVERLESS_GB = 6
 """The most memory of a serverless endpoint, GB."""
 SECONDS_PER_MONTH = int(HOURS_PER_MONTH) * 3600
@@ -100,6 +102,12 @@ def cpu_refusal(demand: Demand, policy: Policy) -> Reason | None:
         return Reason(Code.NO_GPU_METRICS, "no GPU utilisation was published, so its GPU counts as needed")
     if peak >= policy.cpu_class_share:
         sentence = f"its GPU works (up to {100 * peak:.1f} %); types with Graviton, x86 alone and serverless have none"
+        return Reason(Code.NOT_APPLICABLE, sentence)
+    if demand.gpu_s_per_request is None or demand.latency is None:
+        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests do not tell whether its GPU is needed")
+    share = demand.gpu_s_per_request / demand.latency.mean_s
+    if share > UNUSED_SHARE:
+        sentence = f"its GPU works for {100 * share:.0f} % of each request, however rarely they come: it is needed"
         return Reason(Code.NOT_APPLICABLE, sentence)
     if demand.days < policy.idle_days - 1:
         sentence = f"its GPU was unused for {demand.days:.1f} days, {policy.idle_days} are needed to call it unneeded"
