@@ -19,7 +19,8 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import tables
-from rightsizer.flows.apply import Apply, change_id_of
+from rightsizer.flows.apply import Apply
+from rightsizer.flows.approval import change_id_of
 from rightsizer.model.change import Change
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind

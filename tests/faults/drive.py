@@ -9,8 +9,8 @@ from typing import Any
 
 from rightsizer import intake
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes
+from rightsizer.flows.approval import change_id_of
 from sandbox.gate import Call
 from sandbox.refusals import Killed
 from tests.changing import scenarios

@@ -4,7 +4,6 @@ Law 4: the intent is in the journal before each write; one invocation at a time 
 any point, the next tick looks at AWS and goes on from what it sees.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.apply_measure import measured
+from rightsizer.flows.approval import approved_again, change_id_of
 from rightsizer.flows.errands import Errands
 from rightsizer.flows.orders import Orders
 from rightsizer.model.change import Change, ChangeState, Course, Entry
@@ -62,7 +62,9 @@ class Apply:
     """Small changes outside the endpoints; None where nobody asked for them."""
 
     def start(self, proposal_id: str, now: datetime) -> Change:
-        """Begin the change of an approved proposal and advance it; the same proposal twice is one change.
+        """Begin the change of an approved proposal and advance it; the same approval twice is one change.
+
+        A proposal that was refused (nothing was written), asked again and approved again begins a new change.
 
         Raises InputError when there is no such proposal or it is not approved, ConflictError when another change
         holds the endpoint (the proposal is withdrawn then).
@@ -72,6 +74,9 @@ class Apply:
             raise InputError(f"starting a change: there is no proposal {proposal_id}")
         change_id = change_id_of(proposal)
         known = self.journal.load(change_id)
+        if known is not None and approved_again(proposal, known):
+            change_id = change_id_of(proposal, again=True)
+            known = self.journal.load(change_id)
         if known is not None:
             return self.advance(change_id, now) or known
         if proposal.state is not ProposalState.APPROVED:
@@ -240,8 +245,3 @@ class Apply:
 
     def _following(self) -> Following:
         return Following(self.store, self.ledger, self.history, self.tell, self.catalogue)
-
-
-def change_id_of(proposal: Proposal) -> str:
-    """One proposal leads to one change, however often it is delivered."""
-    return "c-" + hashlib.sha256(proposal.id.encode()).hexdigest()[:16]

@@ -1,0 +1,59 @@
+"""A refusal is the end of one change only: the same proposal may be asked and approved again."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from rightsizer.model.change import ChangeState
+from rightsizer.model.proposal import Decision, ProposalState
+from tests.changing.world import NAME, World, world
+
+
+def asked_again(w: World) -> None:
+    """The next evaluation asks with the same id, and somebody approves."""
+    fresh = replace(
+        w.proposal,
+        state=ProposalState.PENDING,
+        decision=None,
+        created_at=w.now,
+        expires_at=w.now + timedelta(days=14),
+    )
+    assert w.store.save(replace(w.proposal.recommendation, evaluated_at=w.now), fresh)
+    w.store.decide(fresh.id, Decision(ProposalState.APPROVED, "slack:U1", w.now), w.now)
+
+
+def set_mode(w: World, mode: str) -> None:
+    w.box.world.tags.put(w.box.world.fleet.arn("endpoint", NAME), {"rightsizer:mode": mode})
+
+
+def test_a_proposal_that_was_refused_and_is_approved_again_is_carried_out_once() -> None:
+    with world(tags={"rightsizer:mode": "off"}) as w:
+        first = w.start()
+        assert first.state is ChangeState.REFUSED
+        set_mode(w, "propose")
+        w.box.clock.advance(timedelta(hours=30))
+        asked_again(w)
+        second = w.start()
+        assert (second.state, second.id != first.id) == (ChangeState.RUNNING, True), second.outcome
+        assert w.start().id == second.id
+        assert len(list(w.journal.open_changes())) == 1
+        shown = w.shown()
+    assert (shown.state, shown.change_id) == (ProposalState.APPLYING, second.id)
+
+
+def test_a_second_refusal_withdraws_the_proposal_again_and_is_told_again() -> None:
+    with world(tags={"rightsizer:mode": "off"}) as w:
+        w.start()
+        told = len(w.told)
+        w.box.clock.advance(timedelta(hours=30))
+        asked_again(w)
+        assert w.start().state is ChangeState.REFUSED
+        assert (w.shown().state, len(w.told)) == (ProposalState.WITHDRAWN, told + 1)
+
+
+def test_the_refused_approval_delivered_again_begins_nothing() -> None:
+    with world(tags={"rightsizer:mode": "off"}) as w:
+        first = w.start()
+        set_mode(w, "propose")
+        w.box.clock.advance(timedelta(hours=30))
+        again = w.start()
+        assert (again.id, again.state, list(w.journal.open_changes())) == (first.id, ChangeState.REFUSED, [])
