@@ -179,3 +179,13 @@ def test_any_tags_are_read_and_an_owner_is_found_only_by_name(tags: dict[str, st
     words = " ".join(f"{k}={v}" for k, v in tags.items()).lower()
     known = ("terraform", "opentofu", "pulumi", "cloudformation", "servicecatalog")
     assert not found or any(tool in words for tool in known)
+
+
+def test_what_ends_a_suffering_waits_for_no_window_no_cooldown_and_no_alarm_that_the_suffering_rings() -> None:
+    urgent = replace(ground().option, restores=True)
+    ringing = AlarmSight("pager", "ALARM", {})
+    held = ground(option=urgent, incident_alarms=(ringing,), last_change_at=NOW - HOUR)
+    assert deferral(held, NOW, NOW + 5 * HOUR) is None
+    frozen = deferral(replace(held, switch=Switch(True, False, "U1")), NOW, NOW)
+    assert frozen is not None
+    assert "frozen" in frozen.sentence

@@ -124,3 +124,12 @@ def test_full_memory_brings_it_back() -> None:
 
 def test_the_baseline_of_silence_is_empty() -> None:
     assert proof.baseline([window(requests=[NAN] * 6)]) == {}
+
+
+def test_a_restored_fleet_is_not_sent_back_to_the_slow_one_for_being_slow_but_is_for_failing() -> None:
+    busy_day = [50.0] * 36
+    restored = change(0.5, p95_s=1.4)
+    restored = replace(restored, option=replace(restored.option, restores=True))
+    assert verdict(window(requests=busy_day, latency=[600_000.0] * 36)) == "bad"
+    assert verdict(window(requests=busy_day, latency=[600_000.0] * 36), at=restored) == "proven"
+    assert verdict(window(requests=busy_day, errors=[20.0] * 36), at=restored) == "bad"

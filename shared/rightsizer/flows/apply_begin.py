@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from rightsizer.errors import ConflictError
 from rightsizer.flows import planning
@@ -19,6 +20,7 @@ PATIENCE = timedelta(days=7)
 """How long an approved change waits for its window, a thaw, the budget; then it is refused."""
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
+UNLIMITED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Beginning:
             outcome=planned.plan.guardrail,
             journal=(*change.journal, note),
         )
+        if change.option.restores:  # no day's budget is spent on letting users suffer
+            limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
         try:
             return self.journal.begin(ready, f"{now:%Y-%m-%d}", change.option.switch_usd, limits)
         except ConflictError as error:

@@ -77,7 +77,7 @@ def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendatio
     if price is None:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
     count = max(at.fleet)
-    hourly = at.fleet if min(at.fleet) != count else None
+    hourly = at.fleet if min(at.fleet) != count and at.may(OptionKind.SCHEDULE) else None
     # A fleet may grow with its load; a single instance gets no autoscaling that it never had.
     top = at.peak * at.policy.count_factor if at.peak > 1 else count
     target = Target(at.reference.name, count, hourly, maximum=top if at.may(OptionKind.AUTOSCALING) else None)

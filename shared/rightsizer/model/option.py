@@ -103,6 +103,8 @@ class Option:
     facts: Mapping[str, str] = field(default_factory=dict)
     """Evidence for people: name and figure with its unit."""
     not_checked: tuple[str, ...] = ()
+    restores: bool = False
+    """Brings back what was good while users suffer: it waits for nobody, and latency alone never undoes it."""
 
 
 @dataclass(frozen=True, slots=True)

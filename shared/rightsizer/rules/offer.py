@@ -123,6 +123,7 @@ def restore_option(now: tuple[str, int], target: Target, price: Price, money: Mo
         client_change="",
         p95_s=None,
         notes=("the configuration that ran before our last change",),
+        restores=True,
     )
 
 

@@ -30,12 +30,14 @@ def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred 
     """Whether the change has to wait, and until when."""
     if ground.switch.frozen:
         return Deferred(now + timedelta(minutes=15), f"changes are frozen by {ground.switch.by or 'somebody'}")
-    if window_opens > now:
+    urgent = ground.option.restores  # users suffer: the window, the cooldown and their own alarm would prolong it
+    if window_opens > now and not urgent:
         return Deferred(window_opens, f"the change window opens at {window_opens:%Y-%m-%d %H:%M} UTC")
     firing = [a.name for a in ground.incident_alarms if a.state == "ALARM"]
-    if firing:
+    if firing and not urgent:
         return Deferred(now + timedelta(minutes=30), f"the incident alarm {firing[0]} is firing")
-    if ground.last_change_at is not None and now - ground.last_change_at < ground.limits.cooldown:
+    rested = ground.last_change_at is None or now - ground.last_change_at >= ground.limits.cooldown
+    if ground.last_change_at is not None and not rested and not urgent:
         until = ground.last_change_at + ground.limits.cooldown
         return Deferred(until, f"the last change of this endpoint was at {ground.last_change_at:%Y-%m-%d %H:%M} UTC")
     if ground.endpoint.status in ("Updating", "SystemUpdating"):

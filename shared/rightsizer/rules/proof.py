@@ -118,6 +118,8 @@ def _unread(windows: Sequence[MetricWindow | NoMetrics]) -> Reason | None:
 
 def _limit(change: Change) -> float | None:
     """The p95 that must be kept, seconds: the objective, or a multiple of what was usual; None if unknown."""
+    if change.option.restores:
+        return None  # going back to what was slow would help nobody
     usual = change.baseline.get("p95_s", 0.0)
     return change.objective_p95_s or (SLOW_FACTOR * usual if usual > 0 else None)
 

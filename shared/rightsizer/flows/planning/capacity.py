@@ -111,6 +111,10 @@ def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tup
     counts = change.option.target.hourly_counts or ()
     if len(counts) != 24:
         return (Reason(Code.NOT_IN_PLACE, f"a schedule needs 24 hourly counts, got {len(counts)}"),)
+    wanted, runs = change.option.target.instance_type, {v.instance_type for v in before.variants}
+    if runs != {wanted}:
+        text = f"a schedule changes no type: {change.ref.name} runs {', '.join(sorted(runs))}, not {wanted}"
+        return (Reason(Code.NOT_IN_PLACE, text),)
     if ground.scaling:
         return (Reason(Code.AUTOSCALED, f"{change.ref.name} is autoscaled; a schedule would fight with its policies"),)
     steps = scaling.by_the_hour(change.ref.name, change.variant, counts, change.id)

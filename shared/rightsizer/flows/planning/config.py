@@ -57,15 +57,16 @@ def new_config(
 
 
 def watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
-    """The steps that put the roll-back alarms of a change."""
+    """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow."""
+    usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k == "p95_s")}
     return alarms.rollback_alarms(
         change.id,
         change.ref.name,
         [v.name for v in after],
         config,
         limits.alarm_prefix,
-        change.objective_p95_s,
-        change.baseline,
+        None if change.option.restores else change.objective_p95_s,
+        usual,
     )
 
 
