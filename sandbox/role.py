@@ -72,6 +72,11 @@ class Role:
             case "application-autoscaling":
                 target = self._world.arn("application-autoscaling", "scalable-target/x")
                 yield Ask(action, target, {"application-autoscaling:service-namespace": p["ServiceNamespace"]})
+                if tags := p.get(
+                    "Tags"
+                ):  # the service authorization reference gives TagResource no key of the namespace
+                    sent = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+                    yield Ask("application-autoscaling:TagResource", target, sent)
             case "cloudwatch":
                 yield from self._alarms(action, p)
             case _:

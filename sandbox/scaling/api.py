@@ -70,6 +70,8 @@ class ApplicationAutoScaling:
         """Register or change a target; parameters that are left out stay as they are. Capacity follows at once."""
         identity = self._identity(p)
         bounds = self._resource(identity)
+        if any(key.lower().startswith("aws:") for key in p.get("Tags") or {}):
+            raise invalid("Tag keys must not begin with the reserved prefix aws:")  # [assumed] text
         known = self.targets.get(identity)
         minimum = p.get("MinCapacity", known.minimum if known else None)
         maximum = p.get("MaxCapacity", known.maximum if known else None)

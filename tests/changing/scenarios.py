@@ -29,12 +29,14 @@ VARIANT = "sagemaker:variant:DesiredInstanceCount"
 
 
 def autoscaled(box: Sandbox) -> None:
-    """Target tracking, a step policy that an alarm of the customer's starts, a scheduled action, a suspension."""
+    """Target tracking, a step policy that an alarm of the customer's starts, a scheduled action, a suspension, tags."""
     box.autoscale(NAME, 1, 4, policies=(STEPS,), scheduled=(NIGHT,))
     scaling = box.client("application-autoscaling")
     who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
     suspended = {"ScheduledScalingSuspended": True}
     scaling.register_scalable_target(**who, ScalableDimension=VARIANT, SuspendedState=suspended)
+    (arn,) = [t.arn for t in box.world.scaling.targets.values()]
+    box.world.tags.put(arn, {"team": "search", "aws:cloudformation:stack-name": "autoscaling-of-search"})
     policies = scaling.describe_scaling_policies(**who)["ScalingPolicies"]
     arn = next(p["PolicyARN"] for p in policies if p["PolicyName"] == "burst")
     box.client("cloudwatch").put_metric_alarm(

@@ -64,6 +64,15 @@ def test_autoscaling_comes_back_for_the_new_capacity_with_its_alarm_on_the_new_p
     assert alarm["AlarmActions"] == [new["burst"], f"arn:aws:sns:eu-west-1:{w.box.account}:pager"]
 
 
+def test_the_owners_tags_of_a_scalable_target_come_back_under_the_role_of_the_template() -> None:
+    with carried_out(scenarios.AUTOSCALED) as w:
+        (before,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
+        proven(w)
+        (after,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
+    assert before.tags == {"team": "search", "aws:cloudformation:stack-name": "autoscaling-of-search"}
+    assert after.tags == {"team": "search"}, "tags of the prefix aws: can be set by AWS alone"
+
+
 def test_pools_put_the_cheap_type_first_and_keep_the_old_one() -> None:
     with carried_out(scenarios.POOLS) as w:
         proven(w)

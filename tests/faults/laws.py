@@ -62,7 +62,7 @@ def snapshot(w: World) -> dict[str, Any]:
 
 
 def plain(targets: tuple[ScalableTarget, ...]) -> list[Any]:
-    """Autoscaling without what AWS makes up anew."""
+    """Autoscaling without what AWS makes up anew, and without tags that only AWS may set."""
     made_up = {"PolicyARN", "Alarms", "CreationTime", "ScheduledActionARN"}
     return [
         (
@@ -71,6 +71,7 @@ def plain(targets: tuple[ScalableTarget, ...]) -> list[Any]:
             t.minimum,
             t.maximum,
             {k: v for k, v in t.suspended.items() if v},
+            {k: v for k, v in t.tags.items() if not k.startswith("aws:")},
             [{k: v for k, v in p.items() if k not in made_up} for p in t.policies],
             [{k: v for k, v in s.items() if k not in made_up} for s in t.scheduled],
         )
@@ -114,6 +115,10 @@ def new_is_what_was_asked(after: After) -> Iterator[str]:
         return
     if change.plan.new_config and endpoint.config_name != change.plan.new_config:
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
+    tags = {resource: tags for resource, *_, tags, _, _ in after.before["scaling"]}
+    for resource, *_, kept, _, _ in plain(after.live):
+        if kept != tags.get(resource, {}):
+            yield f"the tags of {resource} are {kept}, and were {tags.get(resource, {})}"
     yield from _missing(after, change.plan.settle)
 
 

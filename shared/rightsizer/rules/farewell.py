@@ -83,8 +83,8 @@ def _scaling(target: ScalableTarget) -> list[str]:
     bounds = {**who, "MinCapacity": target.minimum, "MaxCapacity": target.maximum}
     if any(target.suspended.values()):
         bounds["SuspendedState"] = dict(target.suspended)
-    if target.tags:
-        bounds["Tags"] = dict(target.tags)
+    if tags := {k: v for k, v in target.tags.items() if not k.lower().startswith("aws:")}:
+        bounds["Tags"] = tags
     service = "application-autoscaling"
     made = {"PolicyARN", "Alarms", "CreationTime", "ScheduledActionARN"}
     policies = [{k: v for k, v in row.items() if k not in made} for row in target.policies]

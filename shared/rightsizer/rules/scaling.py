@@ -114,8 +114,8 @@ def rebuild(
         bounds: dict[str, Any] = {**who, "MinCapacity": target.minimum, "MaxCapacity": target.maximum}
         if any(target.suspended.values()):
             bounds["SuspendedState"] = dict(target.suspended)
-        if target.tags:
-            bounds["Tags"] = dict(target.tags)
+        if tags := own_tags(target):
+            bounds["Tags"] = tags
         steps.append(Step(StepKind.REGISTER_TARGET, target.resource_id, bounds))
         for policy in target.policies:
             params = {k: v for k, v in policy.items() if k in POLICY_FIELDS}
@@ -125,6 +125,11 @@ def rebuild(
                 params = {k: v for k, v in action.items() if k in SCHEDULED_FIELDS}
                 steps.append(Step(StepKind.PUT_SCHEDULED, target.resource_id, _future(params, now)))
     return (*steps, *(_rewire(alarm, snapshot) for alarm in alarms))
+
+
+def own_tags(target: ScalableTarget) -> dict[str, str]:
+    """Tags of a target that a caller may set; AWS refuses a request with a tag of its own prefix, ``aws:``."""
+    return {k: v for k, v in target.tags.items() if not k.lower().startswith("aws:")}
 
 
 def _rewire(alarm: Mapping[str, Any], snapshot: Sequence[ScalableTarget]) -> Step:
