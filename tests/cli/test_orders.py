@@ -2,13 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from rightsizer import bootstrap
+from rightsizer.aws.errand_book import Errands
+from rightsizer.aws.table import Table
 from rightsizer.model.change import ChangeState
+from rightsizer.model.errand import Errand, GroupPolicy
 from rightsizer.model.proposal import ProposalState
+from rightsizer.model.reason import Code, Reason
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import NAME, World, world
@@ -94,6 +99,37 @@ def test_a_proven_change_is_rolled_back_by_one_order(asked: World, capsys: pytes
     assert (code, found["change"]["state"]) == (Exit.NOTHING_TO_DO, "returning")
     assert asked.run(6).state is ChangeState.ROLLED_BACK
     assert asked.box.config_name(NAME) == f"{NAME}-config"
+
+
+def test_a_proven_policy_of_a_group_is_rolled_back_by_the_same_order(
+    asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, now = Errands(Table(asked.box.client("dynamodb"), "t")), asked.now
+    book.ask(
+        Errand(
+            id="e-1",
+            subject="gpu",
+            owner="ml",
+            work=GroupPolicy("gpu", {"old": True}, {"new": True}),
+            headline="gpu can use more pools",
+            reason=Reason(Code.MORE_POOLS, "two types are steadier than one"),
+            created_at=now,
+            expires_at=now + timedelta(days=14),
+            state=ProposalState.PROVEN,
+            approvable=True,
+            sent_at=now,
+            done_at=now,
+        )
+    )
+    code, found, _ = said(capsys, "rollback", "e-1")
+    stored = book.load("e-1")
+    assert (code, found["errand"]["state"]) == (Exit.NOTHING_TO_DO, "applying")
+    assert stored is not None
+    assert stored.back is not None
+    assert stored.back.sentence.startswith("cli:arn:aws:")
+    assert book.due(now) == ("e-1",)
+    code, _, err = said(capsys, "rollback", "e-1")
+    assert (code, "nothing to undo" in " ".join(err.split())) == (Exit.FAILED, True)
 
 
 def test_what_does_not_exist_is_said_in_one_line(asked: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from rightsizer.aws.errand_calls import ErrandCalls
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.table import Table
 from rightsizer.errors import InputError
-from rightsizer.flows.errands import Errands
+from rightsizer.flows.errands import Errands, order_back
 from rightsizer.model.errand import Errand, GroupPolicy
 from rightsizer.model.limits import Switch
 from rightsizer.model.outcome import Occurrence
@@ -110,6 +110,15 @@ def test_a_lost_stream_record_is_made_good_by_the_tick(stage: Stage) -> None:
     stage.approve()
     stage.later(minutes=5)
     assert stage.group.mixed == stage.new
+
+
+def test_an_order_for_the_way_back_is_carried_out_by_the_next_tick(stage: Stage) -> None:
+    stage.start()
+    stage.later(hours=25)
+    order_back(stage.book, "e-1", "cli:me", stage.now)
+    assert stage.group.mixed == stage.new
+    assert stage.later(minutes=5).state is ProposalState.ROLLED_BACK
+    assert stage.group.mixed == stage.old
 
 
 @pytest.mark.parametrize("back", [False, True])

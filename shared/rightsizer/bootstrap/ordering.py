@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.bootstrap import now
 
 if TYPE_CHECKING:
+    from rightsizer.aws.errand_book import Errands
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
     from rightsizer.flows.orders import Orders
+    from rightsizer.model.errand import Errand
     from rightsizer.model.proposal import ProposalState
 
 
@@ -23,6 +25,7 @@ class Desk:
     store: Recommendations
     journal: TableJournal
     orders: Orders
+    errands: Errands
     table: Table
     who: str
 
@@ -34,10 +37,17 @@ class Desk:
         at = now()
         return decisions.decide(self.table, proposal_id, Decision(state, self.who, at, comment), at)
 
+    def errand_back(self, errand_id: str) -> Errand | None:
+        """Record that the old policy of a group is wanted back; None where the id is not an errand's."""
+        from rightsizer.flows.errands import order_back
+
+        return order_back(self.errands, errand_id, self.who, now()) if self.errands.load(errand_id) else None
+
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
     from rightsizer.aws.deployed import caller, table_of
+    from rightsizer.aws.errand_book import Errands
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
@@ -46,4 +56,4 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     name = table_name or table_of(account, stack)
     client = account.client("dynamodb")
     journal, table = TableJournal(client, name), Table(client, name)
-    return Desk(Recommendations(table, now), journal, Orders(journal), table, caller(account))
+    return Desk(Recommendations(table, now), journal, Orders(journal), Errands(table), table, caller(account))

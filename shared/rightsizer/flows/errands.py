@@ -80,14 +80,7 @@ class Errands:
 
     def ask_back(self, errand_id: str, by: str, now: datetime) -> Errand:
         """Put the old policy back, also after it was proven; InputError when there is nothing to go back from."""
-        errand = self.book.load(errand_id)
-        if errand is None:
-            raise InputError(f"rolling back: there is no errand {errand_id}")
-        undone = isinstance(errand.work, GroupPolicy) and errand.sent_at is not None and errand.back is None
-        if not undone or errand.state not in (*OPEN, ProposalState.PROVEN):
-            raise InputError(f"rolling back: errand {errand_id} is {errand.state}; there is nothing to undo")
-        reason = Reason(Code.ROLLED_BACK, f"{by} asked for the way back")
-        return self._advance(self._turn(errand, reason, now), now)
+        return self._advance(order_back(self.book, errand_id, by, now), now)
 
     def _advance(self, errand: Errand, now: datetime) -> Errand:
         try:
@@ -174,17 +167,7 @@ class Errands:
         return self.book.save(replace(errand, journal=(*errand.journal, result)))
 
     def _turn(self, errand: Errand, reason: Reason, now: datetime) -> Errand:
-        note = Entry(now, "turn back", "noted", reason.sentence)
-        return self.book.save(
-            replace(
-                errand,
-                state=ProposalState.APPLYING,
-                back=reason,
-                next_due=now,
-                outcome=_sentence(reason.sentence),
-                journal=(*errand.journal, note),
-            )
-        )
+        return self.book.save(_turned(errand, reason, now))
 
     def _end(self, errand: Errand, move: Ended, now: datetime) -> Errand:
         """Books and messages first: they may be repeated, the closed errand is not looked at again."""
@@ -202,6 +185,32 @@ class Errands:
         return self.book.save(
             replace(errand, state=move.state, next_due=None, outcome=text, journal=(*errand.journal, note))
         )
+
+
+def order_back(book: ErrandBook, errand_id: str, by: str, now: datetime) -> Errand:
+    """Record that somebody wants the old policy back; the next tick carries it out.
+
+    InputError when there is nothing to go back from, ConflictError when the errand moved at this moment.
+    """
+    errand = book.load(errand_id)
+    if errand is None:
+        raise InputError(f"rolling back: there is no errand {errand_id}")
+    undone = isinstance(errand.work, GroupPolicy) and errand.sent_at is not None and errand.back is None
+    if not undone or errand.state not in (*OPEN, ProposalState.PROVEN):
+        raise InputError(f"rolling back: errand {errand_id} is {errand.state}; there is nothing to undo")
+    return book.save(_turned(errand, Reason(Code.ROLLED_BACK, f"{by} asked for the way back"), now))
+
+
+def _turned(errand: Errand, reason: Reason, now: datetime) -> Errand:
+    note = Entry(now, "turn back", "noted", reason.sentence)
+    return replace(
+        errand,
+        state=ProposalState.APPLYING,
+        back=reason,
+        next_due=now,
+        outcome=_sentence(reason.sentence),
+        journal=(*errand.journal, note),
+    )
 
 
 def _sentence(text: str) -> str:

@@ -8,11 +8,10 @@ from rich.table import Table as Grid
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap.ordering import Desk, desk
 from rightsizer.errors import ConflictError, InputError
-from rightsizer.model.change import Change
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import sentences
 from rightsizer.rules.advance import left_open
-from rightsizer.terminal import document, show
+from rightsizer.terminal import changes, document, show
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json
 
 Stack = Annotated[
@@ -121,7 +120,7 @@ def apply_(
         raise ConflictError(f"applying {proposal}: it is {found.state.value}; nothing was recorded")
     change = at.journal.load(found.change_id) if found.change_id else None
     if as_json:
-        print_json({"version": document.VERSION, "proposal": _proposal(found), "change": _change(change)})
+        print_json({"version": document.VERSION, "proposal": _proposal(found), "change": changes.of_change(change)})
         return
     show.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}")
     for entry in change.journal if change else ():
@@ -130,7 +129,9 @@ def apply_(
 
 @app.command(epilog="Example: rightsizer rollback c-0a1b2c; the change's id is in rightsizer proposals")
 def rollback(
-    change: Annotated[str, typer.Argument(metavar="CHANGE", help="Id of the change, such as c-0a1b...")],
+    change: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of the change (c-0a1b...) or of the errand about a group.")
+    ],
     stack: Stack = "rightsizer",
     table: Table = "",
     region: Region = None,
@@ -138,13 +139,21 @@ def rollback(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the endpoint of a change back to its old configuration, also after it was proven."""
+    """Bring an endpoint back to its old configuration, or a group to its old policy, also after it was proven."""
     from rightsizer import bootstrap
 
     at = _desk(stack, table, region, profile, endpoint_url)
+    errand = at.errand_back(change)
+    if errand is not None:
+        if as_json:
+            row = {"id": errand.id, "subject": errand.subject, "state": errand.state.value, "outcome": errand.outcome}
+            print_json({"version": document.VERSION, "errand": row})
+            return
+        show.say(f"Recorded: {errand.subject} gets its old policy back with the next tick.")
+        return
     asked = at.orders.ask_back(change, at.who, bootstrap.now())
     if as_json:
-        print_json({"version": document.VERSION, "change": _change(asked)})
+        print_json({"version": document.VERSION, "change": changes.of_change(asked)})
         return
     old = asked.before.config_name if asked.before else "what it ran before"
     show.say(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.")
@@ -177,7 +186,7 @@ def freeze(
     still = list(at.journal.open_changes())
     if as_json:
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
-        print_json({"version": document.VERSION, "freeze": state, "open": [_left(one, hard) for one in still]})
+        print_json({"version": document.VERSION, "freeze": state, "open": [changes.left(one, hard) for one in still]})
         return
     console = show.output()
     console.print("Thawed." if off else "Frozen hard: no step at all is taken." if hard else "Frozen.")
@@ -221,27 +230,4 @@ def _proposal(one: Proposal) -> dict[str, Any]:
         else None,
         "change": one.change_id,
         "outcome": one.outcome,
-    }
-
-
-def _left(one: Change, hard: bool) -> dict[str, Any]:
-    """An open change; after a hard freeze with the lines that would bring its endpoint back."""
-    shown = _change(one) or {}
-    return shown | ({"remaining": list(left_open(one))} if hard else {})
-
-
-def _change(one: Change | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    return {
-        "id": one.id,
-        "endpoint": one.ref.name,
-        "state": one.state.value,
-        "outcome": one.outcome,
-        "remaining": list(one.remaining),
-        "next_due": one.next_due.isoformat() if one.next_due else None,
-        "restore": list(one.plan.restore_file),
-        "journal": [
-            {"at": e.at.isoformat(), "step": e.step, "status": e.status, "detail": e.detail} for e in one.journal
-        ],
     }

@@ -1,0 +1,30 @@
+"""Changes as `--json` prints them."""
+
+from typing import Any
+
+from rightsizer.model.change import Change
+from rightsizer.rules.advance import left_open
+
+
+def left(one: Change, hard: bool) -> dict[str, Any]:
+    """An open change; after a hard freeze with the lines that would bring its endpoint back."""
+    shown = of_change(one) or {}
+    return shown | ({"remaining": list(left_open(one))} if hard else {})
+
+
+def of_change(one: Change | None) -> dict[str, Any] | None:
+    """A change with its journal; None where there is none."""
+    if one is None:
+        return None
+    return {
+        "id": one.id,
+        "endpoint": one.ref.name,
+        "state": one.state.value,
+        "outcome": one.outcome,
+        "remaining": list(one.remaining),
+        "next_due": one.next_due.isoformat() if one.next_due else None,
+        "restore": list(one.plan.restore_file),
+        "journal": [
+            {"at": e.at.isoformat(), "step": e.step, "status": e.status, "detail": e.detail} for e in one.journal
+        ],
+    }
