@@ -45,8 +45,11 @@ def change(number: int = 1, endpoint: str = "chat", **fields: Any) -> Change:
     return replace(made, **fields)
 
 
+WRITE = Entry(NOW - timedelta(hours=1), "UpdateEndpoint chat", "intended")
+
+
 def closed(one: Change) -> Change:
-    return replace(one, state=ChangeState.PROVEN, next_due=None, journal=(Entry(NOW, "finish", "noted"),))
+    return replace(one, state=ChangeState.PROVEN, next_due=None, journal=(WRITE, Entry(NOW, "finish", "noted")))
 
 
 def test_a_change_comes_back_as_it_was_stored(journal: TableJournal) -> None:
@@ -82,6 +85,19 @@ def test_closing_gives_back_the_locks_in_the_same_write_and_remembers_when(journ
     assert journal.due(NOW + timedelta(days=9)) == ()
     again = journal.create(change(2))
     journal.begin(replace(again, before=BEFORE, models=("m",)), DAY, Decimal(1), LIMITS)
+
+
+def test_a_change_that_wrote_nothing_is_not_the_last_change_of_its_endpoint(journal: TableJournal) -> None:
+    refused = replace(journal.create(change()), state=ChangeState.REFUSED, next_due=None)
+    journal.save(replace(refused, journal=(Entry(NOW, "finish", "noted"),)))
+    assert journal.held_by("chat") == ""
+    assert journal.last_change_at("chat") is None
+
+
+def test_where_no_change_is_allowed_a_day_the_first_one_does_not_pass(journal: TableJournal) -> None:
+    made = journal.create(change())
+    with pytest.raises(ConflictError, match="no change is allowed"):
+        journal.begin(made, DAY, Decimal(1), replace(LIMITS, changes_per_day=0))
 
 
 def test_endpoints_that_share_a_model_wait_for_each_other(journal: TableJournal) -> None:

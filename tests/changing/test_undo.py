@@ -92,7 +92,9 @@ def test_an_unproven_change_ends_its_proposal_so_that_the_endpoint_is_asked_abou
         w.start()
         change = w.run(24 * 5)
         shown = w.shown()
+        (past,) = w.store.history(NAME).endpoint
     assert change.state is ChangeState.APPLIED
+    assert past.ended == "applied"
     assert change.closed
     assert shown.state is ProposalState.APPLIED
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rightsizer import wire
+from rightsizer.aws.change_items import change_item, revived, sortable, version_read
 from rightsizer.aws.errors import code_of, reading
 from rightsizer.errors import ConflictError, ReadError, WriteRefusedError
 from rightsizer.model.change import Change
@@ -36,26 +37,31 @@ class TableJournal:
     def load(self, change_id: str) -> Change | None:
         """The change as it stands, or None."""
         item = self._get(f"CHANGE#{change_id}", "CHANGE")
-        return None if item is None else _revive(item)
+        return None if item is None else revived(item)
 
     def create(self, change: Change) -> Change:
         """Store a new change with the lock of its endpoint, all or nothing."""
         stored = replace(change, version=1)
         self._transact(
             f"starting change {change.id}",
-            [self._put(_item(stored), "attribute_not_exists(pk)"), self._lock("ENDPOINT", change.ref.name, change.id)],
+            [
+                self._put(change_item(stored), "attribute_not_exists(pk)"),
+                self._lock("ENDPOINT", change.ref.name, change.id),
+            ],
             ("the change exists", f"endpoint {change.ref.name} is held by another change"),
         )
         return stored
 
     def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
         """Save, take the locks of the models and the part of the day's budget, all or nothing."""
+        if limits.changes_per_day <= 0:  # the condition below passes on a day without an item
+            raise ConflictError(f"beginning change {change.id}: no change is allowed on any day (changes_per_day is 0)")
         stored = replace(change, version=change.version + 1)
         models = sorted(set(change.models))
         self._transact(
             f"beginning change {change.id}",
             [
-                self._put(_item(stored), *_version(change)),
+                self._put(change_item(stored), *version_read(change)),
                 self._budget(day, usd, limits, change.created_at),
                 *(self._lock("MODEL", model, change.id) for model in models),
             ],
@@ -72,7 +78,7 @@ class TableJournal:
         stored = replace(change, version=change.version + 1)
         self._transact(
             f"reopening change {change.id}",
-            [self._put(_item(stored), *_version(change)), self._lock("ENDPOINT", change.ref.name, change.id)],
+            [self._put(change_item(stored), *version_read(change)), self._lock("ENDPOINT", change.ref.name, change.id)],
             ("somebody saved it in between", f"endpoint {change.ref.name} is held by another change"),
         )
         return stored
@@ -87,10 +93,11 @@ class TableJournal:
         if not change.closed:
             self._put_alone(f"saving change {change.id}", stored, change)
             return stored
-        puts: list[TransactWriteItemTypeDef] = [self._put(_item(stored), *_version(change))]
-        last = {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}, "change": {"S": change.id}}
-        last["at"] = {"S": (change.journal[-1].at if change.journal else change.created_at).isoformat()}
-        puts.append({"Put": {"TableName": self.table, "Item": last}})
+        puts: list[TransactWriteItemTypeDef] = [self._put(change_item(stored), *version_read(change))]
+        if any(entry.status == "intended" for entry in change.journal):  # a refusal starts no cooldown
+            last = {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}, "change": {"S": change.id}}
+            last["at"] = {"S": change.journal[-1].at.isoformat()}
+            puts.append({"Put": {"TableName": self.table, "Item": last}})
         models = sorted(set(change.models)) if change.before is not None else []
         puts.append(self._release("ENDPOINT", change.ref.name, change.id))
         puts += [self._release("MODEL", model, change.id) for model in models]
@@ -98,11 +105,11 @@ class TableJournal:
         return stored
 
     def _put_alone(self, doing: str, stored: Change, read: Change) -> None:
-        condition, values = _version(read)
+        condition, values = version_read(read)
         try:
             self.dynamodb.put_item(
                 TableName=self.table,
-                Item=_item(stored),
+                Item=change_item(stored),
                 ConditionExpression=condition,
                 ExpressionAttributeValues=values,
             )
@@ -118,7 +125,7 @@ class TableJournal:
                 TableName=self.table,
                 IndexName="GSI1",
                 KeyConditionExpression="gsi1pk = :due AND gsi1sk <= :now",
-                ExpressionAttributeValues={":due": {"S": "DUE"}, ":now": {"S": _stamp(now)}},
+                ExpressionAttributeValues={":due": {"S": "DUE"}, ":now": {"S": sortable(now)}},
                 Limit=PAGE,
             )
         return tuple(item["pk"]["S"].removeprefix("CHANGE#") for item in answer["Items"])
@@ -144,7 +151,7 @@ class TableJournal:
         return "" if item is None else str(item["change"]["S"])
 
     def last_change_at(self, endpoint: str) -> datetime | None:
-        """When the last change of the endpoint was closed."""
+        """When the last change of the endpoint that wrote anything was closed."""
         item = self._get(f"LAST#{endpoint}", "LAST")
         return None if item is None else datetime.fromisoformat(item["at"]["S"])
 
@@ -220,31 +227,3 @@ class TableJournal:
                 meaning[i] for i, code in enumerate(reasons) if code == "ConditionalCheckFailed" and i < len(meaning)
             ]
             raise ConflictError(f"{doing}: {lost[0] if lost else 'another write was in the way'}") from error
-
-
-def _version(change: Change) -> tuple[str, dict[str, Any]]:
-    return "version = :read", {":read": {"N": str(change.version)}}
-
-
-def _item(change: Change) -> dict[str, Any]:
-    item: dict[str, Any] = {
-        "pk": {"S": f"CHANGE#{change.id}"},
-        "sk": {"S": "CHANGE"},
-        "version": {"N": str(change.version)},
-        "state": {"S": change.state.value},
-        "endpoint": {"S": change.ref.name},
-        "proposal": {"S": change.proposal_id},
-        "doc": {"S": wire.dumps(change)},
-    }
-    if change.next_due is not None and not change.closed:
-        item |= {"gsi1pk": {"S": "DUE"}, "gsi1sk": {"S": _stamp(change.next_due)}}
-    return item
-
-
-def _revive(item: Mapping[str, Any]) -> Change:
-    return replace(wire.loads(Change, item["doc"]["S"]), version=int(item["version"]["N"]))
-
-
-def _stamp(moment: datetime) -> str:
-    """Sorts as text in the order of time."""
-    return moment.isoformat(timespec="seconds")

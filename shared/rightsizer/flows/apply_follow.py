@@ -21,7 +21,7 @@ from rightsizer.ports import PastBook, RecommendationStore, SavingsLedger
 from rightsizer.rules import failure
 from rightsizer.rules.advance import differences, leftovers
 
-type Ended = Literal["proven", "rolled-back", "update-failed", "handed-over", "tested", "running"]
+type Ended = Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 SHOWN = {
     ChangeState.PLANNED: ProposalState.APPLYING,
     ChangeState.RUNNING: ProposalState.APPLYING,
@@ -152,7 +152,8 @@ class Following:
         old = next((v for v in change.before.variants if v.name == change.variant), change.before.variants[0])
         ended: Ended = "handed-over"
         if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
-            ended = "tested" if change.plan.kind == "shadow-test" else "proven"
+            stands: Ended = "proven" if change.state is ChangeState.PROVEN else "applied"
+            ended = "tested" if change.plan.kind == "shadow-test" else stands
         elif change.plan.kind == "shadow-test" and change.turned_at is not None:
             ended = "tested"
         elif change.state is ChangeState.ROLLED_BACK:

@@ -14,7 +14,8 @@ class PastChange:
     to_type: str
     from_count: int
     to_count: int
-    ended: Literal["proven", "rolled-back", "update-failed", "handed-over", "tested", "running"]
+    ended: Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
+    """``applied``: it stands, but too few requests came to prove it."""
     failure: str = ""
     """Class of the failure: capacity, health-check, alarm, memory, timeout, quota, unknown; empty when none."""
     promised_slowdown: float | None = None

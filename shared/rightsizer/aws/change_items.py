@@ -1,0 +1,40 @@
+"""A change as an item of the table."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from rightsizer import wire
+from rightsizer.model.change import Change
+
+
+def version_read(change: Change) -> tuple[str, dict[str, Any]]:
+    """The condition that nobody saved since the change was read, with its value."""
+    return "version = :read", {":read": {"N": str(change.version)}}
+
+
+def change_item(change: Change) -> dict[str, Any]:
+    """The item; while the change is open it is in the index of due changes."""
+    item: dict[str, Any] = {
+        "pk": {"S": f"CHANGE#{change.id}"},
+        "sk": {"S": "CHANGE"},
+        "version": {"N": str(change.version)},
+        "state": {"S": change.state.value},
+        "endpoint": {"S": change.ref.name},
+        "proposal": {"S": change.proposal_id},
+        "doc": {"S": wire.dumps(change)},
+    }
+    if change.next_due is not None and not change.closed:
+        item |= {"gsi1pk": {"S": "DUE"}, "gsi1sk": {"S": sortable(change.next_due)}}
+    return item
+
+
+def revived(item: Mapping[str, Any]) -> Change:
+    """The change of an item."""
+    return replace(wire.loads(Change, item["doc"]["S"]), version=int(item["version"]["N"]))
+
+
+def sortable(moment: datetime) -> str:
+    """Sorts as text in the order of time."""
+    return moment.isoformat(timespec="seconds")
