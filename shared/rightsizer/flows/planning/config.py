@@ -118,12 +118,15 @@ def tag(config: ConfigSight, change_id: str) -> Step:
     return Step(StepKind.TAG_CONFIG, config.name, {"ResourceArn": config.body["EndpointConfigArn"], "Tags": tags})
 
 
-def update(endpoint: str, config: str, deployment: dict[str, object]) -> Step:
-    """The step that deploys a configuration."""
+def update(endpoint: str, config: str, deployment: dict[str, object], keep_counts: bool = False) -> Step:
+    """The step that deploys a configuration, with the counts that it names or with those that are live.
+
+    Source: RetainAllVariantProperties of UpdateEndpoint.
+    """
     params: dict[str, object] = {
         "EndpointName": endpoint,
         "EndpointConfigName": config,
-        "RetainAllVariantProperties": False,
+        "RetainAllVariantProperties": keep_counts,
     }
     if deployment:
         params["DeploymentConfig"] = deployment

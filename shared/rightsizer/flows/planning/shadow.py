@@ -1,7 +1,8 @@
 """A shadow test as a plan: the candidate beside the fleet on copied requests, measured, and taken away again.
 
 The production variant stays what it is, so autoscaling stays registered: only a change of type or a removal of a
-variant is refused while it is. Source: developer guide, shadow tests and endpoint-scaling-update.
+variant is refused while it is. For the same reason its count may move at any time: both deployments keep the counts and
+weights that are live. Source: developer guide, shadow tests and endpoint-scaling-update.
 """
 
 from dataclasses import replace
@@ -46,8 +47,8 @@ def shadow_test(
     hours = test_hours(change)
     plan = Plan(
         prepare=(create(new), tag(config, change.id), *watched),
-        turn=update(change.ref.name, new.name, guard.config),
-        back=update(change.ref.name, before.config_name, {}),
+        turn=update(change.ref.name, new.name, guard.config, keep_counts=True),
+        back=update(change.ref.name, before.config_name, {}, keep_counts=True),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         new_config=new.name,
         back_config=before.config_name,
