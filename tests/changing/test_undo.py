@@ -142,3 +142,25 @@ def test_autoscaling_that_somebody_changed_during_the_probation_is_theirs_and_is
     assert change.state is ChangeState.PROVEN
     assert (target.minimum, target.maximum) == (2, 9)
     assert f"somebody changed it meanwhile: RegisterScalableTarget endpoint/{NAME}/variant/AllTraffic" in change.outcome
+
+
+def test_a_release_with_bounds_of_its_own_during_the_probation_keeps_them() -> None:
+    scenario = scenarios.AUTOSCALED
+    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
+        w.start()
+        while w.change.state is not ChangeState.APPLIED:
+            w.run(0.25)
+        sagemaker, scaling = w.box.client("sagemaker"), w.box.client("application-autoscaling")
+        with w.box.gate.unrecorded():
+            body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
+            release = [{**body["ProductionVariants"][0], "InitialInstanceCount": 5}]
+            sagemaker.create_endpoint_config(EndpointConfigName="release-42", ProductionVariants=release)
+            who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
+            scaling.register_scalable_target(**who, ScalableDimension=scenarios.VARIANT, MinCapacity=2, MaxCapacity=20)
+            sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="release-42")
+        change = w.run(24)
+        (target,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
+        ours = w.box.client("cloudwatch").describe_alarms(AlarmNamePrefix="rightsizer-")["MetricAlarms"]
+    assert change.state is ChangeState.HANDED_OVER
+    assert (target.minimum, target.maximum, ours) == (2, 20, [])
+    assert "its autoscaling is left as it is" in w.told[-1][1]

@@ -11,6 +11,7 @@ from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import EndpointSight, Gone
 from rightsizer.model.step import Step
+from rightsizer.rules.advance.outside import LEFT_ALONE
 from tests.changing.world import NAME, World
 
 SERVICES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
@@ -154,6 +155,8 @@ def handed_over_lists_the_rest(after: After) -> Iterator[str]:
         if same or not list(_missing(after, change.plan.settle)):
             return
         yield from _missing(after, change.plan.settle)
+    elif LEFT_ALONE in change.outcome:
+        yield from _missing(after, change.plan.settle)  # nobody moved it in these courses, so it is what we settled
     elif plain(after.live) != after.before["scaling"]:
         yield from _missing(after, change.plan.restore)
 

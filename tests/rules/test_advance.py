@@ -242,3 +242,43 @@ def test_autoscaling_that_moves_the_count_during_the_probation_is_waited_for() -
     handed = advance(moved, Sight(stuck), NOW, Switch())
     assert isinstance(handed, Steer)
     assert handed.ending is ChangeState.HANDED_OVER
+
+
+def _released(state: ChangeState, *done: Step) -> tuple[Change, Sight]:
+    """A customer's release with bounds of its own, on an endpoint whose change is in `state`."""
+    at = NOW - timedelta(hours=20)
+    change = replace(
+        _change(),
+        state=state,
+        turned_at=at,
+        journal=tuple(Entry(at, step.key, "done") for step in done),
+    )
+    theirs = EndpointSight("InService", "release-42", NOW, "", "", (VariantSight("v", 6, 6, 1.0, 1.0),))
+    bounds = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 5, 20)
+    return change, Sight(theirs, scaling=(bounds,), alarms={"a": AlarmSight("a", "OK", {"AlarmName": "a"})})
+
+
+def _closing(change: Change, sight: Sight) -> tuple[Steer, Change]:
+    steer = advance(change, sight, NOW, Switch())
+    assert isinstance(steer, Steer)
+    return steer, replace(change, course=Course.CLOSE, ending=steer.ending, failure=steer.failure, reason=steer.reason)
+
+
+def test_a_release_during_the_probation_keeps_its_own_autoscaling() -> None:
+    change, sight = _released(ChangeState.APPLIED, CLEAR, TURN, SETTLE)
+    steer, closing = _closing(change, sight)
+    assert steer.ending is ChangeState.HANDED_OVER
+    assert "autoscaling is left as it is" in steer.reason.sentence
+    assert advance(closing, sight, NOW, Switch()) == Do(TIDY), "our own alarms go"
+    clean = replace(sight, alarms={})
+    assert isinstance(advance(closing, clean, NOW, Switch()), Finish)
+    assert isinstance(clean.endpoint, EndpointSight)
+    sent = replace(clean, endpoint=replace(clean.endpoint, config_name="old", pending_config="release-42"))
+    assert isinstance(advance(closing, sent, NOW, Switch()), Finish), "a release that is still being deployed is theirs"
+
+
+def test_a_release_before_autoscaling_was_given_back_gets_back_what_was_taken() -> None:
+    change, sight = _released(ChangeState.RUNNING, CLEAR, TURN)
+    steer, closing = _closing(change, replace(sight, scaling=()))
+    assert "left as it is" not in steer.reason.sentence
+    assert advance(closing, replace(sight, scaling=()), NOW, Switch()) == Do(RESTORE)

@@ -8,7 +8,7 @@ from rightsizer.model.move import Finish, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Sight, Verdict
 from rightsizer.model.step import Step
-from rightsizer.rules.advance.outside import hand_over, old_config
+from rightsizer.rules.advance.outside import foreign, hand_over, old_config
 from rightsizer.rules.advance.steps import first, turn_to
 
 ALARMS_READY = timedelta(minutes=30)
@@ -170,8 +170,7 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
         text = f"{change.ref.name} took the new configuration after all; it goes back to {old_config(change)}"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=change.failure)
     goals: list[Step] = []
-    settled = change.state is ChangeState.APPLIED and carries_new
-    if isinstance(endpoint, EndpointSight) and touched_scaling(change) and not settled:
+    if isinstance(endpoint, EndpointSight) and touched_scaling(change) and not _settled(change, endpoint, carries_new):
         goals += plan.settle if carries_new else plan.restore
     goals += plan.tidy
     open_goals = [g for g in goals if sight.concrete(g).command not in change.remaining]
@@ -179,6 +178,11 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
     if move is not None:
         return move
     return Finish(ending, change.reason or Reason(Code.PROVEN, f"{change.ref.name} is {ending.value}"))
+
+
+def _settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool:
+    """Whether autoscaling was given back, and what it is now is the owner's: of this change, or of a release since."""
+    return change.state is ChangeState.APPLIED and (carries_new or bool(foreign(change, endpoint)))
 
 
 def touched_scaling(change: Change) -> bool:

@@ -12,6 +12,7 @@ LOOKS_MIN = (2, 5, 10, 15, 20, 30, 45, 60)
 SLACK = timedelta(hours=2)
 MAINTENANCE = timedelta(hours=24)
 """How long AWS's own maintenance (SystemUpdating) is waited for."""
+LEFT_ALONE = "its autoscaling is left as it is, since it may belong to that deployment"
 BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
 
 
@@ -36,15 +37,21 @@ def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
     if status not in BUSY and status != "InService":
         text = f"endpoint {change.ref.name} is {status}, which this program does not repair"
         return hand_over(Code.NOT_IN_SERVICE, text, FailureClass.UNKNOWN)
-    ours = {"", old_config(change), change.plan.new_config, change.plan.back_config}
-    foreign = {endpoint.config_name, endpoint.pending_config} - ours
-    if foreign and change.plan.kind == "delete":
-        text = f"somebody deployed configuration {min(foreign)} to {change.ref.name} after it was marked for deletion"
+    theirs = foreign(change, endpoint)
+    if theirs and change.plan.kind == "delete":
+        text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} after it was marked for deletion"
         return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
-    if foreign:
-        text = f"somebody deployed configuration {min(foreign)} to {change.ref.name} during the change"
-        return hand_over(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
+    if theirs:
+        text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} during the change"
+        kept = f"; {LEFT_ALONE}" if change.state is ChangeState.APPLIED else ""
+        return hand_over(Code.CHANGED_SINCE, text + kept, FailureClass.OUTSIDE)
     return None
+
+
+def foreign(change: Change, endpoint: EndpointSight) -> frozenset[str]:
+    """Configurations that the endpoint runs or takes on, and that neither ran before nor are of this change."""
+    ours = {"", old_config(change), change.plan.new_config, change.plan.back_config}
+    return frozenset({endpoint.config_name, endpoint.pending_config} - ours)
 
 
 def hand_over(code: Code, text: str, failure: FailureClass, *commands: str) -> Steer:
