@@ -73,6 +73,16 @@ def test_the_owners_tags_of_a_scalable_target_come_back_under_the_role_of_the_te
     assert after.tags == {"team": "search"}, "tags of the prefix aws: can be set by AWS alone"
 
 
+def test_a_quota_below_the_maximum_that_autoscaling_would_get_is_refused_and_nothing_is_written() -> None:
+    with carried_out(scenarios.AUTOSCALED) as w:
+        w.box.world.quotas.set(NEW_TYPE, 4)
+        w.start()
+        change = w.run(1)
+        touched = [c.action for c in w.box.calls.writes() if c.service != "dynamodb"]
+    assert (change.state, touched) == (ChangeState.REFUSED, [])
+    assert "could ask for 8 instances" in change.outcome
+
+
 def test_pools_put_the_cheap_type_first_and_keep_the_old_one() -> None:
     with carried_out(scenarios.POOLS) as w:
         proven(w)

@@ -21,7 +21,7 @@ from tests import samples
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-VARIANT = VariantSight("AllTraffic", 1, 1, 1.0, 1.0, (("repo/image:1.2", "repo/image@sha256:aa"),))
+VARIANT = VariantSight("AllTraffic", 1, 1, 1.0, 1.0, (("repo/image@sha256:aa", "repo/image@sha256:aa"),))
 LIVE = EndpointSight("InService", "old", NOW - 9 * HOUR, "", "", (VARIANT,))
 CONFIG = ConfigSight("old", {"ProductionVariants": []}, NOW - 10 * HOUR)
 PERSON = Decision(ProposalState.APPROVED, "slack:U1", NOW)
@@ -78,6 +78,7 @@ REFUSED: list[tuple[Code, dict[str, Any]]] = [
     (Code.CHANGED_SINCE, {"endpoint": replace(LIVE, variants=(replace(VARIANT, desired_count=3),))}),
     (Code.NO_QUOTA, {"quota": 1}),
     (Code.NO_QUOTA, {"option": samples.option(target=Target("ml.g5.xlarge", 1, maximum=3))}),
+    (Code.NO_QUOTA, {"most": 3}),
     (Code.NOT_SOLD, {"sold": False}),
     (Code.ALARM_NOT_OK, {"blind": "SageMaker reads them with a role that may not"}),
     (
@@ -102,6 +103,12 @@ def test_every_reason_is_told_at_once() -> None:
     assert "the new fleet needs 2 at once" in found[1].sentence
 
 
+def test_a_quota_below_the_maximum_of_autoscaling_is_said_to_be_about_autoscaling() -> None:
+    (found,) = refusals(ground(most=20))
+    assert "endpoint usage' is 2; its autoscaling for the new type could ask for 20 instances" in found.sentence
+    assert refusals(ground(most=2)) == ()
+
+
 def test_what_could_not_be_asked_is_not_refused() -> None:
     assert refusals(ground(quota=None, sold=None)) == ()
 
@@ -115,12 +122,14 @@ def test_patching_by_aws_that_moves_the_time_alone_is_no_other_state() -> None:
     assert refusals(ground(endpoint=replace(LIVE, modified_at=NOW))) == ()
 
 
-def test_a_moving_tag_stops_the_policy_and_not_a_person() -> None:
-    latest = replace(VARIANT, resolved_images=(("repo/image:latest", "repo/image@sha256:aa"),))
+@pytest.mark.parametrize("image", ["repo/image:latest", "repo/image:1.2", "repo/image"])
+def test_an_image_without_a_digest_stops_the_policy_and_not_a_person(image: str) -> None:
+    latest = replace(VARIANT, resolved_images=((image, "repo/image@sha256:aa"),))
     auto = {"tags": {"rightsizer:mode": "auto"}, "endpoint": replace(LIVE, variants=(latest,))}
     assert refusals(ground(**auto)) == ()
     (reason,) = refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY)))
-    assert reason.code is Code.MOVING_TAG
+    assert (reason.code, image in reason.sentence) == (Code.MOVING_TAG, True)
+    assert refusals(ground(tags=auto["tags"], proposal=proposed(POLICY, gate=Gate.APPLY))) == (), "a digest is fixed"
 
 
 def test_untagged_endpoints_are_changed_only_where_the_stack_says_so() -> None:

@@ -47,6 +47,7 @@ class Beginning:
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         ground = self._ground(change, proposal, endpoint, limits)
+        ground = replace(ground, most=planning.most(change, ground))
         refused = preflight.refusals(ground)
         if refused:
             return self._refuse(change, refused, now)

@@ -26,6 +26,8 @@ class Ground:
     customer_alarms: tuple[Mapping[str, object], ...] = ()
     quota: int | None = None
     """Applied quota of the target type; None is unknown."""
+    most: int = 0
+    """Instances of the target type that autoscaling could ask for once re-targeted; 0 without autoscaling."""
     quotas: Mapping[str, int] = field(default_factory=dict)
     sold: bool | None = None
     """Whether the target type is offered where the endpoint's subnets are; None when it could not be asked."""

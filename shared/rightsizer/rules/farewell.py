@@ -19,11 +19,16 @@ ALIVE = (Signal("MemoryUtilization", "Maximum"), Signal("GPUMemoryUtilization", 
 """What an instance publishes whether or not it serves."""
 SEEN_SHARE = 0.9
 """Of the periods that must have utilisation for silence to count."""
+READ_AGAIN = timedelta(days=7)
+"""How much longer than the wait it is read again, where what was published could not all be read."""
 OUTPUT_ONLY = frozenset({"EndpointConfigName", "EndpointConfigArn", "CreationTime"})
 
 
 def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime) -> Verdict:
-    """Bad once a request came, proven when the wait is over in silence, given up without datapoints. Total."""
+    """Bad once a request came, proven when the wait is over in silence, given up without datapoints. Total.
+
+    What was read in part proves nothing: it is read again, and given up after `READ_AGAIN`.
+    """
     since, lasts = change.turned_at or now, timedelta(seconds=change.plan.test_s)
     requests = sum(_values(window, REQUESTS, sum) for window in windows)
     if requests > 0:
@@ -32,12 +37,28 @@ def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: date
     if now - since < lasts:
         text = f"marked for deletion; nobody called it yet, and it is watched until {since + lasts:%Y-%m-%d %H:%M} UTC"
         return Verdict("not-yet", Reason(Code.UNPROVEN, text))
+    unread = _unread(windows)
+    if unread is not None:
+        text = f"no request was seen, but not all could be read: {unread.sentence}"
+        given_up = now - since >= lasts + READ_AGAIN
+        return Verdict("given-up" if given_up else "not-yet", Reason(Code.UNPROVEN, text))
     shares = [_seen_share(window) for window in windows]
     if not shares or min(shares) < SEEN_SHARE:
         text = f"CloudWatch has utilisation for {100 * min(shares, default=0.0):.0f} % of the wait only"
         return Verdict("given-up", Reason(Code.NO_DATAPOINTS, f"{text}; missing is not idle"))
     text = f"no request in the {lasts.days} days since it was marked; its owner may delete it"
     return Verdict("proven", Reason(Code.IDLE, text))
+
+
+def _unread(windows: Sequence[MetricWindow | NoMetrics]) -> Reason | None:
+    """Why a request could have been missed: a read that was refused or came in part. Total."""
+    for window in windows:
+        match window:
+            case MetricWindow(notes=(first, *_)):
+                return first
+            case NoMetrics(reason=reason) if reason.code is not Code.NO_DATAPOINTS:
+                return reason
+    return None
 
 
 def restore_file(ref: EndpointRef, config: ConfigSight, before: Before) -> tuple[str, ...]:

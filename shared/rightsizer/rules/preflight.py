@@ -151,10 +151,13 @@ def _same(ground: Ground) -> Reason | None:
 
 def _quota(ground: Ground) -> Reason | None:
     target = ground.option.target
-    most = max(target.instance_count, target.maximum or 0)
+    most = max(target.instance_count, target.maximum or 0, ground.most)
     if ground.quota is None or ground.quota >= most or target.pools:
         return None
     text = f"the quota 'ml.{target.instance_type.removeprefix('ml.')} for endpoint usage' is {ground.quota}; "
+    if max(target.instance_count, target.maximum or 0) <= ground.quota:
+        text += f"its autoscaling for the new type could ask for {most} instances and would stop at the quota; "
+        return Reason(Code.NO_QUOTA, text + "raise the quota, or lower the maximum")
     return Reason(Code.NO_QUOTA, text + f"the new fleet needs {most} at once")
 
 
@@ -167,15 +170,11 @@ def _sold(ground: Ground) -> Reason | None:
 def _image(ground: Ground) -> Reason | None:
     """A new deployment resolves image tags again; after an approval that risk is the approver's."""
     by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
-    moving = [
-        s
-        for v in ground.endpoint.variants
-        for s, _ in v.resolved_images
-        if "@sha256:" not in s and s.endswith(":latest")
-    ]
+    moving = [s for v in ground.endpoint.variants for s, _ in v.resolved_images if "@sha256:" not in s]
     if not by_policy or not moving:
         return None
-    return Reason(Code.MOVING_TAG, f"the image tag {moving[0]} moves, so a resize could also deploy other code")
+    text = f"the image {moving[0]} is named by a tag and not by a digest; a tag can move, "
+    return Reason(Code.MOVING_TAG, text + "so a resize could also deploy other code")
 
 
 def blindness(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only, to_zero
 from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
-from rightsizer.flows.planning.fleet import live, wanted
+from rightsizer.flows.planning.fleet import live, most, wanted
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.flows.planning.shadow import shadow_test
 from rightsizer.model.change import Before, Change, VariantCount
@@ -17,7 +17,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 from rightsizer.rules import scaling
 
-__all__ = ["CONFIG_KINDS", "Planned", "make"]
+__all__ = ["CONFIG_KINDS", "Planned", "make", "most"]
 
 CONFIG_KINDS = frozenset(
     {

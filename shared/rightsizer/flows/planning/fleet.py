@@ -36,6 +36,14 @@ def mine(ground: Ground, variant: str) -> ScalableTarget | None:
     return next((t for t in ground.scaling if t.resource_id == resource), None)
 
 
+def most(change: Change, ground: Ground) -> int:
+    """Instances of another type that autoscaling could ask for after the change; 0 where nothing new is asked for."""
+    own, target = mine(ground, change.variant), change.option.target
+    if own is None or target.instance_type == ground.proposal.recommendation.instance_type:
+        return 0
+    return scaling.retarget((own,), target, capacity_of(change, ground))[0].maximum
+
+
 def capacity_of(change: Change, ground: Ground) -> scaling.Capacity:
     """The option serves with its count what the decision's fleet served with its own."""
     old = max(1, ground.proposal.recommendation.instance_count)
