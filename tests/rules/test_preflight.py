@@ -122,13 +122,16 @@ def test_patching_by_aws_that_moves_the_time_alone_is_no_other_state() -> None:
     assert refusals(ground(endpoint=replace(LIVE, modified_at=NOW))) == ()
 
 
-@pytest.mark.parametrize("image", ["repo/image:latest", "repo/image:1.2", "repo/image"])
-def test_an_image_without_a_digest_stops_the_policy_and_not_a_person(image: str) -> None:
+@pytest.mark.parametrize("image", ["repo/image:latest", "repo/image:prod", "repo/image", "host:5000/repo/image"])
+def test_an_image_that_may_move_stops_the_policy_and_not_a_person(image: str) -> None:
     latest = replace(VARIANT, resolved_images=((image, "repo/image@sha256:aa"),))
     auto = {"tags": {"rightsizer:mode": "auto"}, "endpoint": replace(LIVE, variants=(latest,))}
     assert refusals(ground(**auto)) == ()
     (reason,) = refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY)))
     assert (reason.code, image in reason.sentence) == (Code.MOVING_TAG, True)
+    released = replace(VARIANT, resolved_images=(("repo/image:2.5.1-gpu", "repo/image@sha256:aa"),))
+    auto["endpoint"] = replace(LIVE, variants=(released,))
+    assert refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY))) == (), "a release keeps its version"
     assert refusals(ground(tags=auto["tags"], proposal=proposed(POLICY, gate=Gate.APPLY))) == (), "a digest is fixed"
 
 

@@ -170,11 +170,17 @@ def _sold(ground: Ground) -> Reason | None:
 def _image(ground: Ground) -> Reason | None:
     """A new deployment resolves image tags again; after an approval that risk is the approver's."""
     by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
-    moving = [s for v in ground.endpoint.variants for s, _ in v.resolved_images if "@sha256:" not in s]
+    moving = [s for v in ground.endpoint.variants for s, _ in v.resolved_images if _moves(s)]
     if not by_policy or not moving:
         return None
-    text = f"the image {moving[0]} is named by a tag and not by a digest; a tag can move, "
+    text = f"the image {moving[0]} is named by a tag without a version; it can move, "
     return Reason(Code.MOVING_TAG, text + "so a resize could also deploy other code")
+
+
+def _moves(image: str) -> bool:
+    """Whether the name may mean other code tomorrow: no digest, and no version (a figure) in the tag."""
+    _, _, tag = image.rpartition("/")[2].partition(":")
+    return "@sha256:" not in image and not any(c.isdigit() for c in tag)
 
 
 def blindness(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str) -> str:
