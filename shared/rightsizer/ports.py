@@ -210,6 +210,18 @@ class Journal(Protocol):
         """Ids of the changes whose next look is due, the longest waiting first."""
         ...
 
+    def unbooked(self, now: datetime) -> tuple[str, ...]:
+        """Ids of closed changes that stand and whose saving was not booked for a day, the longest waiting first."""
+        ...
+
+    def booked(self, change: Change) -> Change:
+        """Save what was booked of a closed change; ConflictError when somebody saved in between."""
+        ...
+
+    def last_change(self, endpoint: str) -> str:
+        """Id of the last change of the endpoint that wrote anything; empty when there was none."""
+        ...
+
     def open_changes(self) -> Iterator[Change]:
         """Every change that is not closed."""
         ...

@@ -205,8 +205,12 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
     kinds = {e.kind for e in entries}
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED) and not {"estimated", "switch-cost"} <= kinds:
         yield f"the change is {change.state.value}, and the ledger has only {sorted(kinds)}"
-    if len({e.id for e in entries}) != len(entries):
-        yield "an entry is booked twice"
+    if change.turned_at is None or change.plan.kind != "change" or not change.closed:
+        return
+    booked = sum(e.hours for e in entries if e.kind == "realised")
+    real = ((change.returned_at or w.now) - change.turned_at).total_seconds() / 3600
+    if booked > real + 1e-6 or (change.returned_at is not None and booked < real - 1e-6):
+        yield f"{booked:.3f} h are booked, and the cheaper fleet ran for {real:.3f} h"
 
 
 def the_proposal_follows(after: After) -> Iterator[str]:

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer import wire
 from rightsizer.model.change import Change
+
+BOOKED_EVERY = timedelta(days=1)
+"""How often the saving of a change that stands is booked."""
 
 
 def version_read(change: Change) -> tuple[str, dict[str, Any]]:
@@ -15,7 +18,7 @@ def version_read(change: Change) -> tuple[str, dict[str, Any]]:
 
 
 def change_item(change: Change) -> dict[str, Any]:
-    """The item; while the change is open it is in the index of due changes."""
+    """The item; while the change is open it is in the index of due changes, then in that of changes that save."""
     item: dict[str, Any] = {
         "pk": {"S": f"CHANGE#{change.id}"},
         "sk": {"S": "CHANGE"},
@@ -27,6 +30,8 @@ def change_item(change: Change) -> dict[str, Any]:
     }
     if change.next_due is not None and not change.closed:
         item |= {"gsi1pk": {"S": "DUE"}, "gsi1sk": {"S": sortable(change.next_due)}}
+    elif change.goes_on_saving and change.booked_until is not None:
+        item |= {"gsi1pk": {"S": "SAVING"}, "gsi1sk": {"S": sortable(change.booked_until + BOOKED_EVERY)}}
     return item
 
 

@@ -120,12 +120,25 @@ class TableJournal:
 
     def due(self, now: datetime) -> tuple[str, ...]:
         """One query; the index is eventually consistent, the load that follows is not."""
-        with reading("dynamodb:Query", "looking for due changes"):
+        return self._until("DUE", now, "looking for due changes")
+
+    def unbooked(self, now: datetime) -> tuple[str, ...]:
+        """Ids of the closed changes that stand and whose saving was not booked for a day, the longest waiting first."""
+        return self._until("SAVING", now, "looking for savings to book")
+
+    def booked(self, change: Change) -> Change:
+        """Save what was booked of a closed change: its lock and the endpoint's last change are left alone."""
+        stored = replace(change, version=change.version + 1)
+        self._put_alone(f"saving what change {change.id} saved", stored, change)
+        return stored
+
+    def _until(self, kind: str, now: datetime, doing: str) -> tuple[str, ...]:
+        with reading("dynamodb:Query", doing):
             answer = self.dynamodb.query(
                 TableName=self.table,
                 IndexName="GSI1",
-                KeyConditionExpression="gsi1pk = :due AND gsi1sk <= :now",
-                ExpressionAttributeValues={":due": {"S": "DUE"}, ":now": {"S": sortable(now)}},
+                KeyConditionExpression="gsi1pk = :kind AND gsi1sk <= :now",
+                ExpressionAttributeValues={":kind": {"S": kind}, ":now": {"S": sortable(now)}},
                 Limit=PAGE,
             )
         return tuple(item["pk"]["S"].removeprefix("CHANGE#") for item in answer["Items"])
@@ -144,6 +157,11 @@ class TableJournal:
             change = self.load(change_id)
             if change is not None and not change.closed:
                 yield change
+
+    def last_change(self, endpoint: str) -> str:
+        """Id of the last change of the endpoint that wrote anything; empty when there was none."""
+        item = self._get(f"LAST#{endpoint}", "LAST")
+        return "" if item is None else str(item["change"]["S"])
 
     def held_by(self, endpoint: str) -> str:
         """Id of the change that holds the endpoint; empty when none does."""

@@ -240,8 +240,7 @@ class Apply:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
             return self.journal.save(planned)
         closed = self._following().finished(change, move, sight, now)
-        self._following().follow(closed, now)
-        return self.journal.save(closed)
+        return self.journal.save(self._following().follow(closed, now))
 
     def _following(self) -> Following:
         return Following(self.store, self.ledger, self.history, self.tell, self.catalogue)

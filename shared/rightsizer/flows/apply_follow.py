@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Literal
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefusedError
-from rightsizer.flows.apply_measure import realised_usd, taught
+from rightsizer.flows.apply_books import Books
+from rightsizer.flows.apply_measure import taught
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
@@ -116,7 +117,7 @@ class Following:
         )
 
     def follow(self, change: Change, now: datetime) -> Change:
-        """Tell the proposal, the ledger and, when it is over, people."""
+        """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
         self.store.follow(change.proposal_id, shown(change), change.id, change.outcome)
         if change.closed:
             occurred = Occurrence(
@@ -126,7 +127,7 @@ class Following:
                 change.ref.name,
                 change.outcome,
             )
-            self._close_books(change, now)
+            change = Books(self.ledger).close(change, now)
             self._remember(change, now)
             if change.state is not ChangeState.PROVEN or change.remaining:
                 self.tell(_subject(change), _said(change))
@@ -169,25 +170,12 @@ class Following:
         )
         self.history.record(change.ref.name, change.id, taught(past, change, self.catalogue))
 
-    def _close_books(self, change: Change, now: datetime) -> None:
-        """Realised at the hours that the cheaper fleet really ran; a return ends them."""
-        if change.turned_at is None or change.plan.kind != "change":
-            return
-        end = change.returned_at or now
-        hours = max(0.0, (end - change.turned_at).total_seconds() / 3600)
-        usd = realised_usd(change, hours)
-        proven = change.state is ChangeState.PROVEN
-        note = f"{hours:.1f} h, {change.instance_hours:.1f} instance hours of {change.option.target.instance_type}; "
-        note += change.state.value
-        self._entry(change, "realised", usd, hours, proven, note, now)
-
     def _entry(
         self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime
     ) -> None:
-        suffix = f"#{change.state.value}" if kind == "realised" else ""
         self.ledger.book(
             LedgerEntry(
-                id=f"{change.id}#{kind}{suffix}",
+                id=f"{change.id}#{kind}",
                 endpoint=change.ref.name,
                 change_id=change.id,
                 owner=change.owner,

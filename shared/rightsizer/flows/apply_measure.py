@@ -21,10 +21,19 @@ def measured(change: Change, sight: Sight, now: datetime) -> Change:
         change = replace(change, measured=dict(sight.verdict.figures))
     if change.turned_at is None or change.returned_at is not None or not isinstance(sight.endpoint, EndpointSight):
         return change
+    return counted(change, sight.endpoint, now)
+
+
+def counted(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
+    """The change with the instance hours until then, at the count of now, or the plan's where hours have counts."""
+    if change.turned_at is None:
+        return change
     since = change.counted_until or change.turned_at
-    running = next((v.current_count for v in sight.endpoint.variants if v.name == change.variant), 0)
-    hours = max(0.0, (now - since).total_seconds() / 3600)
-    return replace(change, instance_hours=change.instance_hours + hours * running, counted_until=now)
+    running: float = next((v.current_count for v in endpoint.variants if v.name == change.variant), 0)
+    if change.closed and change.option.target.hourly_counts:
+        running = planned_instances(change)
+    hours = max(0.0, (until - since).total_seconds() / 3600)
+    return replace(change, instance_hours=change.instance_hours + hours * running, counted_until=max(since, until))
 
 
 def realised_usd(change: Change, hours: float) -> Decimal:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply import Apply
+from rightsizer.flows.apply_books import Books, book_savings
 from rightsizer.model.change import Change
 from rightsizer.model.errand import OPEN, Errand, ErrandMoved
 from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
@@ -69,12 +70,22 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
             return [moved.id] if moved else []
         case TickDue():
             changes = apply.tick(now)
+            _book_savings(apply, now)
             errands = apply.errands.tick(now) if apply.errands else ()
             count(ChangesAdvanced=len(changes) + len(errands))
             return [*(change.id for change in changes), *(errand.id for errand in errands)]
         case _:
             logger.debug("nothing asked", extra={"kind": trigger.kind})
             return []
+
+
+def _book_savings(apply: Apply, now: datetime) -> None:
+    """Book what changes that stand saved since yesterday; one that fails waits for the next tick."""
+    for change_id in apply.journal.unbooked(now):
+        try:
+            book_savings(apply.journal, apply.changer, Books(apply.ledger), change_id, now)
+        except RightsizerError as error:
+            logger.warning("a saving is not booked", extra={"change": change_id, "why": str(error)})
 
 
 def _errand(apply: Apply, move: ErrandMoved, now: datetime) -> list[str]:

@@ -185,6 +185,10 @@ class Change:
     """Looks since the last step; drives the back-off."""
     booked_until: datetime | None = None
     """Realised saving is in the ledger up to here."""
+    booked_usd: Decimal = Decimal(0)
+    """The realised saving that is in the ledger."""
+    saves: bool = True
+    """False once it was seen that the endpoint no longer runs what the change made: nothing more is booked."""
     instance_hours: float = 0.0
     """Instance hours of the changed variant since the turn, as the looks saw them."""
     counted_until: datetime | None = None
@@ -207,6 +211,12 @@ class Change:
     def closed(self) -> bool:
         """Whether nothing is left to do by itself."""
         return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
+
+    @property
+    def goes_on_saving(self) -> bool:
+        """Whether it is closed, stands, and its saving is still to be booked day by day."""
+        stands = self.state in (ChangeState.PROVEN, ChangeState.APPLIED) and self.closed
+        return stands and self.saves and self.plan.kind == "change" and self.booked_until is not None
 
     def attempts(self, step: Step) -> int:
         """How often the step was begun since it was last done."""
