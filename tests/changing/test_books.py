@@ -16,7 +16,8 @@ from tests.changing.world import NAME, World, world
 
 
 def days(w: World, count: int) -> None:
-    """So many days with a few ticks each."""
+    """So many days with a few ticks each, at the full hour."""
+    w.box.clock.advance(timedelta(minutes=60 - w.now.minute))
     for _ in range(count * 4):
         w.box.clock.advance(timedelta(hours=6))
         advance_changes(w.apply, intake.parse(tick(w.now)), w.now)

@@ -14,6 +14,8 @@ from rightsizer.telemetry import count, logger
 
 BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
 """Statuses in which no step can be taken."""
+BOOKS_MIN = 5
+"""Savings are booked by the one tick in the first minutes of an hour, so that the others make no call for them."""
 
 
 def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], now: datetime) -> list[str]:
@@ -70,7 +72,8 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
             return [moved.id] if moved else []
         case TickDue():
             changes = apply.tick(now)
-            _book_savings(apply, now)
+            if now.minute < BOOKS_MIN:
+                _book_savings(apply, now)
             errands = apply.errands.tick(now) if apply.errands else ()
             count(ChangesAdvanced=len(changes) + len(errands))
             return [*(change.id for change in changes), *(errand.id for errand in errands)]
