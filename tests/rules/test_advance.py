@@ -282,3 +282,10 @@ def test_a_release_before_autoscaling_was_given_back_gets_back_what_was_taken() 
     steer, closing = _closing(change, replace(sight, scaling=()))
     assert "left as it is" not in steer.reason.sentence
     assert advance(closing, replace(sight, scaling=()), NOW, Switch()) == Do(RESTORE)
+
+
+def test_autoscaling_stays_registered_until_the_roll_back_alarms_are_ok() -> None:
+    live = (ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 1, 2),)
+    ready = _change(CONFIG, ALARM)
+    assert isinstance(advance(ready, replace(_sight("old", "INSUFFICIENT_DATA"), scaling=live), NOW, Switch()), Wait)
+    assert advance(ready, replace(_sight("old", "OK"), scaling=live), NOW, Switch()) == Do(CLEAR)

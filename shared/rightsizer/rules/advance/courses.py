@@ -30,8 +30,10 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
         if not touched_scaling(change):
             return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")
         return undone(Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE)
-    forward = (*plan.prepare, *plan.clear, *(plan.settle if plan.turn is None else ()))
-    move = first(change, sight, forward, now)
+    move = first(change, sight, plan.prepare, now)
+    if move is None and plan.turn is not None:
+        move = _alarms_ready(change, sight, now)  # first: autoscaling is not taken away while alarms warm up
+    move = move or first(change, sight, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
     if move is not None:
         return move
     if plan.turn is None:
@@ -39,7 +41,7 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
         if plan.kind == "delete":
             text = f"{change.ref.name} is marked for deletion; from now on it is watched"
         return Steer(Reason(Code.UNPROVEN, text), turned=True)
-    return _alarms_ready(change, sight, now) or turn_to(change, plan.turn, now)
+    return turn_to(change, plan.turn, now)
 
 
 def undone(code: Code, text: str, failure: FailureClass) -> Steer:
