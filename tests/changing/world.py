@@ -49,6 +49,8 @@ class World:
     journal: TableJournal
     proposal: Proposal
     told: list[tuple[str, str]] = field(default_factory=list)
+    moved: dict[str, int] = field(default_factory=dict)
+    """Counts that a person set before the turn, which nothing may overwrite."""
 
     @property
     def now(self) -> datetime:
@@ -78,6 +80,16 @@ class World:
         found = self.store.proposal(self.proposal.id)
         assert found is not None
         return found
+
+    def scale(self, count: int, variant: str = "AllTraffic") -> None:
+        """A person or autoscaling sets a count, which takes its time; no request of the program."""
+        with self.box.gate.unrecorded():
+            judge, self.box.gate.judge = self.box.gate.judge, None
+            row = {"VariantName": variant, "DesiredInstanceCount": count}
+            self.box.client("sagemaker").update_endpoint_weights_and_capacities(
+                EndpointName=NAME, DesiredWeightsAndCapacities=[row]
+            )
+            self.box.gate.judge = judge
 
     def live(self) -> Any:
         return self.box.client("sagemaker").describe_endpoint(EndpointName=NAME)

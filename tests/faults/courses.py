@@ -34,6 +34,16 @@ def refused(name: str, operation: str, code: str, text: str, times: float) -> Co
     return Course(name, lambda w: w.box.fail("sagemaker", operation, code, text, times=times))
 
 
+def _scaled(w: World) -> bool:
+    """A person scales by hand after the plan, before anything was deployed."""
+    if w.change.before is None or w.box.status(NAME) != "InService" or w.box.calls.of("sagemaker", "UpdateEndpoint"):
+        return False
+    first = w.change.before.variants[0]
+    w.scale(first.count + 1, first.name)
+    w.moved[first.name] = first.count + 1
+    return True
+
+
 def _deleted(w: World) -> bool:
     if w.box.status(NAME) != "Updating":
         return False
@@ -122,6 +132,7 @@ COURSES: tuple[Course, ...] = (
     Course("deleted by somebody", meddle=_deleted),
     Course("deleted while watched", meddle=_deleted_later),
     Course("redeployed by somebody", meddle=_redeployed, deploys=True),
+    Course("scaled by somebody before the turn", meddle=_scaled, deploys=True),
     Course("maintained by AWS", meddle=_maintained),
     Course("asked back", meddle=_asked_back),
     Course("asked back while frozen", meddle=_frozen),

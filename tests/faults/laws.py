@@ -133,8 +133,9 @@ def old_is_what_it_was(after: After) -> Iterator[str]:
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
     if _copies(w) != before["copies"]:
         yield f"the copies are {_copies(w)}, and were {before['copies']}"
-    if counts != before["counts"]:
-        yield f"the counts are {counts}, and were {before['counts']}"
+    kept = {**before["counts"], **w.moved}
+    if counts != kept:
+        yield f"the counts are {counts}, and were {kept}"
     if plain(after.live) != before["scaling"]:
         yield f"autoscaling is {plain(after.live)}, and was {before['scaling']}"
     if _actions(w, after.live) != before["alarm"]:

@@ -174,7 +174,8 @@ def test_in_service_on_the_old_configuration_is_never_success(sight: Sight) -> N
     assert (move.course, move.ending) == (Course.CLOSE, ChangeState.ROLLED_BACK)
 
 
-def _change(*done: Step, **known: Any) -> Change:
+def change_after(*done: Step, **known: Any) -> Change:
+    """A change that has done these steps a minute ago."""
     return Change(
         id="c-1",
         proposal_id="p-1",
@@ -203,7 +204,7 @@ def _sight(config: str, alarm: str, count: int = 1) -> Sight:
 
 
 def test_the_update_starts_only_once_its_alarms_are_ok() -> None:
-    ready = _change(CONFIG, ALARM, CLEAR)
+    ready = change_after(CONFIG, ALARM, CLEAR)
     assert advance(ready, _sight("old", "OK"), NOW, Switch()) == Do(TURN)
     assert isinstance(advance(ready, _sight("old", "INSUFFICIENT_DATA"), NOW, Switch()), Wait)
     ringing = advance(ready, _sight("old", "ALARM"), NOW, Switch())
@@ -212,7 +213,7 @@ def test_the_update_starts_only_once_its_alarms_are_ok() -> None:
 
 
 def test_the_new_configuration_at_another_count_than_asked_is_no_success() -> None:
-    turned = _change(CONFIG, ALARM, CLEAR, TURN, turn_mark=NOW - timedelta(minutes=2))
+    turned = change_after(CONFIG, ALARM, CLEAR, TURN, turn_mark=NOW - timedelta(minutes=2))
     arrived = advance(turned, _sight("new", "OK"), NOW, Switch())
     assert not (isinstance(arrived, Steer) and arrived.course is Course.BACK)
     misfit = advance(turned, _sight("new", "OK", count=0), NOW, Switch())
@@ -248,7 +249,7 @@ def _released(state: ChangeState, *done: Step) -> tuple[Change, Sight]:
     """A customer's release with bounds of its own, on an endpoint whose change is in `state`."""
     at = NOW - timedelta(hours=20)
     change = replace(
-        _change(),
+        change_after(),
         state=state,
         turned_at=at,
         journal=tuple(Entry(at, step.key, "done") for step in done),
@@ -286,6 +287,6 @@ def test_a_release_before_autoscaling_was_given_back_gets_back_what_was_taken() 
 
 def test_autoscaling_stays_registered_until_the_roll_back_alarms_are_ok() -> None:
     live = (ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 1, 2),)
-    ready = _change(CONFIG, ALARM)
+    ready = change_after(CONFIG, ALARM)
     assert isinstance(advance(ready, replace(_sight("old", "INSUFFICIENT_DATA"), scaling=live), NOW, Switch()), Wait)
     assert advance(ready, replace(_sight("old", "OK"), scaling=live), NOW, Switch()) == Do(CLEAR)

@@ -12,17 +12,14 @@ from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
-from rightsizer.flows.apply_measure import measured
+from rightsizer.flows.apply_walk import Walking
 from rightsizer.flows.approval import approved_again, change_id_of
 from rightsizer.flows.errands import Errands
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState, Course, Entry
+from rightsizer.model.change import Change, Entry
 from rightsizer.model.hardware import Catalogue
-from rightsizer.model.limits import ChangeLimits, Switch
-from rightsizer.model.move import Do, Finish, Steer, Wait
+from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.sight import Sight
-from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import (
     Changer,
     Journal,
@@ -32,15 +29,10 @@ from rightsizer.ports import (
     RecommendationStore,
     SavingsLedger,
 )
-from rightsizer.rules.advance import advance
-from rightsizer.rules.again import again
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
-BUDGET = 40
-"""Moves of one invocation."""
 LOOK_AGAIN = timedelta(minutes=5)
-TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +142,7 @@ class Apply:
         except ConflictError:
             return None  # somebody else took it a moment ago
         try:
-            return self._walk(change, now)
+            return self._walking().walk(change, now)
         except ConflictError:
             return None  # our lease was over; whoever saved goes on
         except RightsizerError as error:
@@ -170,77 +162,10 @@ class Apply:
             replace(change, next_due=now + wait, lease_until=None, looks=looks, journal=(*change.journal, note))
         )
 
-    def _walk(self, change: Change, now: datetime) -> Change:
-        if change.before is None:
-            change = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas).begin(
-                change, now, self.catalogue, self.limits
-            )
-            if change.closed:
-                return self.journal.save(self._following().follow(change, now))
-            if change.before is None:
-                return change
-            self._following().follow(change, now)
-        switch = self._switch()
+    def _walking(self) -> Walking:
+        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas)
         looking = Looking(self.changer, self.metrics, self.limits)
-        for _ in range(BUDGET):
-            sight = looking.look(change, now)
-            change = measured(change, sight, now)
-            move = advance(change, sight, now, switch)
-            match move:
-                case Do():
-                    change = self._do(change, move.step, sight, now)
-                case Steer():
-                    change = self._steer(change, move, now)
-                case Wait():
-                    return self._wait(change, move, now)
-                case Finish():
-                    return self._finish(change, move, sight, now)
-        return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
-
-    def _switch(self) -> Switch:
-        """The freeze switch; a stack that lost its write permissions makes no forward step either."""
-        switch = self.journal.switch()
-        return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
-
-    def _do(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change:
-        """Intent to the journal, then the write, then what came of it."""
-        mark = change.turn_mark
-        if step.kind in TURNING and sight.endpoint.kind == "endpoint":
-            mark = sight.endpoint.modified_at
-        state = ChangeState.RETURNING if change.course is Course.BACK else change.state
-        state = ChangeState.RUNNING if state is ChangeState.PLANNED else state
-        intended = Entry(now, step.key, "intended", step.kind.value)
-        change = self.journal.save(
-            replace(change, state=state, turn_mark=mark, looks=0, journal=(*change.journal, intended))
+        following = Following(self.store, self.ledger, self.history, self.tell, self.catalogue)
+        return Walking(
+            self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following
         )
-        try:
-            self.changer.perform(step)
-        except RightsizerError as error:
-            result = Entry(now, step.key, "failed", Following.meaning(error))
-        else:
-            result = Entry(now, step.key, "done")
-        return self.journal.save(replace(change, journal=(*change.journal, result)))
-
-    def _steer(self, change: Change, move: Steer, now: datetime) -> Change:
-        follower = self._following()
-        steered = follower.steered(change, move, now)
-        follower.book(change, steered, now)  # first: it may be repeated, and a crash in between is made good
-        return self.journal.save(steered)
-
-    def _wait(self, change: Change, move: Wait, now: datetime) -> Change:
-        until = max(move.until, now + timedelta(minutes=1))
-        return self.journal.save(
-            replace(change, next_due=until, lease_until=None, looks=change.looks + 1, outcome=move.why)
-        )
-
-    def _finish(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
-        """Books and messages first: they may be repeated, the closed change is not looked at again."""
-        planned = again(change, move.state, now)
-        if planned is not None:
-            self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
-            return self.journal.save(planned)
-        closed = self._following().finished(change, move, sight, now)
-        return self.journal.save(self._following().follow(closed, now))
-
-    def _following(self) -> Following:
-        return Following(self.store, self.ledger, self.history, self.tell, self.catalogue)

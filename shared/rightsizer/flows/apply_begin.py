@@ -6,13 +6,13 @@ from decimal import Decimal
 
 from rightsizer.errors import ConflictError
 from rightsizer.flows import planning
-from rightsizer.model.change import Change, ChangeState, Entry
+from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import EndpointSight, Gone
+from rightsizer.model.sight import EndpointSight, Gone, Hold
 from rightsizer.ports import Changer, Journal, MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.rules import preflight, proof, window
 
@@ -58,15 +58,7 @@ class Beginning:
         planned = planning.make(change, ground, catalogue, limits, now)
         if not isinstance(planned, planning.Planned):
             return self._refuse(change, planned, now)
-        note = Entry(now, "plan", "noted", "; ".join((planned.plan.guardrail, *planned.notes)))
-        ready = replace(
-            change,
-            before=planned.before,
-            plan=planned.plan,
-            models=ground.models,
-            outcome=planned.plan.guardrail,
-            journal=(*change.journal, note),
-        )
+        ready = replace(_planned(change, planned, now), models=ground.models)
         if change.option.restores:  # no day's budget is spent on letting users suffer
             limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
         try:
@@ -76,6 +68,31 @@ class Beginning:
             if current is None or current.version != change.version:
                 raise
             return self._defer(change, now + BUSY_AGAIN, str(error), now)
+
+    def again(
+        self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
+    ) -> Change | tuple[Reason, ...]:
+        """The change with a plan on what is there now, or why there can be none; nothing is saved or written.
+
+        Locks, budget and baseline are those of the first plan. Raises ReadError when something could not be seen.
+        """
+        proposal = self.store.proposal(change.proposal_id)
+        endpoint = self.changer.endpoint(change.ref.name)
+        if proposal is None or isinstance(endpoint, Gone):
+            return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
+        ground = self._ground(change, proposal, endpoint, limits)
+        ground = replace(ground, most=planning.most(change, ground))
+        refused = preflight.refusals(ground)
+        planned = refused or planning.make(change, ground, catalogue, limits, now)
+        return _planned(change, planned, now) if isinstance(planned, planning.Planned) else planned
+
+    def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
+        """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
+        begun = change.turned_at is not None or change.course is not Course.FORWARD
+        if begun or change.option.restores or change.plan.kind == "delete":
+            return None
+        firing = self.changer.alarms(limits.incident_alarms).values() if limits.incident_alarms else ()
+        return preflight.hold(firing, now, window.opens(limits.window, now))
 
     def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
         name = change.ref.name
@@ -144,6 +161,17 @@ class Beginning:
         return self.journal.save(
             replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))
         )
+
+
+def _planned(change: Change, planned: planning.Planned, now: datetime) -> Change:
+    note = Entry(now, "plan", "noted", "; ".join((planned.plan.guardrail, *planned.notes)))
+    return replace(
+        change,
+        before=planned.before,
+        plan=planned.plan,
+        outcome=planned.plan.guardrail,
+        journal=(*change.journal, note),
+    )
 
 
 def _subnets(body: object) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ class Following:
 
     def _remember(self, change: Change, now: datetime) -> None:
         """What the next decision should know. A refusal changed nothing, and teaches nothing about the hardware."""
-        if change.before is None or change.plan.kind == "delete":
+        if change.before is None or change.plan.kind == "delete" or change.state is ChangeState.REFUSED:
             return
         old = next((v for v in change.before.variants if v.name == change.variant), change.before.variants[0])
         ended: Ended = "handed-over"

@@ -52,4 +52,12 @@ class Finish:
     kind: Literal["finish"] = "finish"
 
 
-type Move = Do | Wait | Steer | Finish
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """What the plan stands on moved before the endpoint felt anything: make the plan again."""
+
+    reason: Reason
+    kind: Literal["replan"] = "replan"
+
+
+type Move = Do | Wait | Steer | Finish | Replan

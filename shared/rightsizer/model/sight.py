@@ -85,6 +85,14 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Why no change may begin at this moment, and until when at least."""
+
+    until: datetime
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
 class Sight:
     """Everything that was looked at for one decision. None means: not looked at."""
 
@@ -100,6 +108,8 @@ class Sight:
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of each component that run; `MOVING` while one is being changed."""
     verdict: Verdict | None = None
+    hold: Hold | None = None
+    """The window or an incident alarm; looked at until the turn has arrived."""
 
     def target(self, step: Step) -> ScalableTarget | None:
         """The live scalable target that an Application Auto Scaling step is about."""

@@ -4,7 +4,7 @@ A refusal is for good: the proposal is withdrawn with it. What only takes time (
 budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from rightsizer.model.ground import Deferred, Ground
@@ -12,6 +12,7 @@ from rightsizer.model.observation import EndpointKind, Mode
 from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
+from rightsizer.model.sight import AlarmSight, Hold
 
 MODE_TAG = "rightsizer:mode"
 ALARMS_TAG = "rightsizer:alarms"
@@ -31,11 +32,9 @@ def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred 
     if ground.switch.frozen:
         return Deferred(now + timedelta(minutes=15), f"changes are frozen by {ground.switch.by or 'somebody'}")
     urgent = ground.option.restores  # users suffer: the window, the cooldown and their own alarm would prolong it
-    if window_opens > now and not urgent:
-        return Deferred(window_opens, f"the change window opens at {window_opens:%Y-%m-%d %H:%M} UTC")
-    firing = [a.name for a in ground.incident_alarms if a.state == "ALARM"]
-    if firing and not urgent:
-        return Deferred(now + timedelta(minutes=30), f"the incident alarm {firing[0]} is firing")
+    held = hold(ground.incident_alarms, now, window_opens)
+    if held is not None and not urgent:
+        return Deferred(held.until, held.reason.sentence)
     rested = ground.last_change_at is None or now - ground.last_change_at >= ground.limits.cooldown
     if ground.last_change_at is not None and not rested and not urgent:
         until = ground.last_change_at + ground.limits.cooldown
@@ -43,6 +42,17 @@ def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred 
     if ground.endpoint.status in ("Updating", "SystemUpdating"):
         return Deferred(now + timedelta(minutes=15), f"the endpoint is {ground.endpoint.status}")
     return None
+
+
+def hold(incident_alarms: Iterable[AlarmSight], now: datetime, window_opens: datetime) -> Hold | None:
+    """Why nothing begins at this moment; asked again right before the first write that the endpoint feels."""
+    if window_opens > now:
+        text = f"the change window opens at {window_opens:%Y-%m-%d %H:%M} UTC"
+        return Hold(window_opens, Reason(Code.OUTSIDE_WINDOW, text))
+    firing = [a.name for a in incident_alarms if a.state == "ALARM"]
+    if not firing:
+        return None
+    return Hold(now + timedelta(minutes=30), Reason(Code.INCIDENT, f"the incident alarm {firing[0]} is firing"))
 
 
 def _dry_run(ground: Ground) -> Reason | None:

@@ -10,6 +10,7 @@ from rightsizer.model.sight import EndpointSight, Sight, Verdict
 from rightsizer.model.step import Step
 from rightsizer.rules.advance.outside import foreign, hand_over, old_config
 from rightsizer.rules.advance.steps import first, turn_to
+from rightsizer.rules.advance.still import unsettled
 
 ALARMS_READY = timedelta(minutes=30)
 
@@ -30,10 +31,7 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
         if not touched_scaling(change):
             return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")
         return undone(Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE)
-    move = first(change, sight, plan.prepare, now)
-    if move is None and plan.turn is not None:
-        move = _alarms_ready(change, sight, now)  # first: autoscaling is not taken away while alarms warm up
-    move = move or first(change, sight, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
+    move = _ready(change, sight, endpoint, now)
     if move is not None:
         return move
     if plan.turn is None:
@@ -42,6 +40,16 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
             text = f"{change.ref.name} is marked for deletion; from now on it is watched"
         return Steer(Reason(Code.UNPROVEN, text), turned=True)
     return turn_to(change, plan.turn, now)
+
+
+def _ready(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move | None:
+    """Everything before the turn, in its order: autoscaling is not taken away while alarms warm up."""
+    plan = change.plan
+    move = first(change, sight, plan.prepare, now)
+    if move is None and plan.turn is not None:
+        move = _alarms_ready(change, sight, now)
+    move = move or unsettled(change, sight, endpoint, now, touched_scaling(change))
+    return move or first(change, sight, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
 
 
 def undone(code: Code, text: str, failure: FailureClass) -> Steer:

@@ -37,9 +37,8 @@ def left_open(change: Change) -> tuple[str, ...]:
 
 def leftovers(change: Change) -> tuple[str, ...]:
     """Configurations that the change made and that stay: they cost nothing, and no role of ours may delete one."""
-    began = {entry.step for entry in change.journal}
-    made = (step for step in change.plan.prepare if step.kind is StepKind.CREATE_CONFIG)
-    return tuple(step.subject for step in made if step.key in began)
+    began = (entry.step.partition(" ") for entry in change.journal)
+    return tuple(dict.fromkeys(name for operation, _, name in began if operation == "CreateEndpointConfig"))
 
 
 def differences(change: Change, sight: Sight, ending: ChangeState) -> tuple[str, ...]:

@@ -1,0 +1,122 @@
+"""Walk one change as far as it goes now: look, decide, write, and follow what came of it.
+
+Law 4: the intent is in the journal before each write. The next move follows from what AWS shows, never from memory.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rightsizer.errors import RightsizerError
+from rightsizer.flows.apply_begin import Beginning
+from rightsizer.flows.apply_follow import Following
+from rightsizer.flows.apply_look import Looking
+from rightsizer.flows.apply_measure import measured
+from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.limits import ChangeLimits, Switch
+from rightsizer.model.move import Do, Finish, Replan, Steer, Wait
+from rightsizer.model.proposal import ProposalState
+from rightsizer.model.sight import Sight
+from rightsizer.model.step import Step, StepKind
+from rightsizer.ports import Changer, Journal, RecommendationStore
+from rightsizer.rules.advance import advance
+from rightsizer.rules.again import again
+
+BUDGET = 40
+"""Moves of one invocation."""
+LOOK_AGAIN = timedelta(minutes=5)
+TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES})
+
+
+@dataclass(frozen=True, slots=True)
+class Walking:
+    """The moves of one invocation that holds the lease of a change."""
+
+    journal: Journal
+    changer: Changer
+    store: RecommendationStore
+    catalogue: Catalogue
+    limits: ChangeLimits
+    beginning: Beginning
+    looking: Looking
+    following: Following
+
+    def walk(self, change: Change, now: datetime) -> Change:
+        """Begin the change where it has no plan yet, and make move after move until it waits or is over."""
+        if change.before is None:
+            change = self.beginning.begin(change, now, self.catalogue, self.limits)
+            if change.closed:
+                return self.journal.save(self.following.follow(change, now))
+            if change.before is None:
+                return change
+            self.following.follow(change, now)
+        switch = self._switch()
+        for _ in range(BUDGET):
+            sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
+            change = measured(change, sight, now)
+            move = advance(change, sight, now, switch)
+            match move:
+                case Do():
+                    change = self._do(change, move.step, sight, now)
+                case Steer():
+                    change = self._steer(change, move, now)
+                case Wait():
+                    return self._wait(change, move, now)
+                case Finish():
+                    return self._finish(change, move, sight, now)
+                case Replan():
+                    change = self._replan(change, move, now)
+        return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
+
+    def _switch(self) -> Switch:
+        """The freeze switch; a stack that lost its write permissions makes no forward step either."""
+        switch = self.journal.switch()
+        return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
+
+    def _do(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change:
+        """Intent to the journal, then the write, then what came of it."""
+        mark = change.turn_mark
+        if step.kind in TURNING and sight.endpoint.kind == "endpoint":
+            mark = sight.endpoint.modified_at
+        state = ChangeState.RETURNING if change.course is Course.BACK else change.state
+        state = ChangeState.RUNNING if state is ChangeState.PLANNED else state
+        intended = Entry(now, step.key, "intended", step.kind.value)
+        change = self.journal.save(
+            replace(change, state=state, turn_mark=mark, looks=0, journal=(*change.journal, intended))
+        )
+        try:
+            self.changer.perform(step)
+        except RightsizerError as error:
+            result = Entry(now, step.key, "failed", Following.meaning(error))
+        else:
+            result = Entry(now, step.key, "done")
+        return self.journal.save(replace(change, journal=(*change.journal, result)))
+
+    def _replan(self, change: Change, move: Replan, now: datetime) -> Change:
+        """Nothing serves differently yet. What was made for the plan before is made again, or stays and is listed."""
+        made = self.beginning.again(change, now, self.catalogue, self.limits)
+        if not isinstance(made, Change):
+            reason = replace(made[0], sentence=f"{move.reason.sentence}; {'; '.join(r.sentence for r in made)}")
+            return self._steer(change, Steer(reason, Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE), now)
+        note = Entry(now, "moved", "noted", move.reason.sentence[:500])
+        return self.journal.save(replace(made, looks=0, journal=(*change.journal, note, made.journal[-1])))
+
+    def _steer(self, change: Change, move: Steer, now: datetime) -> Change:
+        steered = self.following.steered(change, move, now)
+        self.following.book(change, steered, now)  # first: it may be repeated, and a crash in between is made good
+        return self.journal.save(steered)
+
+    def _wait(self, change: Change, move: Wait, now: datetime) -> Change:
+        until = max(move.until, now + timedelta(minutes=1))
+        return self.journal.save(
+            replace(change, next_due=until, lease_until=None, looks=change.looks + 1, outcome=move.why)
+        )
+
+    def _finish(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
+        """Books and messages first: they may be repeated, the closed change is not looked at again."""
+        planned = again(change, move.state, now)
+        if planned is not None:
+            self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
+            return self.journal.save(planned)
+        closed = self.following.finished(change, move, sight, now)
+        return self.journal.save(self.following.follow(closed, now))

@@ -1,0 +1,95 @@
+"""Right before the first write that the endpoint feels: whether the ground is still the one that was planned on.
+
+Roll-back alarms warm up for minutes, and a step may be tried for an hour. Meanwhile autoscaling and people move counts,
+an owner edits a policy, the window closes, an incident begins.
+"""
+
+from datetime import datetime, timedelta
+
+from rightsizer.model.change import Change, ChangeState, Course, FailureClass
+from rightsizer.model.move import Move, Replan, Steer, Wait
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import EndpointSight, Sight
+from rightsizer.model.step import StepKind
+
+REPLANS = 5
+"""So often a plan is made again; a fleet that moves more than that is asked about another day."""
+PATIENCE = timedelta(days=7)
+"""As long as an approved change waits for its beginning."""
+KEPT = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
+
+
+def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
+    """Why the first write must not follow now; None when it may. `touched`: autoscaling was taken away already."""
+    if change.plan.kind == "delete" or _asked(change):
+        return None
+    if sight.hold is not None:
+        held = _held(change, sight, now, touched)
+        if held is not None:
+            return held
+    moved = _moved(change, endpoint)
+    if touched:
+        return _give_back(Code.CHANGED_SINCE, moved, FailureClass.OUTSIDE) if moved else None
+    moved = moved or _edited(change, sight)
+    if not moved:
+        return None
+    plans = sum(1 for entry in change.journal if entry.step == "plan")
+    if plans > REPLANS:
+        text = f"{moved}; it was planned {plans} times and moved each time"
+        return _refused(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
+    return Replan(Reason(Code.CHANGED_SINCE, moved))
+
+
+def _asked(change: Change) -> bool:
+    """Whether the turn may have been accepted: from then on the counts are its own."""
+    last = change.last(change.plan.turn, "intended", "done", "failed") if change.plan.turn is not None else None
+    return last is not None and last.status != "failed"
+
+
+def _held(change: Change, sight: Sight, now: datetime, touched: bool) -> Move | None:
+    """Nothing begins now. What began in its window is finished after it, but not into an incident."""
+    assert sight.hold is not None
+    reason = sight.hold.reason
+    if touched:
+        return _give_back(reason.code, reason.sentence, FailureClass.NONE) if reason.code is Code.INCIDENT else None
+    if now - change.created_at > PATIENCE:
+        text = f"it waited {PATIENCE.days} days and could not start: {reason.sentence}"
+        return _refused(Code.EXPIRED, text, FailureClass.NONE)
+    return Wait(sight.hold.until, reason.sentence)
+
+
+def _moved(change: Change, endpoint: EndpointSight) -> str:
+    """How counts and weights differ from those of the plan; empty where they do not, or where the turn keeps them."""
+    if change.before is None or change.plan.turn is None or change.plan.kind != "change":
+        return ""
+    planned = {v.name: (v.count, v.weight) for v in change.before.variants}
+    live = {v.name: (v.desired_count, v.desired_weight) for v in endpoint.variants}
+    if planned == live:
+        return ""
+    was, now = (", ".join(f"{n} {c} x weight {w:g}" for n, (c, w) in rows.items()) for rows in (planned, live))
+    return f"the fleet moved since the plan: it was {was} and is {now}"
+
+
+def _edited(change: Change, sight: Sight) -> str:
+    """What of autoscaling is not as the plan would give it back; empty where all is, or nothing is taken away."""
+    if change.before is None or not change.plan.clear or sight.scaling is None:
+        return ""
+    other = [s.key for s in change.plan.restore if s.kind in KEPT and not sight.shows(s)]
+    stored = {_name(t.resource_id, row) for t in change.before.scaling for row in (*t.policies, *t.scheduled)}
+    found = {_name(t.resource_id, row) for t in sight.scaling for row in (*t.policies, *t.scheduled)}
+    new = [f"{resource} {name}" for resource, name in sorted(found - stored)]
+    return f"autoscaling was edited since the plan: {', '.join((*other, *new))}" if other or new else ""
+
+
+def _name(resource: str, row: object) -> tuple[str, str]:
+    known = row if isinstance(row, dict) else {}
+    return resource, str(known.get("PolicyName") or known.get("ScheduledActionName") or "")
+
+
+def _give_back(code: Code, text: str, failure: FailureClass) -> Steer:
+    said = Reason(code, f"{text}; autoscaling goes back as it was")
+    return Steer(said, Course.CLOSE, ChangeState.ROLLED_BACK, failure)
+
+
+def _refused(code: Code, text: str, failure: FailureClass) -> Steer:
+    return Steer(Reason(code, text), Course.CLOSE, ChangeState.REFUSED, failure)
