@@ -51,6 +51,8 @@ class World:
     told: list[tuple[str, str]] = field(default_factory=list)
     moved: dict[str, int] = field(default_factory=dict)
     """Counts that a person set before the turn, which nothing may overwrite."""
+    grown: dict[str, int] = field(default_factory=dict)
+    """Counts to which the new fleet was scaled, which no way back may fall short of."""
 
     @property
     def now(self) -> datetime:

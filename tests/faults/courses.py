@@ -106,6 +106,20 @@ def _asked_back(w: World) -> bool:
     return True
 
 
+def _grown(w: World) -> bool:
+    """The load grew since the plan, the fleet with it, and then somebody asks for the way back."""
+    if w.change.turned_at is None or w.box.status(NAME) != "InService":
+        return False
+    first = w.change.plan.after[0]
+    if not w.grown:
+        w.grown[first.name] = max(first.count, w.change.before.variants[0].count if w.change.before else 0) + 2
+        w.scale(w.grown[first.name], first.name)
+        return False
+    with w.box.gate.unrecorded():
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    return True
+
+
 def _maintained(w: World) -> bool:
     """AWS's own maintenance begins while the change is watched."""
     if w.change.turned_at is None or w.box.status(NAME) != "InService":
@@ -134,6 +148,7 @@ COURSES: tuple[Course, ...] = (
     Course("redeployed by somebody", meddle=_redeployed, deploys=True),
     Course("scaled by somebody before the turn", meddle=_scaled, deploys=True),
     Course("maintained by AWS", meddle=_maintained),
+    Course("asked back after the fleet grew", meddle=_grown, deploys=True),
     Course("asked back", meddle=_asked_back),
     Course("asked back while frozen", meddle=_frozen),
 )

@@ -134,6 +134,8 @@ def old_is_what_it_was(after: After) -> Iterator[str]:
     if _copies(w) != before["copies"]:
         yield f"the copies are {_copies(w)}, and were {before['copies']}"
     kept = {**before["counts"], **w.moved}
+    if change.returned_at is not None:  # of ours; AWS's own roll-back keeps the old fleet
+        kept |= {name: max(kept[name], count) for name, count in w.grown.items()}
     if counts != kept:
         yield f"the counts are {counts}, and were {kept}"
     if plain(after.live) != before["scaling"]:

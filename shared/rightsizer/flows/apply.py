@@ -12,6 +12,7 @@ from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
+from rightsizer.flows.apply_return import Returning
 from rightsizer.flows.apply_walk import Walking
 from rightsizer.flows.approval import approved_again, change_id_of
 from rightsizer.flows.errands import Errands
@@ -166,6 +167,7 @@ class Apply:
         beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas)
         looking = Looking(self.changer, self.metrics, self.limits)
         following = Following(self.store, self.ledger, self.history, self.tell, self.catalogue)
+        back = Returning(self.changer, self.quotas, self.catalogue)
         return Walking(
-            self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following
+            self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following, back
         )

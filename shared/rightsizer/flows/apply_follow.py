@@ -9,6 +9,7 @@ from typing import Literal
 from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefusedError
 from rightsizer.flows.apply_books import Books
 from rightsizer.flows.apply_measure import taught
+from rightsizer.flows.apply_return import WAY_BACK
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
@@ -97,6 +98,8 @@ class Following:
         elif move.state is ChangeState.ROLLED_BACK:
             old = change.before.config_name if change.before else "what it ran before"
             sentence = f"{change.ref.name} runs {old} again: {sentence}"
+        told = [e.detail for e in change.journal if e.step == WAY_BACK]
+        sentence = "; ".join((sentence, *dict.fromkeys(told)))
         differs = differences(change, sight, move.state)
         if differs:
             sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)

@@ -11,6 +11,7 @@ from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.apply_measure import measured
+from rightsizer.flows.apply_return import Returning
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits, Switch
@@ -40,6 +41,7 @@ class Walking:
     beginning: Beginning
     looking: Looking
     following: Following
+    returning: Returning
 
     def walk(self, change: Change, now: datetime) -> Change:
         """Begin the change where it has no plan yet, and make move after move until it waits or is over."""
@@ -53,7 +55,7 @@ class Walking:
         switch = self._switch()
         for _ in range(BUDGET):
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
-            change = measured(change, sight, now)
+            change = self.returning.grown(measured(change, sight, now), sight, now)
             move = advance(change, sight, now, switch)
             match move:
                 case Do():

@@ -140,6 +140,12 @@ class Plan:
     """Name of the shadow variant of a test."""
     test_s: int = 0
     """Seconds that a shadow test lasts, or that an endpoint marked for deletion is watched."""
+    exchange: tuple[int, int] = (0, 0)
+    """(old, new): so many instances of the changed variant serve the same, as decided; zeros where no type changes."""
+    grown: tuple[VariantCount, ...] = ()
+    """What the way back runs where the fleet grew since the plan; empty: as stored."""
+    first_back: Step | None = None
+    """The way back of the plan's hour, where another one was chosen."""
     restore_file: tuple[str, ...] = ()
     """Lines of a shell script that makes a deleted endpoint again."""
 

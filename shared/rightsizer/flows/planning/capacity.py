@@ -21,16 +21,16 @@ def count_only(change: Change, before: Before, after: tuple[VariantCount, ...]) 
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
     old = {v.name: v for v in before.variants}
     plan = Plan(
-        turn=_capacity(change.ref.name, changed),
-        back=_capacity(change.ref.name, [old[v.name] for v in changed]),
+        turn=capacity_step(change.ref.name, changed),
+        back=capacity_step(change.ref.name, [old[v.name] for v in changed]),
         after=after,
         guardrail="counts only: no deployment, and the way back is the same call",
     )
     return Planned(before, plan, Decimal(0))
 
 
-def _capacity(endpoint: str, variants: list[VariantCount]) -> Step:
-    """One call changes the capacity of one variant, or the weights of several."""
+def capacity_step(endpoint: str, variants: list[VariantCount]) -> Step:
+    """The step that sets counts. One call changes the capacity of one variant, or the weights of several."""
     rows = [{"VariantName": v.name, "DesiredInstanceCount": v.count} for v in variants]
     counts = ",".join(f"{v.name}={v.count}" for v in variants)
     return Step(
@@ -100,7 +100,7 @@ def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits
     settle, restore = wake.to_zero(name, change.variant, own, most, alarm, change.id)
     plan = Plan(
         settle=settle,
-        restore=restore if own is not None else (*restore, _capacity(name, mine)),
+        restore=restore if own is not None else (*restore, capacity_step(name, mine)),
         after=before.variants,
         guardrail="no instance while the queue is empty: no deployment; an alarm on the queue starts the first one",
     )
@@ -122,7 +122,7 @@ def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tup
     mine = [v for v in before.variants if v.name == change.variant]
     plan = Plan(
         settle=steps,
-        restore=(Step(StepKind.DEREGISTER_TARGET, steps[0].subject, who), _capacity(change.ref.name, mine)),
+        restore=(Step(StepKind.DEREGISTER_TARGET, steps[0].subject, who), capacity_step(change.ref.name, mine)),
         after=before.variants,
         guardrail="scheduled counts: no deployment; the way back removes the schedule and sets the old count",
     )

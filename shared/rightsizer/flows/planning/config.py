@@ -52,6 +52,7 @@ def new_config(
         alarms=names,
         deployment_limit_s=guard.limit_s,
         guardrail=guard.sentence,
+        exchange=(capacity_of(change, ground).old, capacity_of(change, ground).new),
     )
     return Planned(before, plan, guard.overlap_usd, new.notes)
 

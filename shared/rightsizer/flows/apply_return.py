@@ -1,0 +1,134 @@
+"""The way back, made again when the return begins: it is large enough for the fleet of now.
+
+Where that cannot be had (the configuration cannot be cloned, or AWS refuses so many), the stored way back stands: going
+back too small is better than staying on what proved bad.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rightsizer.errors import RightsizerError
+from rightsizer.flows.planning.capacity import capacity_step
+from rightsizer.flows.planning.config import create, update
+from rightsizer.model.change import Change, Course, Entry, Plan, VariantCount
+from rightsizer.model.hardware import Catalogue
+from rightsizer.model.option import Target
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import EndpointSight, Gone, Sight
+from rightsizer.model.step import Step, StepKind
+from rightsizer.ports import Changer, QuotaReader
+from rightsizer.rules import clone, returning
+from rightsizer.rules.advance import rolled_back
+from rightsizer.telemetry import logger
+
+WAY_BACK = "way-back"
+"""The journal line that says what the way back deploys, where it is not what was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Returning:
+    """Chooses what the way back deploys, until it is asked for."""
+
+    changer: Changer
+    quotas: QuotaReader
+    catalogue: Catalogue
+
+    def grown(self, change: Change, sight: Sight, now: datetime) -> Change:
+        """The change with a way back that is large enough; the same change where it is, or was asked for already.
+
+        Raises ReadError when the old configuration or the quotas could not be read.
+        """
+        plan, endpoint = change.plan, sight.endpoint
+        if change.course is not Course.BACK or plan.back is None or plan.kind != "change" or _settled(change):
+            return change
+        if isinstance(endpoint, Gone) or endpoint.status != "InService" or endpoint.pending_config:
+            return change
+        if sight.shows(plan.back) or (plan.new_config and endpoint.config_name != plan.new_config):
+            return change
+        if plan.grown and (_refused(change) or rolled_back(change, plan.back, endpoint)):
+            text = "the larger way back was refused; it is as large as when the change was planned"
+            return _noted(change, stored(plan), "failed", text, now)
+        if change.last(plan.back, "intended", "done", "failed") is not None:
+            return change
+        if not plan.grown and not _larger(change, endpoint):
+            return change
+        wanted = returning.counts(change, endpoint, self._quotas())
+        if change.before is None or wanted == (plan.grown or change.before.variants):
+            return change
+        made = self._plan(change, endpoint, wanted)
+        said = ", ".join(f"{v.name} {v.count} x {v.instance_type}" for v in wanted)
+        if not isinstance(made, Plan):
+            text = f"the fleet grew to need {said}, and the way back cannot be cloned: {made.sentence}"
+            return _noted(change, plan, "failed", text, now)
+        return _noted(change, made, "noted", f"the fleet grew since the plan; the way back runs {said}", now)
+
+    def _quotas(self) -> Mapping[str, int]:
+        """By type; unknown where they cannot be read now, since a return must not wait for them."""
+        try:
+            return self.quotas.endpoint_quotas()
+        except RightsizerError as error:
+            logger.warning("the quotas are not known for a way back", extra={"why": str(error)})
+            return {}
+
+    def _plan(self, change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...]) -> Plan | Reason:
+        plan, before = change.plan, change.before
+        assert before is not None
+        first_back = plan.first_back or plan.back
+        if not plan.new_config:
+            old = {v.name: v.count for v in before.variants}
+            moved = [v for v in wanted if v.count != old[v.name] or v.name in _named(first_back)]
+            return replace(plan, back=capacity_step(change.ref.name, moved), grown=wanted, first_back=first_back)
+        config = self.changer.config(before.config_name)
+        if config is None:  # the deployment of the stored one says so itself, and hands over
+            return Reason(Code.CONFIGURATION_REPLACED, f"configuration {before.config_name} does not exist any more")
+        tags = {clone.CHANGE_TAG: change.id}
+        today = Target(wanted[0].instance_type, wanted[0].count)
+        made = clone.clone(config, wanted, today, self.catalogue, tags, endpoint.capture_stopped)
+        if not isinstance(made, clone.Clone):
+            return made[0]
+        others = tuple(step for step in plan.prepare if step.subject != made.name)
+        return replace(
+            plan,
+            prepare=(*others, create(made)),
+            back=update(change.ref.name, made.name, {}),
+            back_config=made.name,
+            grown=wanted,
+            first_back=first_back,
+        )
+
+
+def stored(plan: Plan) -> Plan:
+    """The plan with the way back of its beginning."""
+    if plan.first_back is None:
+        return plan
+    config = str(plan.first_back.params.get("EndpointConfigName", ""))
+    return replace(plan, back=plan.first_back, back_config=config, grown=(), first_back=None)
+
+
+def _larger(change: Change, endpoint: EndpointSight) -> bool:
+    asked = {v.name: v.count for v in change.plan.after}
+    return any(max(v.current_count, v.desired_count) > asked.get(v.name, 0) for v in endpoint.variants)
+
+
+def _settled(change: Change) -> bool:
+    """Whether the stored way back was chosen for good."""
+    return any(entry.step == WAY_BACK and entry.status == "failed" for entry in change.journal)
+
+
+def _refused(change: Change) -> bool:
+    """Whether AWS refused for good to make or to deploy what the grown way back needs."""
+    plan = change.plan
+    made = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
+    lasts = [change.last(step, "done", "failed") for step in (*made, plan.back) if step is not None]
+    return any(last is not None and last.status == "failed" and last.detail.startswith("refused") for last in lasts)
+
+
+def _named(step: Step | None) -> frozenset[str]:
+    rows = step.params.get("DesiredWeightsAndCapacities", ()) if step is not None else ()
+    return frozenset(row["VariantName"] for row in rows)
+
+
+def _noted(change: Change, plan: Plan, status: str, text: str, now: datetime) -> Change:
+    entry = Entry(now, WAY_BACK, "failed" if status == "failed" else "noted", text[:500])
+    return replace(change, plan=plan, journal=(*change.journal, entry))

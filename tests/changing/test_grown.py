@@ -1,0 +1,111 @@
+"""The fleet grew since the plan: the way back is as large as the load needs, whoever asks for it and whenever."""
+
+from datetime import timedelta
+
+from rightsizer.flows.orders import Orders
+from rightsizer.model.change import Change, ChangeState
+from rightsizer.model.option import OptionKind, Target
+from sandbox.account import Sandbox
+from sandbox.sagemaker.deployment import Ending
+from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
+
+
+def autoscaled(box: Sandbox) -> None:
+    box.autoscale(NAME, 1, 8)
+
+
+def back_from(w: World, count: int, late: timedelta = timedelta(0)) -> Change:
+    """The change arrives, the fleet grows, and somebody asks for the way back."""
+    w.start()
+    while w.change.turned_at is None:
+        w.run(0.25)
+    w.run(30 if late else 0.5)
+    w.box.clock.advance(late)
+    w.scale(count)
+    w.box.clock.advance(timedelta(minutes=20))
+    Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    return w.run(6)
+
+
+def fleet(w: World) -> list[tuple[str, int]]:
+    config = w.box.client("sagemaker").describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
+    types = {v["VariantName"]: v["InstanceType"] for v in config["ProductionVariants"]}
+    return [(types[v["VariantName"]], v["DesiredInstanceCount"]) for v in w.live()["ProductionVariants"]]
+
+
+def deployed(w: World) -> list[str]:
+    return [call.params["EndpointConfigName"] for call in w.box.calls.of("sagemaker", "UpdateEndpoint")]
+
+
+def test_a_return_at_the_peak_brings_back_as_many_as_serve_it() -> None:
+    with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
+        change = back_from(w, 6)
+        now, (target,) = fleet(w), w.apply.changer.scaling(NAME, ["AllTraffic"])
+        updates = deployed(w)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert now == [(OLD_TYPE, 6)]
+    assert (target.minimum, target.maximum) == (1, 8)
+    assert len(updates) == 2, "never by way of the stored count"
+    assert "the fleet grew since the plan; the way back runs AllTraffic 6 x ml.g5.4xlarge" in change.outcome
+
+
+def test_a_proven_change_is_undone_days_later_at_the_size_of_that_day() -> None:
+    with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
+        change = back_from(w, 5, late=timedelta(days=9))
+        now = fleet(w)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert now == [(OLD_TYPE, 5)]
+
+
+def test_a_fleet_that_did_not_grow_goes_back_by_its_own_configuration() -> None:
+    with world(an_option(target=Target(NEW_TYPE, 2)), seed=autoscaled, count=2) as w:
+        change = back_from(w, 1)
+        now, config = fleet(w), w.box.config_name(NAME)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert (now, config) == ([(OLD_TYPE, 2)], f"{NAME}-config")
+
+
+def test_counts_that_a_person_raised_since_are_not_cut_by_the_way_back() -> None:
+    option = an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 1))
+    with world(option, count=3) as w:
+        change = back_from(w, 5)
+        now = fleet(w)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert now == [(OLD_TYPE, 5)]
+
+
+def test_a_larger_way_back_that_fails_for_capacity_is_followed_by_the_stored_one() -> None:
+    with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        w.run(0.5)
+        w.scale(6)
+        w.box.clock.advance(timedelta(minutes=20))
+        w.box.script_deployment(NAME, Ending.CAPACITY)
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(12)
+        now = fleet(w)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert now == [(OLD_TYPE, 1)]
+    assert "the larger way back was refused" in change.outcome
+
+
+def test_a_larger_way_back_that_the_quota_refuses_is_followed_by_the_stored_one() -> None:
+    refused = (
+        "The account-level service limit 'ml.g5.4xlarge for endpoint usage' is 2 Instances, with current utilization "
+        "of 1 Instances and a request delta of 6 Instances."
+    )
+    with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        w.run(0.5)
+        w.scale(6)
+        w.box.clock.advance(timedelta(minutes=20))
+        w.box.fail("sagemaker", "UpdateEndpoint", "ResourceLimitExceeded", refused, times=1)
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(12)
+        now = fleet(w)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert now == [(OLD_TYPE, 1)]

@@ -1,0 +1,83 @@
+"""The way back is never smaller than what was stored, nor than the live fleet, within the bounds and the quota."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.model.change import VariantCount
+from rightsizer.model.sight import EndpointSight, VariantSight
+from rightsizer.rules import returning
+from tests.rules.test_advance import NOW, RESTORE, change_after
+
+SIZES = st.integers(1, 12)
+TYPE = "ml.g5.4xlarge"
+
+
+def _needed(
+    stored: int, asked: int, live: int, *, most: int | None = None, quota: int | None = None, exchange: str = "1:1"
+) -> int:
+    made = change_after()
+    assert made.before is not None
+    limit = () if most is None else (replace(RESTORE, params={**RESTORE.params, "MaxCapacity": most}),)
+    old, new = (int(part) for part in exchange.split(":"))
+    change = replace(
+        made,
+        before=replace(made.before, variants=(VariantCount("v", TYPE, stored, 1.0),)),
+        plan=replace(
+            made.plan, after=(VariantCount("v", "ml.g5.xlarge", asked, 1.0),), restore=limit, exchange=(old, new)
+        ),
+    )
+    sight = EndpointSight(
+        "InService", "new", NOW - timedelta(days=1), "", "", (VariantSight("v", live, live, 1.0, 1.0),)
+    )
+    (found,) = returning.counts(change, sight, {} if quota is None else {TYPE: quota})
+    assert (found.name, found.instance_type, found.weight) == ("v", TYPE, 1.0)
+    return found.count
+
+
+def test_a_fleet_that_did_not_grow_goes_back_to_what_was_stored() -> None:
+    assert _needed(3, 2, 2) == 3
+    assert _needed(3, 2, 1) == 3
+
+
+def test_a_fleet_that_grew_goes_back_as_large_as_it_is() -> None:
+    assert _needed(1, 1, 6) == 6
+
+
+def test_smaller_old_instances_are_exchanged_for_more() -> None:
+    assert _needed(4, 2, 5, exchange="4:2") == 10
+
+
+def test_the_old_bounds_would_take_more_away_again() -> None:
+    assert _needed(4, 2, 5, most=8, exchange="4:2") == 8
+
+
+def test_a_quota_that_would_refuse_the_return_is_kept() -> None:
+    assert _needed(1, 1, 6, quota=4) == 4
+    assert _needed(3, 1, 6, quota=2) == 3, "so many ran before"
+
+
+@given(SIZES, SIZES, SIZES, st.none() | SIZES, st.none() | SIZES, SIZES, SIZES)
+def test_the_way_back_takes_nothing_away_that_the_load_needs(
+    stored: int, asked: int, live: int, most: int | None, quota: int | None, old: int, new: int
+) -> None:
+    count = _needed(stored, asked, live, most=most, quota=quota, exchange=f"{old}:{new}")
+    assert count >= stored
+    allowed = min([live, *(limit for limit in (most, quota) if limit is not None)])
+    assert count >= allowed or live <= asked
+    if live <= asked:
+        assert count == stored
+    if most is not None:
+        assert count <= max(stored, most)
+
+
+@given(SIZES, SIZES, SIZES)
+def test_a_look_never_asks_for_fewer_than_an_earlier_one(stored: int, grown: int, live: int) -> None:
+    change = change_after()
+    assert change.before is not None
+    earlier = replace(change, plan=replace(change.plan, grown=(VariantCount("v", TYPE, grown, 1.0),)))
+    sight = EndpointSight("InService", "new", NOW, "", "", (VariantSight("v", live, live, 1.0, 1.0),))
+    (found,) = returning.counts(earlier, sight, {})
+    assert found.count >= grown
