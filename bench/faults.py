@@ -5,10 +5,12 @@
     python -m bench.faults --scenario plain --ending alarm
     python -m bench.faults --deliveries          and with events five times, an hour late, reversed
     python -m bench.faults --concurrent          and with a second invocation between any two requests
+    python -m bench.faults --frozen              and with a freeze, and a hard freeze, instead of a death
+    python -m bench.faults --reads --every 16    killed after reads, too
 
-A death after a read leaves what the death after the write before it left, so it is tried once, after the write: that
-covers every request. The whole run is made once; at each kill point the process is copied, and the copy dies there and
-goes on by the ticks. Exits with 1 when a law broke.
+A death after a read leaves what the death after the write before it left, so without `--reads` it is tried once, after
+the write; `--reads` checks that. The whole run is made once; at each kill point the process is copied, and the copy
+dies there and goes on by the ticks. Exits with 1 when a law broke.
 """
 
 import argparse
@@ -22,15 +24,16 @@ from dataclasses import dataclass, field
 from tests.changing import scenarios
 from tests.faults.branch import Row
 from tests.faults.courses import COURSES
-from tests.faults.drive import DELIVERIES, PROMPT, plan, runs
+from tests.faults.drive import DELIVERIES, FROZEN, FROZEN_HARD, KILLED, PROMPT, READS, SECOND, plan, runs
 from tests.faults.laws import LAWS
 
-type Job = tuple[str, str, str, int, bool]
-"""Scenario, ending, delivery, every n-th kill point, concurrent."""
+type Job = tuple[str, str, str, int, str]
+"""Scenario, ending, delivery, every n-th point, disturbance."""
 MEET = ("success", "alarm", "capacity", "asked back", "redeployed by somebody", "permission lost midway")
 """Endings in which a second invocation is let in, and in which deliveries are disturbed."""
 SCENARIOS = {s.name: s for s in scenarios.ALL}
 ENDINGS = {c.name: c for c in COURSES}
+DISTURBED = {d.name: d for d in (KILLED, READS, SECOND, FROZEN, FROZEN_HARD)}
 DELIVERED = {d.name: d for d in (PROMPT, *DELIVERIES)}
 
 
@@ -52,7 +55,7 @@ class Sums:
         self.copies += len(rows) - 1
         self.failures += len(bad)
         self.endings.update(row.ended for row in rows)
-        how = "second invocation" if job[4] else job[2]
+        how = job[4] or job[2]
         print(f"{job[0]:28}{job[1]:28}{how:26}{len(rows) - 1:5} points{len(bad):5} failures", flush=True)
         for row in bad:
             print(f"    {row.name} ({row.ended}): {'; '.join(row.violations)}", flush=True)
@@ -62,18 +65,22 @@ def jobs(given: argparse.Namespace) -> Iterator[Job]:
     """Every pair as asked for, the disturbed deliveries and the second invocation for some endings."""
     pairs = [(s.name, c.name) for s, c in plan() if given.scenario in s.name and given.ending in c.name]
     for scenario, ending in pairs:
-        if not (given.deliveries or given.concurrent):
-            yield scenario, ending, PROMPT.name, given.every, False
+        if not (given.deliveries or given.concurrent or given.frozen):
+            yield scenario, ending, PROMPT.name, given.every, (READS if given.reads else KILLED).name
         if given.deliveries and ending in MEET:
-            yield from ((scenario, ending, d.name, given.every, False) for d in DELIVERIES)
+            yield from ((scenario, ending, d.name, given.every, KILLED.name) for d in DELIVERIES)
         if given.concurrent and ending in MEET:
-            yield scenario, ending, PROMPT.name, given.every, True
+            yield scenario, ending, PROMPT.name, given.every, SECOND.name
+        if given.frozen and ending in MEET:
+            yield from ((scenario, ending, PROMPT.name, given.every, d.name) for d in (FROZEN, FROZEN_HARD))
 
 
 def carried_out(job: Job) -> list[Row]:
     """All runs of one job."""
-    scenario, ending, delivery, every, concurrent = job
-    return runs(SCENARIOS[scenario], ENDINGS[ending], DELIVERED[delivery], every=every, concurrent=concurrent)
+    scenario, ending, delivery, every, disturbance = job
+    return runs(
+        SCENARIOS[scenario], ENDINGS[ending], DELIVERED[delivery], every=every, disturbance=DISTURBED[disturbance]
+    )
 
 
 def main() -> int:
@@ -84,6 +91,8 @@ def main() -> int:
     parser.add_argument("--ending", default="", help="only endings whose name contains this")
     parser.add_argument("--deliveries", action="store_true", help="disturbed deliveries instead of prompt ones")
     parser.add_argument("--concurrent", action="store_true", help="a second invocation instead of a death")
+    parser.add_argument("--frozen", action="store_true", help="a freeze, and a hard one, instead of a death")
+    parser.add_argument("--reads", action="store_true", help="a death after each request, not only after each write")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     began, sums, todo = time.monotonic(), Sums(), list(jobs(given))

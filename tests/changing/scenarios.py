@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
+from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Option, OptionKind, Target
 from rightsizer.model.recommendation import Gate
@@ -25,7 +27,14 @@ NIGHT = {
     "Timezone": "Europe/Berlin",
     "ScalableTargetAction": {"MinCapacity": 1, "MaxCapacity": 2},
 }
+DAY = {
+    "ScheduledActionName": "day",
+    "Schedule": "cron(12 9 * * ? *)",
+    "ScalableTargetAction": {"MinCapacity": 2, "MaxCapacity": 6},
+}
+"""Fires while a change that was approved at 9:00 deploys."""
 VARIANT = "sagemaker:variant:DesiredInstanceCount"
+LONG = ChangeLimits(probation=timedelta(hours=24), rewire_alarms=True)
 
 
 def autoscaled(box: Sandbox) -> None:
@@ -54,6 +63,18 @@ def autoscaled(box: Sandbox) -> None:
     )
 
 
+def busier(box: Sandbox) -> None:
+    """As `autoscaled`, and autoscaling has raised the count since the configuration was written."""
+    autoscaled(box)
+    (variant,) = box.world.fleet.endpoint(NAME).variants.values()
+    variant.count = variant.desired_count = 3
+
+
+def scheduled(box: Sandbox) -> None:
+    """Autoscaled by day and by night, and nothing is suspended."""
+    box.autoscale(NAME, 1, 4, policies=(STEPS,), scheduled=(DAY, NIGHT))
+
+
 def components(box: Sandbox) -> None:
     """Three copies of one component and one of another, both opted in."""
     for name, copies in (("small", 3), ("large", 1)):
@@ -75,10 +96,19 @@ class Scenario:
     """Fields of the recommendation."""
     deploys: bool = True
     """Whether a new configuration is deployed, so that endings of deployments apply."""
+    limits: ChangeLimits | None = None
+
+    @property
+    def turns(self) -> bool:
+        """Whether one write changes the counts or the configuration."""
+        return self.deploys or self.option.kind is OptionKind.INSTANCE_COUNT
 
 
 PLAIN = Scenario("plain type change", an_option())
 AUTOSCALED = Scenario("autoscaled type change", an_option(target=Target(NEW_TYPE, 2)), {"count": 1}, autoscaled)
+BUSIER = replace(AUTOSCALED, name="more live than written", seed=busier)
+SCHEDULED = replace(AUTOSCALED, name="schedule in the middle", seed=scheduled)
+DAYLONG = replace(SCHEDULED, name="a day of probation", limits=LONG)
 COUNT = Scenario(
     "count only",
     an_option(kind=OptionKind.INSTANCE_COUNT, target=Target("ml.g5.4xlarge", 1)),
@@ -133,4 +163,19 @@ ZERO = Scenario(
     deploys=False,
 )
 ZERO_AUTOSCALED = replace(ZERO, name="autoscaled async to zero", seed=autoscaled)
-ALL = (PLAIN, AUTOSCALED, COUNT, SEVERAL, POOLS, BOUNDS, HOURS, SHADOW, COMPONENTS, ZERO, ZERO_AUTOSCALED)
+ALL = (
+    PLAIN,
+    AUTOSCALED,
+    BUSIER,
+    SCHEDULED,
+    DAYLONG,
+    COUNT,
+    SEVERAL,
+    POOLS,
+    BOUNDS,
+    HOURS,
+    SHADOW,
+    COMPONENTS,
+    ZERO,
+    ZERO_AUTOSCALED,
+)

@@ -38,6 +38,25 @@ NAME = "chat"
 OLD_TYPE, NEW_TYPE = "ml.g5.4xlarge", "ml.g5.xlarge"
 
 
+@dataclass(frozen=True)
+class Frozen:
+    """A freeze that somebody ordered in the middle of a change."""
+
+    at: datetime
+    hard: bool
+    holds: int | None = None
+    """So many requests were made before a minute had passed; from then on it must hold."""
+    thawed: int | None = None
+    """So many requests were made before it was lifted."""
+    bare: bool = False
+    """Whether the endpoint had no autoscaling when it was lifted."""
+
+    def noticed(self, now: datetime, calls: int) -> "Frozen":
+        """The freeze, which holds once a minute has passed."""
+        held = self.holds is None and now - self.at >= timedelta(minutes=1)
+        return replace(self, holds=calls) if held else self
+
+
 @dataclass
 class World:
     """One endpoint, one approved proposal, and the flow that carries it out."""
@@ -49,10 +68,9 @@ class World:
     journal: TableJournal
     proposal: Proposal
     told: list[tuple[str, str]] = field(default_factory=list)
-    moved: dict[str, int] = field(default_factory=dict)
-    """Counts that a person set before the turn, which nothing may overwrite."""
-    grown: dict[str, int] = field(default_factory=dict)
-    """Counts to which the new fleet was scaled, which no way back may fall short of."""
+    grown: tuple[bool, int] | None = None
+    """Whether it ran the new configuration when others scaled it, and the count that they left."""
+    frozen: Frozen | None = None
 
     @property
     def now(self) -> datetime:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rightsizer.flows.orders import Orders
+from rightsizer.model.change import ChangeState
 from sandbox.sagemaker.deployment import Ending
-from tests.changing.world import NAME, World
+from tests.changing.scenarios import Scenario
+from tests.changing.world import NAME, World, steady
 
 type Meddle = Callable[[World], bool]
 """Called before every delivery; returns True once it has done its deed."""
@@ -24,6 +26,14 @@ class Course:
     meddle: Meddle | None = None
     deploys: bool = False
     """Makes sense only where a configuration is deployed."""
+    turns: bool = False
+    """Makes sense only where one write changes counts or configuration."""
+    patient: bool = False
+    """The deed is for the probation, so that hours may pass until it is time."""
+
+    def suits(self, scenario: Scenario) -> bool:
+        """Whether the ending can come about in this scenario."""
+        return (scenario.deploys or not self.deploys) and (scenario.turns or not self.turns)
 
 
 def scripted(ending: Ending) -> Course:
@@ -32,16 +42,6 @@ def scripted(ending: Ending) -> Course:
 
 def refused(name: str, operation: str, code: str, text: str, times: float) -> Course:
     return Course(name, lambda w: w.box.fail("sagemaker", operation, code, text, times=times))
-
-
-def _scaled(w: World) -> bool:
-    """A person scales by hand after the plan, before anything was deployed."""
-    if w.change.before is None or w.box.status(NAME) != "InService" or w.box.calls.of("sagemaker", "UpdateEndpoint"):
-        return False
-    first = w.change.before.variants[0]
-    w.scale(first.count + 1, first.name)
-    w.moved[first.name] = first.count + 1
-    return True
 
 
 def _deleted(w: World) -> bool:
@@ -106,25 +106,55 @@ def _asked_back(w: World) -> bool:
     return True
 
 
-def _grown(w: World) -> bool:
-    """The load grew since the plan, the fleet with it, and then somebody asks for the way back."""
-    if w.change.turned_at is None or w.box.status(NAME) != "InService":
-        return False
-    first = w.change.plan.after[0]
-    if not w.grown:
-        w.grown[first.name] = max(first.count, w.change.before.variants[0].count if w.change.before else 0) + 2
-        w.scale(w.grown[first.name], first.name)
-        return False
-    with w.box.gate.unrecorded():
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-    return True
-
-
 def _maintained(w: World) -> bool:
     """AWS's own maintenance begins while the change is watched."""
     if w.change.turned_at is None or w.box.status(NAME) != "InService":
         return False
     w.box.world.fleet.system_update(w.box.world.fleet.endpoint(NAME))
+    return True
+
+
+def _grow(w: World) -> bool:
+    """Autoscaling or the owner asks for two instances more."""
+    if w.box.status(NAME) != "InService":
+        return False
+    name = next(iter(w.box.counts(NAME)))
+    count = w.box.counts(NAME)[name] + 2
+    w.scale(count, name)
+    w.grown = (w.change.turned_at is not None, count)
+    return True
+
+
+def _grown_before(w: World) -> bool:
+    """Between the plan and the turn."""
+    return not w.box.calls.of("sagemaker", "UpdateEndpoint*") and _grow(w)
+
+
+def _grown_later(w: World) -> bool:
+    """In the probation, with autoscaling given back."""
+    return w.change.state is ChangeState.APPLIED and _grow(w)
+
+
+def _grown_and_asked_back(w: World) -> bool:
+    if w.grown is None:
+        _grown_later(w)
+        return False
+    return w.box.status(NAME) == "InService" and _asked_back(w)
+
+
+def _grown_and_failing(w: World) -> bool:
+    if w.grown is None:
+        _grown_later(w)
+        return False
+    return _failing_late(w)
+
+
+def _failing_late(w: World) -> bool:
+    """Requests fail from the middle of the probation on."""
+    since = w.change.turned_at
+    if since is None or w.now - since < 0.45 * w.apply.limits.probation or w.change.state is not ChangeState.APPLIED:
+        return False
+    w.box.load(NAME, steady(errors=30))
     return True
 
 
@@ -146,9 +176,18 @@ COURSES: tuple[Course, ...] = (
     Course("deleted by somebody", meddle=_deleted),
     Course("deleted while watched", meddle=_deleted_later),
     Course("redeployed by somebody", meddle=_redeployed, deploys=True),
-    Course("scaled by somebody before the turn", meddle=_scaled, deploys=True),
     Course("maintained by AWS", meddle=_maintained),
-    Course("asked back after the fleet grew", meddle=_grown, deploys=True),
     Course("asked back", meddle=_asked_back),
     Course("asked back while frozen", meddle=_frozen),
+    Course("failing late", meddle=_failing_late, patient=True, deploys=True),
+    Course("scaled before the turn", meddle=_grown_before, deploys=True),
+    Course(
+        "scaled before the turn, then an alarm",
+        lambda w: w.box.script_deployment(NAME, Ending.SUCCESS, Ending.ALARM),
+        _grown_before,
+        deploys=True,
+    ),
+    Course("scaled while watched", meddle=_grown_later, turns=True),
+    Course("scaled while watched, then asked back", meddle=_grown_and_asked_back, turns=True),
+    Course("scaled while watched, then failing late", meddle=_grown_and_failing, patient=True, deploys=True),
 )

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,11 +11,12 @@ from rightsizer import intake
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.approval import change_id_of
+from rightsizer.flows.orders import Orders
 from sandbox.gate import Call
 from sandbox.refusals import Killed
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
-from tests.changing.world import NAME, World, world
+from tests.changing.world import NAME, Frozen, World, world
 from tests.faults.branch import Branches, Row
 from tests.faults.courses import COURSES, Course
 from tests.faults.laws import broken, snapshot
@@ -23,6 +24,8 @@ from tests.faults.laws import broken, snapshot
 HOURS = 80
 """Longer than any path through the journal: maintenance, retries and probation included."""
 TICK = timedelta(minutes=5)
+THAWS = timedelta(hours=2)
+"""How long a freeze lasts: longer than a deployment and its roll-back."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,61 @@ def changed_something(call: Call) -> bool:
     return call.writes
 
 
-def runs(
-    scenario: Scenario, course: Course, delivery: Delivery = PROMPT, *, every: int = 1, concurrent: bool = False
-) -> list[Row]:
-    """The whole run, and one copy for each request at which it was disturbed: killed, or met by another invocation.
+def talks(call: Call) -> bool:
+    """Any request; metrics are read in a thread of their own, and change nothing in between."""
+    return call.operation != "GetMetricData"
 
-    `concurrent`: a second invocation of the door runs, whole, between two requests of the first.
-    """
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What happens at a request, and at which ones."""
+
+    name: str
+    at: Callable[[Call], bool]
+    happens: Callable[[World], Callable[[Call], None]]
+
+
+def _frozen(hard: bool) -> Callable[[World], Callable[[Call], None]]:
+    def at(w: World) -> Callable[[Call], None]:
+        def freeze(call: Call) -> None:
+            with w.box.gate.unrecorded():
+                Orders(w.journal).freeze("U1", w.now, hard=hard)
+            w.frozen = Frozen(w.now, hard)
+
+        return freeze
+
+    return at
+
+
+def _second(w: World) -> Callable[[Call], None]:
+    def invoked(call: Call) -> None:
+        w.apply.tick(w.now + timedelta(seconds=1))
+        w.apply.moved(NAME, w.now)
+
+    return invoked
+
+
+KILLED = Disturbance("", changed_something, lambda w: killed)
+READS = Disturbance("killed after reads too", talks, lambda w: killed)
+SECOND = Disturbance("a second invocation", talks, _second)
+"""It runs, whole, between two requests of the first."""
+FROZEN = Disturbance("frozen", changed_something, _frozen(False))
+FROZEN_HARD = Disturbance("frozen hard", changed_something, _frozen(True))
+
+
+def runs(
+    scenario: Scenario,
+    course: Course,
+    delivery: Delivery = PROMPT,
+    *,
+    every: int = 1,
+    disturbance: Disturbance = KILLED,
+) -> list[Row]:
+    """The whole run, and one copy for each request at which it was disturbed."""
     with scenario_world(scenario) as w:
-        branches = Branches(_talks if concurrent else changed_something, _second(w) if concurrent else killed, every)
-        name = " / ".join(part for part in (scenario.name, course.name, delivery.name) if part)
-        name += " / a second invocation" if concurrent else ""
+        branches = Branches(disturbance.at, disturbance.happens(w), every)
+        parts = (scenario.name, course.name, delivery.name, disturbance.name)
+        name = " / ".join(part for part in parts if part)
         try:
             with w.box.gate.unrecorded():
                 before = snapshot(w)
@@ -83,20 +130,14 @@ def runs(
 
 def scenario_world(scenario: Scenario) -> AbstractContextManager[World]:
     """The account of a scenario."""
-    return world(scenario.option, seed=scenario.seed, kind=scenario.kind, judged=scenario.judged, **scenario.endpoint)
-
-
-def _talks(call: Call) -> bool:
-    """Between any two requests; metrics are read in a thread of their own, and change nothing in between."""
-    return call.operation != "GetMetricData"
-
-
-def _second(w: World) -> Callable[[Call], None]:
-    def invoked(call: Call) -> None:
-        w.apply.tick(w.now + timedelta(seconds=1))
-        w.apply.moved(NAME, w.now)
-
-    return invoked
+    return world(
+        scenario.option,
+        seed=scenario.seed,
+        kind=scenario.kind,
+        judged=scenario.judged,
+        limits=scenario.limits,
+        **scenario.endpoint,
+    )
 
 
 def _live(w: World, course: Course, delivery: Delivery) -> None:
@@ -118,12 +159,27 @@ def _live(w: World, course: Course, delivery: Delivery) -> None:
             change = w.change if _stored(w) else None
         if change is not None and change.closed:
             return
+        _thaw(w)
         due = change.next_due if change is not None and change.next_due is not None else w.now + TICK
         tick = max(due, w.now + timedelta(minutes=1)) + _late(delivery, dice)
         rest = min([tick, *(at for at, _ in waiting)]) - w.now
-        w.box.clock.advance(max(min(rest, timedelta(hours=1) if meddled else 0.8 * TICK), timedelta(minutes=1)))
+        watched = change is not None and change.turned_at is not None
+        slow = meddled or (course.patient and watched)
+        w.box.clock.advance(max(min(rest, timedelta(hours=1) if slow else 0.8 * TICK), timedelta(minutes=1)))
+        w.frozen = w.frozen and w.frozen.noticed(w.now, len(w.box.calls))
         waiting += [(w.now + _late(delivery, dice), event) for event in w.box.events[seen:]]
         seen = len(w.box.events)
+
+
+def _thaw(w: World) -> None:
+    """After a while the freeze is lifted; until then what restores went on."""
+    frozen = w.frozen
+    if frozen is None or frozen.thawed is not None or w.now < frozen.at + THAWS:
+        return
+    with w.box.gate.unrecorded():
+        bare = not w.apply.changer.scaling(NAME, ["AllTraffic"])
+        Orders(w.journal).thaw("U1", w.now)
+    w.frozen = replace(frozen, thawed=len(w.box.calls), bare=bare)
 
 
 def _late(delivery: Delivery, dice: random.Random) -> timedelta:
@@ -156,4 +212,4 @@ def plan(
     some: tuple[Scenario, ...] = scenarios.ALL, courses: tuple[Course, ...] = COURSES
 ) -> list[tuple[Scenario, Course]]:
     """Every pair that makes sense."""
-    return [(s, c) for s in some for c in courses if s.deploys or not c.deploys]
+    return [(s, c) for s in some for c in courses if c.suits(s)]

@@ -1,17 +1,22 @@
 """The laws of changing, as checks of one account after a change that was killed, disturbed or left alone."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from rightsizer.flows.apply_look import Looking
 from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import EndpointSight, Gone
-from rightsizer.model.step import Step
+from rightsizer.model.step import Step, StepKind
 from rightsizer.rules.advance.outside import LEFT_ALONE
+from sandbox.gate import Call
+from sandbox.schedule import next_fire
 from tests.changing.world import NAME, World
 
 SERVICES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
@@ -116,6 +121,8 @@ def new_is_what_was_asked(after: After) -> Iterator[str]:
         return
     if change.plan.new_config and endpoint.config_name != change.plan.new_config:
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
+    if change.plan.turn is not None:
+        yield from _counted(after, {v.name: v.count for v in change.plan.after}, on_new=True)
     tags = {resource: tags for resource, *_, tags, _, _ in after.before["scaling"]}
     for resource, *_, kept, _, _ in plain(after.live):
         if kept != tags.get(resource, {}):
@@ -128,20 +135,110 @@ def old_is_what_it_was(after: After) -> Iterator[str]:
     w, change, endpoint, before = after.w, after.change, after.endpoint, after.before
     if change.state not in (ChangeState.ROLLED_BACK, ChangeState.REFUSED) or isinstance(endpoint, Gone):
         return
-    counts = {v.name: v.desired_count for v in endpoint.variants}
     if endpoint.config_name not in (before["config"], change.plan.back_config):
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
     if _copies(w) != before["copies"]:
         yield f"the copies are {_copies(w)}, and were {before['copies']}"
-    kept = {**before["counts"], **w.moved}
-    if change.returned_at is not None:  # of ours; AWS's own roll-back keeps the old fleet
-        kept |= {name: max(kept[name], count) for name, count in w.grown.items()}
-    if counts != kept:
-        yield f"the counts are {counts}, and were {kept}"
-    if plain(after.live) != before["scaling"]:
+    yield from _counted(after, before["counts"], on_new=False)
+    if _as_scheduled(after, plain(after.live)) != _as_scheduled(after, before["scaling"]):
         yield f"autoscaling is {plain(after.live)}, and was {before['scaling']}"
     if _actions(w, after.live) != before["alarm"]:
         yield f"the customer's alarm starts {_actions(w, after.live)}, and started {before['alarm']}"
+
+
+def _counted(after: After, wanted: Mapping[str, int], *, on_new: bool) -> Iterator[str]:
+    """Each variant has its count, moved with what others asked for and into the bounds of its autoscaling.
+
+    Others may have scaled the fleet before the turn or in the probation. What they asked for on this side stays as it
+    is. What they asked for on the other side is carried over: never fewer instances, unless those of this side are
+    larger by the decision.
+    """
+    assert isinstance(after.endpoint, EndpointSight)
+    bounds = {t.resource_id: (t.minimum, t.maximum) for t in after.live}
+    for variant in after.endpoint.variants:
+        low = high = wanted.get(variant.name, variant.desired_count)
+        if after.w.grown is not None and variant.name == after.change.variant:
+            grown_on_new, count = after.w.grown
+            low, high = (count, count) if grown_on_new is on_new else _carried(after, count, low, on_new)
+        least, most = bounds.get(f"endpoint/{NAME}/variant/{variant.name}", (0, high))
+        low, high = min(max(low, least), most), min(max(high, least), most)
+        if not low <= variant.desired_count <= high:
+            expected = f"{low}" if low == high else f"{low} to {high}"
+            yield f"{variant.name} has {variant.desired_count} instances, and should have {expected}"
+
+
+def _carried(after: After, count: int, planned: int, on_new: bool) -> tuple[int, int]:
+    """The fewest and most instances of this side that serve what `count` of the other side served."""
+    if after.change.plan.kind == "shadow-test":
+        return count, count
+    decided = after.w.proposal.recommendation
+    ratio = after.change.option.target.instance_count / max(1, decided.instance_count)
+    each = ratio if on_new else 1 / ratio
+    return max(planned, math.ceil(count * min(1.0, each))), max(planned, math.ceil(count * max(1.0, each)))
+
+
+def the_bounds_are_those_of_the_schedule(after: After) -> Iterator[str]:
+    """Where an action of the owner's schedule was due since the approval, the last one that was due set the bounds."""
+    for target in after.live:
+        action = _last_due(after, target.resource_id)
+        if action is None:
+            continue
+        mine = next((a for a in target.scheduled if a["ScheduledActionName"] == action), None)
+        wanted = dict(mine["ScalableTargetAction"]) if mine is not None else {}
+        found = {"MinCapacity": target.minimum, "MaxCapacity": target.maximum}
+        if mine is not None and found != wanted:
+            yield f"the bounds of {target.resource_id} are {found}, and its action {action} set {wanted}"
+
+
+def _last_due(after: After, resource: str) -> str | None:
+    """Name of the owner's action that was due last since the approval; suspended ones are not due."""
+    last: tuple[datetime, str] | None = None
+    for known, _, _, _, suspended, _, _, actions in after.before["scaling"]:
+        if known != resource or suspended.get("ScheduledScalingSuspended"):
+            continue
+        for action in actions:
+            since, zone = after.change.created_at, ZoneInfo(action.get("Timezone", "UTC"))
+            due = next_fire(action["Schedule"], since, since.astimezone(zone))
+            while due is not None and due <= after.w.now:
+                last = max(last or (due, ""), (due, action["ScheduledActionName"]))
+                due = next_fire(action["Schedule"], since, due.astimezone(zone))
+    return last[1] if last else None
+
+
+def _as_scheduled(after: After, rows: list[Any]) -> list[Any]:
+    """Autoscaling without the bounds that an action of the owner's schedule has set meanwhile."""
+    return [(row[0], row[1], *((None, None) if _last_due(after, row[0]) else row[2:4]), *row[4:]) for row in rows]
+
+
+def a_freeze_stops_what_goes_forward(after: After) -> Iterator[str]:
+    """A minute after a freeze no forward write is made, and after a hard one none; what restores has gone on."""
+    w, frozen = after.w, after.w.frozen
+    if frozen is None or frozen.holds is None:
+        return
+    for call in w.box.calls[frozen.holds : frozen.thawed]:
+        if call.writes and call.service in SERVICES and (frozen.hard or _forward(after, call)):
+            yield f"{call.action} was written while everything was frozen{' hard' if frozen.hard else ''}"
+    if frozen.bare and not frozen.hard and after.before["scaling"]:
+        yield "for two hours of a freeze the endpoint had no autoscaling"
+
+
+def _forward(after: After, call: Call) -> bool:
+    """Whether a write goes towards what was asked: it is none of the way back, of giving back and of tidying."""
+    plan, name = after.change.plan, call.params.get("EndpointConfigName", "")
+    match call.operation:
+        case "CreateEndpointConfig" | "UpdateEndpoint":
+            return bool(name != plan.back_config)
+        case "AddTags":
+            return True
+        case "PutMetricAlarm":
+            return call.params["AlarmName"] in plan.alarms
+        case "DeregisterScalableTarget" if plan.clear:  # after the turn it is taken away to go back
+            return not any(c.operation == "UpdateEndpoint" for c in after.w.box.calls[: call.number - 1])
+        case _ if plan.turn is not None:
+            return (call.operation, call.params) == (plan.turn.operation, plan.turn.params)
+        case _:
+            forward = [s for s in plan.settle if s not in plan.restore]
+            return any((s.operation, s.params) == (call.operation, call.params) for s in forward)
 
 
 def handed_over_lists_the_rest(after: After) -> Iterator[str]:
@@ -168,6 +265,8 @@ def _missing(after: After, goals: tuple[Step, ...]) -> Iterator[str]:
     w, change = after.w, after.change
     sight = Looking(w.apply.changer, w.apply.metrics, w.apply.limits).look(change, w.now)
     for step in goals:
+        if step.kind is StepKind.REGISTER_TARGET and _last_due(after, str(step.params.get("ResourceId"))):
+            continue  # its bounds are those of the schedule, which has a law of its own
         if not sight.shows(step) and sight.concrete(step).command not in change.remaining:
             yield f"{step.key} is not as it was planned, and nobody is told"
 
@@ -234,6 +333,8 @@ LAWS: tuple[Callable[[After], Iterator[str]], ...] = (
     the_intent_is_written_first,
     new_is_what_was_asked,
     old_is_what_it_was,
+    the_bounds_are_those_of_the_schedule,
+    a_freeze_stops_what_goes_forward,
     handed_over_lists_the_rest,
     nothing_of_ours_is_left,
     no_policy_is_foreign,

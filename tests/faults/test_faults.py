@@ -5,7 +5,7 @@ import pytest
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.faults.courses import COURSES, Course
-from tests.faults.drive import DELIVERIES, runs
+from tests.faults.drive import DELIVERIES, FROZEN, FROZEN_HARD, READS, SECOND, Disturbance, runs
 
 BY_NAME = {course.name: course for course in COURSES}
 
@@ -36,7 +36,26 @@ def test_a_lack_of_capacity_and_a_death_end_new_by_the_next_try() -> None:
 
 
 def test_two_invocations_never_both_act() -> None:
-    laws_hold(*runs(scenarios.COUNT, BY_NAME["success"], every=25, concurrent=True), ended="proven")
+    laws_hold(*runs(scenarios.COUNT, BY_NAME["success"], every=25, disturbance=SECOND), ended="proven")
+
+
+def test_a_death_after_a_read_leaves_what_the_death_after_the_write_before_left() -> None:
+    laws_hold(*runs(scenarios.PLAIN, BY_NAME["success"], every=40, disturbance=READS), ended="proven")
+
+
+FREEZES = pytest.mark.parametrize("freeze", [FROZEN, FROZEN_HARD], ids=lambda d: d.name)
+
+
+@FREEZES
+def test_a_freeze_in_the_middle_stops_what_goes_forward(freeze: Disturbance) -> None:
+    laws_hold(*runs(scenarios.AUTOSCALED, BY_NAME["success"], every=16, disturbance=freeze))
+
+
+@pytest.mark.slow
+@FREEZES
+@pytest.mark.parametrize("scenario", [scenarios.COUNT, scenarios.BOUNDS, scenarios.SHADOW, scenarios.COMPONENTS])
+def test_a_freeze_stops_each_kind_of_change(scenario: Scenario, freeze: Disturbance) -> None:
+    laws_hold(*runs(scenario, BY_NAME["success"], every=7, disturbance=freeze))
 
 
 @pytest.mark.slow
@@ -45,22 +64,46 @@ def test_events_in_any_shape_end_the_same(delivery: object) -> None:
     laws_hold(*runs(scenarios.PLAIN, BY_NAME["success"], delivery, every=15), ended="proven")  # type: ignore[arg-type]
 
 
+FIRING = "a scheduled action that fires while the targets are deregistered is lost"
+
+
+def defect(scenario: Scenario, course: Course) -> str:
+    """The known defect that the pair shows (docs/changes.md); empty where there is none."""
+    return FIRING if scenario in (scenarios.SCHEDULED, scenarios.DAYLONG) else ""
+
+
+SUITED = [(scenario, [course for course in COURSES if course.suits(scenario)]) for scenario in scenarios.ALL]
 PAIRS = [
     pytest.param(scenario, course, id=f"{scenario.name}-{course.name}")
-    for i, scenario in enumerate(scenarios.ALL)
-    for j, course in enumerate(c for c in COURSES if scenario.deploys or not c.deploys)
-    if scenario is scenarios.PLAIN or (i + j) % 3 == 0
+    for i, (scenario, suited) in enumerate(SUITED)
+    for j, course in enumerate(suited)
+    if not defect(scenario, course) and (scenario is scenarios.PLAIN or (i + j) % 3 == 0)
 ]
 """The plain change with every ending, and each other scenario with a third of them; `make faults` takes them all."""
+OPEN = [
+    pytest.param(
+        scenario,
+        BY_NAME[ending],
+        id=f"{scenario.name}-{ending}",
+        marks=pytest.mark.xfail(strict=True, reason=defect(scenario, BY_NAME[ending])),
+    )
+    for scenario, ending in (
+        (scenarios.SCHEDULED, "success"),
+        (scenarios.SCHEDULED, "alarm"),
+        (scenarios.SCHEDULED, "asked back"),
+        (scenarios.DAYLONG, "failing late"),
+    )
+]
+"""What is known to break a law. Whoever mends it takes it out of `defect`, and out of here."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scenario", "course"), PAIRS)
+@pytest.mark.parametrize(("scenario", "course"), [*PAIRS, *OPEN])
 def test_the_scenarios_with_their_endings_keep_the_laws(scenario: Scenario, course: Course) -> None:
     laws_hold(*runs(scenario, course, every=10_000))
 
 
 def test_no_scenario_and_no_ending_is_left_out_of_the_pairs() -> None:
-    taken = [pair.values for pair in PAIRS]
+    taken = [pair.values for pair in (*PAIRS, *OPEN)]
     assert all(any(scenario is one for scenario, _ in taken) for one in scenarios.ALL)
     assert all(any(course is one for _, course in taken) for one in COURSES)
