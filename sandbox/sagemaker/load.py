@@ -84,6 +84,12 @@ class LoadDriver:
                     endpoint, variant, model, minute, share / len(deployment.variants), deployment.config_name
                 )
 
+    def _requests(self, config: str, served: Served, part: float, count: int) -> list[tuple[str, Sample]]:
+        known = self._fleet.configs.get(config)
+        if known is not None and known.request.get("AsyncInferenceConfig"):
+            return _queued(served, part)
+        return _invocations(served, part, count)
+
     def _fleet_minute(
         self, endpoint: "Endpoint", variant: "Variant", model: LoadModel, minute: datetime, part: float, config: str
     ) -> None:
@@ -94,7 +100,7 @@ class LoadDriver:
         plain = {"EndpointName": endpoint.name, "VariantName": variant.name}
         own = plain | {"EndpointConfigName": config}
         for dimensions in (plain, own) if endpoint.last_deployment_config or endpoint.deployment else (plain,):
-            for metric, sample in _invocations(served, part, count):
+            for metric, sample in self._requests(config, served, part, count):
                 self._fleet.world.metrics.add(INVOCATIONS, metric, dimensions, minute, sample)
         for metric, value in (
             ("GPUUtilization", served.gpu),
@@ -105,6 +111,20 @@ class LoadDriver:
         ):
             if value is not None:
                 self._fleet.world.metrics.add(INSTANCES, metric, plain, minute, Sample.even(value, count))
+
+
+def _queued(served: Served, part: float) -> list[tuple[str, Sample]]:
+    """An asynchronous endpoint counts what left its queue, and publishes no Invocations or OverheadLatency.
+
+    Source: developer guide, async-inference-monitor, with its spelling. [assumed]: failures are counted there alone.
+    """
+    requests, failures = round(served.requests * part), round((served.errors_5xx + served.model_errors) * part)
+    latency = [row for row in _invocations(served, part, 1) if row[0] == "ModelLatency"]
+    return [
+        ("InvocationsProcesssed", Sample.counted(requests, max(requests, 1))),
+        ("InvocationFailures", Sample.counted(failures, max(requests, 1))),
+        *latency,
+    ]
 
 
 def _invocations(served: Served, part: float, count: int) -> list[tuple[str, Sample]]:

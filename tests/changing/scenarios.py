@@ -155,6 +155,7 @@ COMPONENTS = Scenario(
     kind=EndpointKind.INFERENCE_COMPONENTS,
     deploys=False,
 )
+ASYNC = Scenario("async type change", an_option(), {"asynchronous": True}, kind=EndpointKind.ASYNC)
 ZERO = Scenario(
     "async to zero",
     an_option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.4xlarge", 2, minimum=0, idle_minutes=15)),
@@ -176,6 +177,7 @@ ALL = (
     HOURS,
     SHADOW,
     COMPONENTS,
+    ASYNC,
     ZERO,
     ZERO_AUTOSCALED,
 )

@@ -224,6 +224,7 @@ def _endpoint(answer: Mapping[str, Any]) -> EndpointSight:
         pending_config=(answer.get("PendingDeploymentSummary") or {}).get("EndpointConfigName", ""),
         variants=tuple(_variant(v) for v in answer.get("ProductionVariants", [])),
         capture_stopped=capture.get("CaptureStatus") == "Stopped",
+        asynchronous=bool(answer.get("AsyncInferenceConfig")),
     )
 
 

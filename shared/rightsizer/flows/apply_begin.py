@@ -136,7 +136,8 @@ class Beginning:
         """What was usual, so that alarms and proof compare with this endpoint and not with a constant."""
         names = [v.name for v in ground.endpoint.variants]
         end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
-        requests = [MetricRequest(change.ref.name, name, proof.SIGNALS) for name in names]
+        signals = proof.signals(ground.endpoint.asynchronous)
+        requests = [MetricRequest(change.ref.name, name, signals) for name in names]
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
         return replace(change, baseline=proof.baseline(windows), objective_p95_s=_objective(ground))
 

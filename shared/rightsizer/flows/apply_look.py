@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from rightsizer.model.change import Change, ChangeState, Course
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import OptionKind
-from rightsizer.model.sight import Gone, Sight, Verdict
+from rightsizer.model.sight import EndpointSight, Gone, Sight, Verdict
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import Changer, MetricReader, MetricRequest
 from rightsizer.rules import clone, farewell, proof, trial_end
@@ -51,7 +50,7 @@ class Looking:
             else None,
             alarms=self.changer.alarms(names) if names else None,
             copies=self.changer.copies(components) if components else {},
-            verdict=self._verdict(change, now),
+            verdict=self._verdict(change, endpoint, now),
         )
 
     def _configs(self, change: Change) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
@@ -68,7 +67,7 @@ class Looking:
                 tagged.add(step.subject)
         return frozenset(same), frozenset(other), frozenset(tagged)
 
-    def _verdict(self, change: Change, now: datetime) -> Verdict | None:
+    def _verdict(self, change: Change, endpoint: EndpointSight, now: datetime) -> Verdict | None:
         """What the served requests say, while the change is watched."""
         if change.state is not ChangeState.APPLIED or change.turned_at is None or change.course is not Course.FORWARD:
             return None
@@ -76,8 +75,7 @@ class Looking:
         start = since - timedelta(seconds=since.timestamp() % proof.PERIOD_S)
         names = [v.name for v in change.plan.after]
         shadows = [change.plan.shadow] if change.plan.shadow else []
-        queued = change.option.kind is OptionKind.SCALE_TO_ZERO
-        signals = (*proof.SIGNALS, *proof.PROCESSED) if queued else proof.SIGNALS
+        signals = proof.signals(endpoint.asynchronous)
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind == "delete":

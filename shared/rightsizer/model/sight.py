@@ -41,6 +41,8 @@ class EndpointSight:
     variants: tuple[VariantSight, ...]
     capture_stopped: bool = False
     """Data capture was configured, and somebody stopped it."""
+    asynchronous: bool = False
+    """Requests wait in a queue of SageMaker's, and other metrics count them."""
     kind: Literal["endpoint"] = "endpoint"
 
 

@@ -1,14 +1,14 @@
 """How it was used: clean series of what CloudWatch published for one variant."""
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from rightsizer.errors import InputError
 from rightsizer.model.checks import aware
-from rightsizer.model.reason import Reason
+from rightsizer.model.reason import Code, Reason
 
 
 class Signal(NamedTuple):
@@ -91,6 +91,18 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("MemoryUtilization", "Maximum"),
 )
 """What is read of every variant. The sample count of CPU utilisation tells how many instances ran."""
+
+
+def unread(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:
+    """Why what was published is not all known, or None. That nothing was published is an answer. Total."""
+    for window in windows:
+        match window:
+            case MetricWindow(notes=(first, *_)):
+                return first
+            case NoMetrics(reason=reason) if reason.code is not Code.NO_DATAPOINTS:
+                return reason
+    return None
+
 
 ASYNC_SIGNALS: tuple[Signal, ...] = (
     Signal("ApproximateBacklogSize", "Maximum"),

@@ -12,7 +12,7 @@ from rightsizer.model.observation import EndpointRef, ScalableTarget
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight, Verdict
 from rightsizer.model.step import command
-from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
+from rightsizer.model.usage import MetricWindow, NoMetrics, Signal, unread
 
 REQUESTS = Signal("Invocations", "Sum")
 ALIVE = (Signal("MemoryUtilization", "Maximum"), Signal("GPUMemoryUtilization", "Maximum"))
@@ -37,9 +37,9 @@ def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: date
     if now - since < lasts:
         text = f"marked for deletion; nobody called it yet, and it is watched until {since + lasts:%Y-%m-%d %H:%M} UTC"
         return Verdict("not-yet", Reason(Code.UNPROVEN, text))
-    unread = _unread(windows)
-    if unread is not None:
-        text = f"no request was seen, but not all could be read: {unread.sentence}"
+    missed = unread(windows)  # a request could have been missed
+    if missed is not None:
+        text = f"no request was seen, but not all could be read: {missed.sentence}"
         given_up = now - since >= lasts + READ_AGAIN
         return Verdict("given-up" if given_up else "not-yet", Reason(Code.UNPROVEN, text))
     shares = [_seen_share(window) for window in windows]
@@ -48,17 +48,6 @@ def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: date
         return Verdict("given-up", Reason(Code.NO_DATAPOINTS, f"{text}; missing is not idle"))
     text = f"no request in the {lasts.days} days since it was marked; its owner may delete it"
     return Verdict("proven", Reason(Code.IDLE, text))
-
-
-def _unread(windows: Sequence[MetricWindow | NoMetrics]) -> Reason | None:
-    """Why a request could have been missed: a read that was refused or came in part. Total."""
-    for window in windows:
-        match window:
-            case MetricWindow(notes=(first, *_)):
-                return first
-            case NoMetrics(reason=reason) if reason.code is not Code.NO_DATAPOINTS:
-                return reason
-    return None
 
 
 def restore_file(ref: EndpointRef, config: ConfigSight, before: Before) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from rightsizer.model.change import Change, FailureClass
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import Verdict
-from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
+from rightsizer.model.usage import MetricWindow, NoMetrics, Signal, unread
 
 REQUESTS = Signal("Invocations", "Sum")
 ERRORS = Signal("Invocation5XXErrors", "Sum")
@@ -26,7 +26,11 @@ GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
 MEAN = Signal("ModelLatency", "Average")
 PROCESSED = (Signal("InvocationsProcessed", "Sum"), Signal("InvocationsProcesssed", "Sum"))
 """What asynchronous endpoints count instead of requests; AWS's documentation spells one with three s."""
+FAILURES = Signal("InvocationFailures", "Sum")
+EXPIRED = Signal("ExpiredRequests", "Sum")
+"""What went wrong in a queue: the model failed, or the request waited longer than it may (RequestTTLSeconds)."""
 SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN)
+QUEUED = (*PROCESSED, FAILURES, EXPIRED)
 PERIOD_S = 300
 WINDOW = 6
 """Periods in the 30 minutes that are judged together."""
@@ -47,6 +51,15 @@ class _Period:
     errors: float
     p95_s: float | None
     memory: float | None
+
+
+def signals(asynchronous: bool) -> tuple[Signal, ...]:
+    """What is read of a variant. Asynchronous endpoints publish no `Invocations`, but what left their queue.
+
+    Source: developer guide, async-inference-monitor. Failed downloads of the input and uploads of the answer are not
+    read: they tell about buckets, not about the instance.
+    """
+    return (*SIGNALS, *QUEUED) if asynchronous else SIGNALS
 
 
 def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime, limits: ChangeLimits) -> Verdict:
@@ -88,12 +101,12 @@ def _judged(
     over = now - since >= limits.probation
     enough = requests >= limits.proof_requests or _peak_served(change, seen)
     hours = (now - since).total_seconds() / 3600
-    unread = _unread(windows)
-    if unread is not None and (now - since < limits.proof_limit):
-        text = f"{requests:,.0f} requests were seen in {hours:.1f} h, but not all could be read: {unread.sentence}"
+    missed = unread(windows)
+    if missed is not None and (now - since < limits.proof_limit):
+        text = f"{requests:,.0f} requests were seen in {hours:.1f} h, but not all could be read: {missed.sentence}"
         return Verdict("not-yet", Reason(Code.UNPROVEN, text))
-    if unread is not None:
-        text = f"not all could be read for {hours / 24:.0f} days: {unread.sentence}; applied, unproven"
+    if missed is not None:
+        text = f"not all could be read for {hours / 24:.0f} days: {missed.sentence}; applied, unproven"
         return Verdict("given-up", Reason(Code.UNPROVEN, text))
     if enough and over:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
@@ -103,17 +116,6 @@ def _judged(
         return Verdict("given-up", Reason(Code.UNPROVEN, text))
     wanted = f"{limits.proof_requests} are wanted" if not enough else f"watched for {limits.probation}"
     return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
-
-
-def _unread(windows: Sequence[MetricWindow | NoMetrics]) -> Reason | None:
-    """Why what was published is not all known, or None. That nothing was published is an answer, and no proof."""
-    for window in windows:
-        match window:
-            case MetricWindow(notes=(first, *_)):
-                return first
-            case NoMetrics(reason=reason) if reason.code is not Code.NO_DATAPOINTS:
-                return reason
-    return None
 
 
 def _limit(change: Change) -> float | None:
@@ -178,7 +180,7 @@ def _memory(window: Sequence[_Period]) -> Verdict | None:
 
 def _periods(window: MetricWindow) -> Iterator[_Period]:
     """One row a period. A gap in the requests counts as none served, which proves nothing and harms nothing."""
-    series = {signal: window.series.get(signal) for signal in (*SIGNALS, *PROCESSED)}
+    series = {signal: window.series.get(signal) for signal in (*SIGNALS, *QUEUED)}
     longest = max((len(s.values) for s in series.values() if s is not None), default=0)
 
     def at(signal: Signal, i: int) -> float | None:
@@ -192,7 +194,7 @@ def _periods(window: MetricWindow) -> Iterator[_Period]:
         yield _Period(
             at=window.start + timedelta(seconds=window.period_s * i),
             requests=max(at(signal, i) or 0.0 for signal in (REQUESTS, *PROCESSED)),
-            errors=at(ERRORS, i) or 0.0,
+            errors=max(at(ERRORS, i) or 0.0, at(FAILURES, i) or 0.0) + (at(EXPIRED, i) or 0.0),
             p95_s=None if latency is None else latency / 1_000_000,
             memory=at(HOST_MEMORY, i),
         )

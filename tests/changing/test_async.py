@@ -1,0 +1,68 @@
+"""An asynchronous endpoint is judged by what left its queue: it publishes no Invocations."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.model.change import ChangeState, FailureClass
+from rightsizer.model.observation import EndpointKind
+from rightsizer.rules import proof
+from tests.changing.world import NAME, World, steady, world
+
+QUEUED: dict[str, Any] = {"kind": EndpointKind.ASYNC, "asynchronous": True}
+
+
+def metrics_read(w: World) -> set[str]:
+    queries = [
+        query for call in w.box.calls.of("cloudwatch", "GetMetricData") for query in call.params["MetricDataQueries"]
+    ]
+    return {query["MetricStat"]["Metric"]["MetricName"] for query in queries}
+
+
+def test_a_change_of_type_is_proven_by_what_left_the_queue() -> None:
+    with world(**QUEUED) as w:
+        w.start()
+        change = w.run(12)
+        published = metrics_read(w)
+    assert change.state is ChangeState.PROVEN, change.outcome
+    assert published >= {"InvocationsProcessed", "InvocationsProcesssed", "InvocationFailures", "ExpiredRequests"}
+
+
+def test_failures_in_the_queue_bring_the_old_type_back() -> None:
+    with world(**QUEUED) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        w.box.load(NAME, steady(errors=30))
+        change = w.run(12)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert change.failure is FailureClass.PERFORMANCE
+    assert "requests failed" in change.outcome
+
+
+def test_requests_that_expire_in_the_queue_are_failures() -> None:
+    with world(load=steady(requests=2), **QUEUED) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        start = w.now.replace(minute=w.now.minute // 5 * 5, second=0, microsecond=0) + timedelta(minutes=5)
+        w.box.put_series(NAME, "AllTraffic", "ExpiredRequests", start, 300, [4.0] * 6)
+        change = w.run(12)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert "requests failed" in change.outcome
+
+
+def test_what_was_usual_comes_from_the_queue_too() -> None:
+    with world(load=steady(errors=6), **QUEUED) as w:
+        w.box.clock.advance(timedelta(hours=2))
+        change = w.start()
+    assert change.baseline["error_share"] == pytest.approx(0.1)
+
+
+def test_other_endpoints_are_not_asked_for_a_queue() -> None:
+    with world() as w:
+        w.start()
+        w.run(1)
+        assert "InvocationFailures" not in metrics_read(w)
+    assert proof.signals(asynchronous=False) == proof.SIGNALS
