@@ -36,12 +36,16 @@ class Variant:
     weight: float
     desired_weight: float
     serverless: Mapping[str, Any] | None = None
+    pool: str = ""
+    """The type of the pool that had capacity, when it is not the first."""
     images: list[dict[str, Any]] = field(default_factory=list)
     """DeployedImages: tags are resolved when the fleet is made, and again by each update."""
 
     @property
     def instance_type(self) -> str | None:
         """The type of the fleet; the first of its pools; None for serverless."""
+        if self.pool:
+            return self.pool
         if self.spec.get("InstancePools"):
             return str(min(self.spec["InstancePools"], key=lambda pool: pool["Priority"])["InstanceType"])
         return self.spec.get("InstanceType")

@@ -4,9 +4,14 @@ from datetime import timedelta
 
 import pytest
 
+from rightsizer.flows.apply_measure import counted, realised_usd
 from rightsizer.model.change import ChangeState, FailureClass
+from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import OptionKind
+from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.proposal import ProposalState
+from rightsizer.model.sight import EndpointSight, VariantSight
+from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, world
 
 
@@ -89,3 +94,60 @@ def test_a_proven_change_teaches_how_the_new_type_served() -> None:
     assert change.measured["mean_s"] > 0
     assert past.latency_ratio is not None
     assert past.latency_ratio > 0
+
+
+def watched_on(w: World, pool: str) -> None:
+    """The change has turned, and this pool is the one that had capacity."""
+    w.start()
+    while w.change.turned_at is None:
+        w.run(0.25)
+    w.box.world.fleet.endpoint(NAME).variants["AllTraffic"].pool = pool
+
+
+def realised(w: World) -> list[LedgerEntry]:
+    found = w.ledger.entries(w.change.created_at, w.now + timedelta(days=1))
+    return [entry for entry in found if entry.kind == "realised"]
+
+
+def test_a_fallback_that_runs_the_old_type_saves_nothing_and_proves_nothing() -> None:
+    with world(scenarios.POOLS.option) as w:
+        watched_on(w, OLD_TYPE)
+        change = w.run(24 * 16)
+        entries, past = realised(w), w.store.history(NAME).endpoint
+    assert change.state is ChangeState.APPLIED, change.outcome
+    assert "not known to have run on ml.g5.xlarge" in change.outcome
+    assert float(sum(e.usd for e in entries)) == pytest.approx(0.0, abs=0.05 * float(change.saving_usd_per_month) / 2)
+    assert not any(e.proven for e in entries)
+    assert "on a fallback pool, which saves nothing" in entries[-1].note
+    assert [(p.ended, p.latency_ratio) for p in past] == [("applied", None)]
+
+
+def test_the_first_pool_is_booked_and_proven_as_the_new_type() -> None:
+    with world(scenarios.POOLS.option) as w:
+        watched_on(w, "")
+        change = w.run(12)
+        (entry,) = realised(w)
+    assert change.state is ChangeState.PROVEN
+    assert change.fallback_hours == change.unseen_hours == 0
+    assert float(entry.usd) == pytest.approx(float(change.saving_usd_per_month) / 730 * entry.hours, rel=0.02)
+
+
+def test_a_pool_that_aws_does_not_show_is_booked_as_no_saving() -> None:
+    with world(scenarios.POOLS.option) as w:
+        watched_on(w, "")
+        change, now = w.change, w.now + timedelta(hours=10)
+        blind = EndpointSight(
+            "InService", change.plan.new_config, now, "", "", (VariantSight("AllTraffic", 1, 1, 1, 1),)
+        )
+        assert change.turned_at is not None
+        hours = (now - change.turned_at).total_seconds() / 3600
+        after = counted(change, blind, now)
+    assert after.unseen_hours == pytest.approx(hours, rel=0.1)
+    assert float(realised_usd(after, hours)) == pytest.approx(0.0, abs=0.1 * float(after.saving_usd_per_month) / 73)
+
+
+def test_an_endpoint_with_pools_is_refused_and_says_what_to_deploy_first() -> None:
+    with world(kind=EndpointKind.INSTANCE_POOLS) as w:
+        change = w.start()
+    assert change.state is ChangeState.REFUSED
+    assert "deploy a configuration with one type first" in change.outcome

@@ -135,3 +135,18 @@ def test_pools_replace_the_type() -> None:
     ][0]
     assert "InstanceType" not in variant
     assert [p["Priority"] for p in variant["InstancePools"]] == [1, 2]
+
+
+def test_one_type_replaces_the_pools_of_the_source() -> None:
+    pools = [{"InstanceType": "ml.g5.xlarge", "Priority": 1}, {"InstanceType": "ml.g5.4xlarge", "Priority": 2}]
+    variant = made(source({"InstanceType": None, "InstancePools": pools})).body["ProductionVariants"][0]
+    assert variant["InstanceType"] == "ml.g5.xlarge"
+    assert "InstancePools" not in variant
+
+
+def test_pools_that_are_not_changed_stay_as_they_are() -> None:
+    pools = [{"InstanceType": "ml.g5.xlarge", "Priority": 1}]
+    seen = source({"InstanceType": None, "InstancePools": pools})
+    variant = made(seen, wanted=(VariantCount("AllTraffic", "", 2, 1.0),)).body["ProductionVariants"][0]
+    assert variant["InstancePools"] == pools
+    assert "InstanceType" not in variant

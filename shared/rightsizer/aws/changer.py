@@ -236,6 +236,9 @@ def _variant(variant: Mapping[str, Any]) -> VariantSight:
         float(variant.get("CurrentWeight", 1.0)),
         float(variant.get("DesiredWeight", variant.get("CurrentWeight", 1.0))),
         tuple((i.get("SpecifiedImage", ""), i.get("ResolvedImage", "")) for i in variant.get("DeployedImages", [])),
+        tuple(
+            (pool["InstanceType"], pool.get("CurrentInstanceCount", 0)) for pool in variant.get("InstancePools") or ()
+        ),
     )
 
 

@@ -51,7 +51,7 @@ class Books:
                 kind="realised",
                 usd=total - change.booked_usd,
                 hours=hours,
-                proven=change.state is ChangeState.PROVEN,
+                proven=change.state is ChangeState.PROVEN and change.unseen_hours == 0,
                 note=_note(change, hours),
             )
         )
@@ -85,4 +85,8 @@ def book_savings(journal: Journal, changer: Changer, books: Books, change_id: st
 def _note(change: Change, hours: float) -> str:
     kind = change.option.target.instance_type
     since = f"{change.instance_hours:.1f} instance hours of {kind} since the turn" if kind else "since the turn"
+    if change.fallback_hours:
+        since += f", {change.fallback_hours:.1f} of them on a fallback pool, which saves nothing"
+    if change.unseen_hours:
+        since += f", {change.unseen_hours:.1f} of them on a pool that AWS does not show: no saving is booked for them"
     return f"{hours:.1f} h, {since}; {change.state.value}"

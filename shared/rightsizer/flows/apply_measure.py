@@ -33,13 +33,31 @@ def counted(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
     if change.closed and change.option.target.hourly_counts:
         running = planned_instances(change)
     hours = max(0.0, (until - since).total_seconds() / 3600)
-    return replace(change, instance_hours=change.instance_hours + hours * running, counted_until=max(since, until))
+    fallback, unseen = _elsewhere(change, endpoint)
+    return replace(
+        change,
+        instance_hours=change.instance_hours + hours * running,
+        fallback_hours=change.fallback_hours + hours * fallback,
+        unseen_hours=change.unseen_hours + hours * unseen,
+        counted_until=max(since, until),
+    )
+
+
+def _elsewhere(change: Change, endpoint: EndpointSight) -> tuple[int, int]:
+    """Instances that run on a fallback pool, and those of which AWS shows no pool; none where there are no pools."""
+    variant = next((v for v in endpoint.variants if v.name == change.variant), None)
+    if variant is None or not change.option.target.pools:
+        return 0, 0
+    first = sum(count for kind, count in variant.pools if kind == change.option.target.instance_type)
+    others = sum(count for kind, count in variant.pools) - first
+    return others, max(0, variant.current_count - first - others)
 
 
 def realised_usd(change: Change, hours: float) -> Decimal:
     """What `hours` on the new fleet saved: the old fleet's cost, less the instance hours that really ran.
 
-    Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in.
+    Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
+    a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost.
     """
     saving = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
     planned = planned_instances(change)
@@ -47,7 +65,17 @@ def realised_usd(change: Change, hours: float) -> Decimal:
         return saving
     each = change.option.usd_per_month / HOURS_PER_MONTH / Decimal(str(planned))
     beyond = change.instance_hours - planned * hours
-    return saving - each * Decimal(str(round(beyond, 4)))
+    dearer = _old_each(change) - each
+    elsewhere = change.fallback_hours + change.unseen_hours
+    return saving - each * Decimal(str(round(beyond, 4))) - dearer * Decimal(str(round(elsewhere, 4)))
+
+
+def _old_each(change: Change) -> Decimal:
+    """What an instance of the old fleet cost, USD per hour, by the decision."""
+    before = change.before.variants if change.before else ()
+    count = next((v.count for v in before if v.name == change.variant), 0) or planned_instances(change)
+    hourly = (change.saving_usd_per_month + change.option.usd_per_month) / HOURS_PER_MONTH
+    return hourly / Decimal(str(max(1, count)))
 
 
 def planned_instances(change: Change) -> float:
@@ -59,6 +87,8 @@ def planned_instances(change: Change) -> float:
 def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
     """The record with what the change measured: latency against before, largest GPU memory, mean instances."""
     figures, base = change.measured, change.baseline
+    if change.off_target > 0:
+        return past  # the metrics are of several types together, so they tell nothing about the new one
     ratio = figures.get("latency_ratio")
     if ratio is None and figures.get("mean_s") and base.get("mean_s"):
         ratio = figures["mean_s"] / base["mean_s"]

@@ -31,6 +31,11 @@ from rightsizer.rules.offer import Money, delete_option, nap_option
 from rightsizer.rules.sizing import Unqueued, unqueued
 from rightsizer.rules.sleep import TIMEOUTS
 
+POOLED = (
+    "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
+    " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
+)
+
 
 def judge(
     endpoint: Endpoint,
@@ -87,6 +92,8 @@ def judge_digests(
     variant = endpoint.variants[0] if endpoint.variants else None
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
+        if endpoint.kind is EndpointKind.INSTANCE_POOLS:
+            sentence = POOLED
         return bare(endpoint, given, Reason(Code.OTHER_KIND, sentence))
     hardware = catalogue.find(variant.instance_type)
     if hardware is None:

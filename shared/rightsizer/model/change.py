@@ -197,6 +197,10 @@ class Change:
     """False once it was seen that the endpoint no longer runs what the change made: nothing more is booked."""
     instance_hours: float = 0.0
     """Instance hours of the changed variant since the turn, as the looks saw them."""
+    fallback_hours: float = 0.0
+    """Those of them that ran on another pool than the first, which saves nothing."""
+    unseen_hours: float = 0.0
+    """Those of them of which AWS did not show the pool; they are booked as saving nothing, and as unproven."""
     counted_until: datetime | None = None
     tries: int = 0
     """Earlier tries that ended for want of capacity."""
@@ -217,6 +221,11 @@ class Change:
     def closed(self) -> bool:
         """Whether nothing is left to do by itself."""
         return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
+
+    @property
+    def off_target(self) -> float:
+        """The share of the instance hours since the turn that is not known to have run on the first pool, 0 to 1."""
+        return (self.fallback_hours + self.unseen_hours) / self.instance_hours if self.instance_hours > 0 else 0.0
 
     @property
     def goes_on_saving(self) -> bool:

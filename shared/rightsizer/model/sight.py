@@ -27,6 +27,8 @@ class VariantSight:
     desired_weight: float
     resolved_images: tuple[tuple[str, str], ...] = ()
     """(as specified, as resolved) of each container."""
+    pools: tuple[tuple[str, int], ...] = ()
+    """Instances by type, where the variant has instance pools and AWS shows what runs."""
 
 
 @dataclass(frozen=True, slots=True)

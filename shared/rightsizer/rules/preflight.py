@@ -124,7 +124,9 @@ def _kind(ground: Ground) -> Reason | None:
         return None
     if kind in CHANGEABLE and not ground.marketplace:
         return None
-    return Reason(Code.OTHER_KIND, f"endpoints of kind {kind.value} are proposed for, never changed by this program")
+    why = "; deploy a configuration with one type first" if kind is EndpointKind.INSTANCE_POOLS else ""
+    text = f"endpoints of kind {kind.value} are proposed for, never changed by this program{why}"
+    return Reason(Code.OTHER_KIND, text)
 
 
 def _in_place(ground: Ground) -> Reason | None:

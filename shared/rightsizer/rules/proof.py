@@ -40,6 +40,8 @@ BASELINE_FACTOR = 3.0
 SLOW_FACTOR = 2.0
 """Without an objective: p95 above this multiple of the baseline is bad."""
 MEMORY_LIMIT = 97.0
+ON_TARGET = 0.5
+"""Of the instance hours of a fleet with pools, the share that may run elsewhere while the first pool is proven."""
 BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 
@@ -99,7 +101,8 @@ def _judged(
     seen = [[p for p in periods if p.p95_s is not None or _limit(change) is None] for periods in per_variant]
     requests = sum(p.requests for periods in seen for p in periods)
     over = now - since >= limits.probation
-    enough = requests >= limits.proof_requests or _peak_served(change, seen)
+    elsewhere = _elsewhere(change)
+    enough = not elsewhere and (requests >= limits.proof_requests or _peak_served(change, seen))
     hours = (now - since).total_seconds() / 3600
     missed = unread(windows)
     if missed is not None and (now - since < limits.proof_limit):
@@ -112,10 +115,20 @@ def _judged(
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
         return Verdict("proven", Reason(Code.PROVEN, text))
     if not enough and now - since >= limits.proof_limit:
-        text = f"only {requests:,.0f} requests in {hours / 24:.0f} days; applied, unproven"
-        return Verdict("given-up", Reason(Code.UNPROVEN, text))
-    wanted = f"{limits.proof_requests} are wanted" if not enough else f"watched for {limits.probation}"
+        text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"
+        return Verdict("given-up", Reason(Code.UNPROVEN, f"{text}; applied, unproven"))
+    missing = elsewhere or f"{limits.proof_requests} are wanted"
+    wanted = f"watched for {limits.probation}" if enough else missing
     return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
+
+
+def _elsewhere(change: Change) -> str:
+    """Why served requests prove nothing about the new type: most hours ran on another pool. Empty where they do not."""
+    if change.off_target <= ON_TARGET:
+        return ""
+    kind = change.option.target.instance_type
+    hours = change.fallback_hours + change.unseen_hours
+    return f"{hours:.1f} of {change.instance_hours:.1f} instance hours are not known to have run on {kind}"
 
 
 def _limit(change: Change) -> float | None:

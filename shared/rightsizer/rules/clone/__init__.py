@@ -85,7 +85,7 @@ def _variant(
     source: Mapping[str, Any], want: VariantCount, target: Target, catalogue: Catalogue, notes: list[str]
 ) -> dict[str, Any]:
     body = {k: v for k, v in source.items() if k in CARRIED_OF_VARIANT and v is not None}
-    resized = want.instance_type != source.get("InstanceType") or want.count != source.get("InitialInstanceCount")
+    resized = want.instance_type != source.get("InstanceType", "") or want.count != source.get("InitialInstanceCount")
     if "InitialInstanceCount" in body or not source.get("ManagedInstanceScaling"):
         body["InitialInstanceCount"] = want.count
     body["InitialVariantWeight"] = want.weight
@@ -94,7 +94,8 @@ def _variant(
         types = target.pools
         body.pop("InstanceType", None)
         body["InstancePools"] = [{"InstanceType": t, "Priority": i} for i, t in enumerate(target.pools, start=1)]
-    elif "InstanceType" in body:
+    elif "InstanceType" in body or (resized and want.instance_type):
+        body.pop("InstancePools", None)  # one type replaces them: SageMaker takes one of the two only
         body["InstanceType"] = want.instance_type
     if target.routing and (resized or body.get("RoutingConfig", {}).get("RoutingStrategy") != target.routing):
         body["RoutingConfig"] = {**body.get("RoutingConfig", {}), "RoutingStrategy": target.routing}
