@@ -55,7 +55,7 @@ class Beginning:
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
         change = self._with_baseline(change, ground, now)
-        planned = planning.make(change, ground, catalogue, limits, now)
+        planned = planning.make(change, ground, catalogue, limits)
         if not isinstance(planned, planning.Planned):
             return self._refuse(change, planned, now)
         ready = replace(_planned(change, planned, now), models=ground.models)
@@ -83,7 +83,7 @@ class Beginning:
         ground = self._ground(change, proposal, endpoint, limits)
         ground = replace(ground, most=planning.most(change, ground))
         refused = preflight.refusals(ground)
-        planned = refused or planning.make(change, ground, catalogue, limits, now)
+        planned = refused or planning.make(change, ground, catalogue, limits)
         return _planned(change, planned, now) if isinstance(planned, planning.Planned) else planned
 
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:

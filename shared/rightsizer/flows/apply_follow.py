@@ -10,6 +10,7 @@ from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefu
 from rightsizer.flows.apply_books import Books
 from rightsizer.flows.apply_measure import taught
 from rightsizer.flows.apply_return import WAY_BACK
+from rightsizer.flows.apply_schedule import SCHEDULE
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
@@ -98,7 +99,7 @@ class Following:
         elif move.state is ChangeState.ROLLED_BACK:
             old = change.before.config_name if change.before else "what it ran before"
             sentence = f"{change.ref.name} runs {old} again: {sentence}"
-        told = [e.detail for e in change.journal if e.step == WAY_BACK]
+        told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE)]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
         differs = differences(change, sight, move.state)
         if differs:

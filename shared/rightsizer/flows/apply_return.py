@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.apply_schedule import as_due
 from rightsizer.flows.planning.capacity import capacity_step
 from rightsizer.flows.planning.config import create, update
 from rightsizer.model.change import Change, Course, Entry, Plan, VariantCount
@@ -53,7 +54,7 @@ class Returning:
             return change
         if not plan.grown and not _larger(change, endpoint):
             return change
-        wanted = returning.counts(change, endpoint, self._quotas())
+        wanted = returning.counts(as_due(change, now)[0], endpoint, self._quotas())
         if change.before is None or wanted == (plan.grown or change.before.variants):
             return change
         made = self._plan(change, endpoint, wanted)

@@ -12,6 +12,7 @@ from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.apply_measure import measured
 from rightsizer.flows.apply_return import Returning
+from rightsizer.flows.apply_schedule import SCHEDULE, as_due
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits, Switch
@@ -56,16 +57,18 @@ class Walking:
         for _ in range(BUDGET):
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
             change = self.returning.grown(measured(change, sight, now), sight, now)
-            move = advance(change, sight, now, switch)
+            due, said = as_due(change, now)
+            move = advance(due, sight, now, switch)
             match move:
                 case Do():
+                    change = _noted(change, said.get(move.step.command, ""), now)
                     change = self._do(change, move.step, sight, now)
                 case Steer():
                     change = self._steer(change, move, now)
                 case Wait():
                     return self._wait(change, move, now)
                 case Finish():
-                    return self._finish(change, move, sight, now)
+                    return self._finish(change, due, move, sight, now)
                 case Replan():
                     change = self._replan(change, move, now)
         return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
@@ -114,11 +117,21 @@ class Walking:
             replace(change, next_due=until, lease_until=None, looks=change.looks + 1, outcome=move.why)
         )
 
-    def _finish(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
-        """Books and messages first: they may be repeated, the closed change is not looked at again."""
+    def _finish(self, change: Change, due: Change, move: Finish, sight: Sight, now: datetime) -> Change:
+        """Books and messages first: they may be repeated, the closed change is not looked at again.
+
+        What differs is told by the autoscaling that is `due` now; the plan stays as it was made.
+        """
         planned = again(change, move.state, now)
         if planned is not None:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
             return self.journal.save(planned)
-        closed = self.following.finished(change, move, sight, now)
+        closed = replace(self.following.finished(due, move, sight, now), plan=change.plan)
         return self.journal.save(self.following.follow(closed, now))
+
+
+def _noted(change: Change, said: str, now: datetime) -> Change:
+    """The change with a line about a scheduled action that is made good, once."""
+    if not said or any(entry.step == SCHEDULE and entry.detail == said for entry in change.journal):
+        return change
+    return replace(change, journal=(*change.journal, Entry(now, SCHEDULE, "noted", said)))

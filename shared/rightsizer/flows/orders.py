@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rightsizer.errors import InputError
+from rightsizer.flows.apply_schedule import as_due
 from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.limits import Switch
 from rightsizer.model.reason import Code, Reason
@@ -45,9 +46,10 @@ class Orders:
         return self.journal.save(asked)
 
     def freeze(self, by: str, now: datetime, *, hard: bool = False) -> tuple[Change, ...]:
-        """No change starts and no forward step is taken from now on; returns the changes that are open."""
+        """No change starts and no forward step is taken from now on; returns the changes that are open,
+        with the autoscaling that is due now."""
         self.journal.set_switch(Switch(True, hard, by, now))
-        return tuple(self.journal.open_changes())
+        return tuple(as_due(change, now)[0] for change in self.journal.open_changes())
 
     def thaw(self, by: str, now: datetime) -> None:
         """Let changes go on."""

@@ -7,7 +7,6 @@ Scaling); a re-created step policy has a new ARN. So everything is rebuilt from 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from rightsizer.model.observation import ScalableTarget
@@ -102,11 +101,10 @@ def rebuild(
     targets: Sequence[ScalableTarget],
     alarms: Sequence[Mapping[str, Any]],
     snapshot: Sequence[ScalableTarget],
-    now: datetime,
 ) -> tuple[Step, ...]:
     """Steps that register the targets with everything on them and re-wire the alarms to the new policies.
 
-    `snapshot` says which old policy ARN is which policy. Scheduled actions that are over at `now` are left out.
+    `snapshot` says which old policy ARN is which policy. What a schedule has moved since is not in them.
     """
     steps: list[Step] = []
     for target in targets:
@@ -121,9 +119,8 @@ def rebuild(
             params = {k: v for k, v in policy.items() if k in POLICY_FIELDS}
             steps.append(Step(StepKind.PUT_POLICY, target.resource_id, params))
         for action in target.scheduled:
-            if not _over(action, now):
-                params = {k: v for k, v in action.items() if k in SCHEDULED_FIELDS}
-                steps.append(Step(StepKind.PUT_SCHEDULED, target.resource_id, _future(params, now)))
+            params = {k: v for k, v in action.items() if k in SCHEDULED_FIELDS}
+            steps.append(Step(StepKind.PUT_SCHEDULED, target.resource_id, params))
     return (*steps, *(_rewire(alarm, snapshot) for alarm in alarms))
 
 
@@ -210,32 +207,3 @@ def _who(target: ScalableTarget) -> dict[str, Any]:
         "ResourceId": target.resource_id,
         "ScalableDimension": target.dimension,
     }
-
-
-def _over(action: Mapping[str, Any], now: datetime) -> bool:
-    end = _time(action.get("EndTime"))
-    if end is not None and end <= now:
-        return True
-    schedule = str(action.get("Schedule", ""))
-    if not schedule.startswith("at("):
-        return False
-    at = _time(schedule.removeprefix("at(").removesuffix(")"))
-    zone = str(action.get("Timezone", "UTC"))
-    return at is not None and zone in ("UTC", "") and at <= now
-
-
-def _future(params: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """A start that has passed needs no repeating, and Application Auto Scaling wants starts that lie ahead."""
-    start = _time(params.get("StartTime"))
-    return {k: v for k, v in params.items() if k != "StartTime"} if start is not None and start <= now else params
-
-
-def _time(value: Any) -> datetime | None:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if not isinstance(value, datetime):
-        return None
-    return value if value.tzinfo else value.replace(tzinfo=UTC)

@@ -1,7 +1,5 @@
 """From an approved proposal and a look at the ground to a plan: every step of both directions, made once."""
 
-from datetime import datetime
-
 from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only, to_zero
 from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
@@ -15,7 +13,7 @@ from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
-from rightsizer.rules import scaling
+from rightsizer.rules import scaling, schedule
 
 __all__ = ["CONFIG_KINDS", "Planned", "make", "most"]
 
@@ -31,9 +29,7 @@ CONFIG_KINDS = frozenset(
 """Options that need a new configuration."""
 
 
-def make(
-    change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLimits, now: datetime
-) -> Planned | tuple[Reason, ...]:
+def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLimits) -> Planned | tuple[Reason, ...]:
     """The plan, or every reason why there is none. The ground has passed preflight."""
     endpoint, config = ground.endpoint, ground.config
     if config is None:
@@ -41,6 +37,10 @@ def make(
     unsafe = scaling.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
     if unsafe:
         return unsafe
+    if ground.option.kind in CONFIG_KINDS and ground.proposal.recommendation.gate is not Gate.TEST:
+        unsafe = schedule.unreadable(ground.scaling)
+        if unsafe:
+            return unsafe
     running = live(endpoint, config)
     before = Before(
         endpoint.config_name,
@@ -58,8 +58,8 @@ def make(
         return shadow_test(change, ground, config, before, catalogue, limits)
     after = tuple(wanted(v, change, ground) for v in running)
     if ground.option.kind in CONFIG_KINDS:
-        return new_config(change, ground, config, before, after, catalogue, limits, now)
-    return _without_a_deployment(change, ground, before, after, limits, now)
+        return new_config(change, ground, config, before, after, catalogue, limits)
+    return _without_a_deployment(change, ground, before, after, limits)
 
 
 def _without_a_deployment(
@@ -68,7 +68,6 @@ def _without_a_deployment(
     before: Before,
     after: tuple[VariantCount, ...],
     limits: ChangeLimits,
-    now: datetime,
 ) -> Planned | tuple[Reason, ...]:
     kind = ground.option.kind
     if kind is OptionKind.COPIES:
@@ -76,7 +75,7 @@ def _without_a_deployment(
     if kind is OptionKind.INSTANCE_COUNT and not ground.scaling:
         return count_only(change, before, after)
     if kind in (OptionKind.AUTOSCALING, OptionKind.INSTANCE_COUNT):
-        return bounds_only(change, ground, before, now)
+        return bounds_only(change, ground, before)
     if kind is OptionKind.SCALE_TO_ZERO:
         return to_zero(change, ground, before, limits)
     if kind is OptionKind.SCHEDULE:

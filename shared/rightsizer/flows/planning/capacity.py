@@ -1,6 +1,5 @@
 """Plans that deploy nothing: counts, autoscaling bounds, counts by the hour."""
 
-from datetime import datetime
 from decimal import Decimal
 
 from rightsizer.flows.planning.planned import Planned
@@ -65,13 +64,13 @@ def _copies(component: str, count: int) -> Step:
     return Step(StepKind.SET_COPIES, component, params)
 
 
-def bounds_only(change: Change, ground: Ground, before: Before, now: datetime) -> Planned | tuple[Reason, ...]:
+def bounds_only(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
     """Bounds and targets of the autoscaling that is there: no deployment, and the way back is the same call."""
     if not ground.scaling:
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is not autoscaled any more"),)
     same_size = scaling.Capacity(1, 1)
-    new = scaling.rebuild(scaling.retarget(ground.scaling, change.option.target, same_size), (), ground.scaling, now)
-    old = scaling.rebuild(ground.scaling, (), ground.scaling, now)
+    new = scaling.rebuild(scaling.retarget(ground.scaling, change.option.target, same_size), (), ground.scaling)
+    old = scaling.rebuild(ground.scaling, (), ground.scaling)
     moved = tuple(step for step in new if step not in old)
     if not moved:
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is autoscaled as asked already"),)

@@ -1,6 +1,5 @@
 """Plans that deploy a new configuration: clone, guardrail, roll-back alarms, autoscaling taken away and given back."""
 
-from datetime import datetime
 from decimal import Decimal
 
 from rightsizer.flows.planning.fleet import capacity_of
@@ -24,7 +23,6 @@ def new_config(
     after: tuple[VariantCount, ...],
     catalogue: Catalogue,
     limits: ChangeLimits,
-    now: datetime,
 ) -> Planned | tuple[Reason, ...]:
     tags = {clone.CHANGE_TAG: change.id}
     new = clone.clone(config, after, change.option.target, catalogue, tags, ground.endpoint.capture_stopped)
@@ -36,7 +34,7 @@ def new_config(
     watched = watching(change, new.name, after, limits)
     names = tuple(step.subject for step in watched)
     guard = _guardrail(change, ground, before, after, names, limits)
-    settle, restore = rebuilt(change, ground, now)
+    settle, restore = rebuilt(change, ground)
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
         prepare=(create(new), create(old) if old is not None else tag(config, change.id), *watched),
@@ -154,7 +152,7 @@ def _hourly(change: Change) -> Decimal:
     return change.option.price.usd_per_hour * change.option.target.instance_count
 
 
-def rebuilt(change: Change, ground: Ground, now: datetime) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+def rebuilt(change: Change, ground: Ground) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """Autoscaling for the new capacity, and as it was."""
     mine = f"/variant/{change.variant}"
     touched = tuple(t for t in ground.scaling if t.resource_id.endswith(mine))
@@ -162,6 +160,6 @@ def rebuilt(change: Change, ground: Ground, now: datetime) -> tuple[tuple[Step, 
     new = (*scaling.retarget(touched, change.option.target, capacity_of(change, ground)), *others)
     alarms_ = tuple(ground.customer_alarms)
     return (
-        scaling.rebuild(new, alarms_, ground.scaling, now),
-        scaling.rebuild(ground.scaling, alarms_, ground.scaling, now),
+        scaling.rebuild(new, alarms_, ground.scaling),
+        scaling.rebuild(ground.scaling, alarms_, ground.scaling),
     )

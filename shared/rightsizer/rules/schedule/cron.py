@@ -1,0 +1,156 @@
+"""Read AWS's six-field cron expressions and find when one fired last.
+
+``cron(minutes hours day-of-month month day-of-week year)`` with ``, - * / ? L W #`` and names of months and days;
+Sunday is 1. Source: EventBridge Scheduler user guide, cron-based schedules; Application Auto Scaling takes the same.
+"""
+
+import calendar
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+
+MONTHS = {name.upper(): number for number, name in enumerate(calendar.month_abbr) if name}
+DAYS = {"SUN": 1, "MON": 2, "TUE": 3, "WED": 4, "THU": 5, "FRI": 6, "SAT": 7}
+YEARS = (1970, 2199)
+
+type Matches = Callable[[date], bool]
+
+
+class UnreadableError(ValueError):
+    """An expression that is not understood; its text says which part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression that was understood. Times are wall times of the zone that is asked with."""
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: tuple[Matches, ...]
+    """A day matches when one of them does."""
+    weekdays: tuple[Matches, ...]
+    months: frozenset[int]
+    years: frozenset[int]
+
+    def last(self, since: datetime, until: datetime, zone: tzinfo) -> datetime | None:
+        """The latest firing after `since` and not after `until`; None when it did not fire.
+
+        A wall time that the clocks skip fires at the instant that it would have had; one that they repeat fires first.
+        """
+        day, first = until.astimezone(zone).date(), since.astimezone(zone).date()
+        while day >= first:
+            if self.on(day):
+                moments = (
+                    datetime.combine(day, time(h, m), zone) for h in self.hours[::-1] for m in self.minutes[::-1]
+                )
+                found = next((at for at in moments if since < at <= until), None)
+                if found is not None:
+                    return found
+            day -= timedelta(days=1)
+        return None
+
+    def on(self, day: date) -> bool:
+        """Whether it fires on this day."""
+        return (
+            day.year in self.years
+            and day.month in self.months
+            and any(matches(day) for matches in self.days)
+            and any(matches(day) for matches in self.weekdays)
+        )
+
+
+def read(expression: str) -> Cron:
+    """The expression between the brackets of ``cron(...)``. Raises UnreadableError."""
+    fields = expression.upper().split()
+    if len(fields) != 6:
+        raise UnreadableError(f"it has {len(fields)} fields, not six")
+    minutes, hours, days, months, weekdays, years = fields
+    if days not in ("*", "?") and weekdays not in ("*", "?"):
+        raise UnreadableError("it names days of the month and of the week")
+    return Cron(
+        tuple(sorted(_values(minutes, 0, 59))),
+        tuple(sorted(_values(hours, 0, 23))),
+        tuple(_day(part) for part in days.split(",")),
+        tuple(_weekday(part) for part in weekdays.split(",")),
+        _values(months, 1, 12, MONTHS),
+        _values(years, *YEARS),
+    )
+
+
+def _values(field: str, low: int, high: int, names: dict[str, int] | None = None) -> frozenset[int]:
+    """Every value that a field names: ``*``, ``3``, ``3-7``, ``22-2`` (past the end), ``0/15``, ``MON-FRI``."""
+    found: set[int] = set()
+    for part in field.split(","):
+        body, slash, step = part.partition("/")
+        begin, dash, end = body.partition("-")
+        if body == "*" or (slash and not body):
+            start, stop = low, high
+        else:
+            start = _number(begin, low, high, names)
+            stop = _number(end, low, high, names) if dash else high if slash else start
+        width = _number(step, 1, high - low + 1, None) if slash else 1
+        size = high - low + 1
+        found |= {low + (start - low + i) % size for i in range(0, (stop - start) % size + 1, width)}
+    return frozenset(found)
+
+
+def _number(text: str, low: int, high: int, names: dict[str, int] | None) -> int:
+    value = (names or {}).get(text) or (int(text) if text.isascii() and text.isdigit() else None)
+    if value is None or not low <= value <= high:
+        raise UnreadableError(f"{text!r} is not between {low} and {high}")
+    return value
+
+
+def _day(part: str) -> Matches:
+    """One entry of the days of the month: a range, ``L``, ``L-3``, ``15W`` or ``LW``."""
+    if part == "?":
+        return _every
+    if part == "LW":
+        return lambda day: day.day == _nearest_weekday(day, _length(day))
+    if part == "L" or part.startswith("L-"):
+        before = _number(part[2:], 1, 30, None) if part != "L" else 0
+        return lambda day: day.day == _length(day) - before
+    if part.endswith("W"):
+        wanted = _number(part[:-1], 1, 31, None)
+        return lambda day: wanted <= _length(day) and day.day == _nearest_weekday(day, wanted)
+    values = _values(part, 1, 31)
+    return lambda day: day.day in values
+
+
+def _weekday(part: str) -> Matches:
+    """One entry of the days of the week: a range, ``L`` (Saturday), ``6L`` (the last Friday) or ``3#2``."""
+    if part == "?":
+        return _every
+    if part == "L":
+        return lambda day: _number_of(day) == 7
+    if "#" in part:
+        name, _, nth = part.partition("#")
+        wanted, which = _number(name, 1, 7, DAYS), _number(nth, 1, 5, None)
+        return lambda day: _number_of(day) == wanted and (day.day - 1) // 7 + 1 == which
+    if part.endswith("L"):
+        last = _number(part[:-1], 1, 7, DAYS)
+        return lambda day: _number_of(day) == last and day.day > _length(day) - 7
+    values = _values(part, 1, 7, DAYS)
+    return lambda day: _number_of(day) in values
+
+
+def _every(day: date) -> bool:
+    return day.day >= 1
+
+
+def _number_of(day: date) -> int:
+    return day.isoweekday() % 7 + 1
+
+
+def _length(day: date) -> int:
+    return calendar.monthrange(day.year, day.month)[1]
+
+
+def _nearest_weekday(day: date, wanted: int) -> int:
+    """The day of the month from Monday to Friday that is nearest to `wanted`, within the month."""
+    at = day.replace(day=wanted)
+    if at.isoweekday() == 6:
+        return wanted - 1 if wanted > 1 else wanted + 2
+    if at.isoweekday() == 7:
+        return wanted + 1 if wanted < _length(day) else wanted - 2
+    return wanted
