@@ -160,8 +160,9 @@ def _counted(after: After, wanted: Mapping[str, int], *, on_new: bool) -> Iterat
         if after.w.grown is not None and variant.name == after.change.variant:
             grown_on_new, count = after.w.grown
             low, high = (count, count) if grown_on_new is on_new else _carried(after, count, low, on_new)
-        least, most = bounds.get(f"endpoint/{NAME}/variant/{variant.name}", (0, high))
-        low, high = min(max(low, least), most), min(max(high, least), most)
+        resource = f"endpoint/{NAME}/variant/{variant.name}"
+        for least, most in (*_scheduled(after, resource), bounds.get(resource, (0, high))):
+            low, high = min(max(low, least), most), min(max(high, least), most)
         if not low <= variant.desired_count <= high:
             expected = f"{low}" if low == high else f"{low} to {high}"
             yield f"{variant.name} has {variant.desired_count} instances, and should have {expected}"
@@ -190,9 +191,22 @@ def the_bounds_are_those_of_the_schedule(after: After) -> Iterator[str]:
             yield f"the bounds of {target.resource_id} are {found}, and its action {action} set {wanted}"
 
 
+def _scheduled(after: After, resource: str) -> list[tuple[int, int]]:
+    """The bounds that the schedule of this side set one after the other; each moves the count into them."""
+    live = [a for t in after.live if t.resource_id == resource for a in t.scheduled]
+    bounds = {a["ScheduledActionName"]: a["ScalableTargetAction"] for a in live}
+    names = [name for _, name in _due(after, resource)]
+    return [(bounds[name]["MinCapacity"], bounds[name]["MaxCapacity"]) for name in names if name in bounds]
+
+
 def _last_due(after: After, resource: str) -> str | None:
-    """Name of the owner's action that was due last since the approval; suspended ones are not due."""
-    last: tuple[datetime, str] | None = None
+    """Name of the owner's action that was due last since the approval."""
+    return next((name for _, name in reversed(_due(after, resource))), None)
+
+
+def _due(after: After, resource: str) -> list[tuple[datetime, str]]:
+    """When which of the owner's actions was due since the approval; suspended ones are not due."""
+    fired: list[tuple[datetime, str]] = []
     for known, _, _, _, suspended, _, _, actions in after.before["scaling"]:
         if known != resource or suspended.get("ScheduledScalingSuspended"):
             continue
@@ -200,9 +214,9 @@ def _last_due(after: After, resource: str) -> str | None:
             since, zone = after.change.created_at, ZoneInfo(action.get("Timezone", "UTC"))
             due = next_fire(action["Schedule"], since, since.astimezone(zone))
             while due is not None and due <= after.w.now:
-                last = max(last or (due, ""), (due, action["ScheduledActionName"]))
+                fired.append((due, action["ScheduledActionName"]))
                 due = next_fire(action["Schedule"], since, due.astimezone(zone))
-    return last[1] if last else None
+    return sorted(fired)
 
 
 def _as_scheduled(after: After, rows: list[Any]) -> list[Any]:

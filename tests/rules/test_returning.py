@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rightsizer.model.change import VariantCount
 from rightsizer.model.sight import EndpointSight, VariantSight
 from rightsizer.rules import returning
-from tests.rules.test_advance import NOW, RESTORE, change_after
+from tests.rules.test_advance import NOW, RESTORE, SETTLE, change_after
 
 SIZES = st.integers(1, 12)
 TYPE = "ml.g5.4xlarge"
@@ -26,7 +26,11 @@ def _needed(
         made,
         before=replace(made.before, variants=(VariantCount("v", TYPE, stored, 1.0),)),
         plan=replace(
-            made.plan, after=(VariantCount("v", "ml.g5.xlarge", asked, 1.0),), restore=limit, exchange=(old, new)
+            made.plan,
+            settle=(),
+            after=(VariantCount("v", "ml.g5.xlarge", asked, 1.0),),
+            restore=limit,
+            exchange=(old, new),
         ),
     )
     sight = EndpointSight(
@@ -48,6 +52,17 @@ def test_a_fleet_that_grew_goes_back_as_large_as_it_is() -> None:
 
 def test_smaller_old_instances_are_exchanged_for_more() -> None:
     assert _needed(4, 2, 5, exchange="4:2") == 10
+
+
+def test_what_runs_for_its_minimum_is_no_load_and_the_old_minimum_is_kept() -> None:
+    change = change_after()
+    assert change.before is not None
+    settle = replace(SETTLE, params={**SETTLE.params, "MinCapacity": 4, "MaxCapacity": 12})
+    restore = replace(RESTORE, params={**RESTORE.params, "MinCapacity": 2, "MaxCapacity": 6})
+    due = replace(change, plan=replace(change.plan, settle=(settle,), restore=(restore,), exchange=(1, 2)))
+    for live, wanted in ((4, 2), (6, 6)):
+        sight = EndpointSight("InService", "new", NOW, "", "", (VariantSight("v", live, live, 1.0, 1.0),))
+        assert [v.count for v in returning.counts(due, sight, {})] == [wanted]
 
 
 def test_the_old_bounds_would_take_more_away_again() -> None:

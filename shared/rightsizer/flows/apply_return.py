@@ -52,9 +52,10 @@ class Returning:
             return _noted(change, stored(plan), "failed", text, now)
         if change.last(plan.back, "intended", "done", "failed") is not None:
             return change
-        if not plan.grown and not _larger(change, endpoint):
-            return change
-        wanted = returning.counts(as_due(change, now)[0], endpoint, self._quotas())
+        due = as_due(change, now)[0]
+        if not plan.grown and returning.counts(due, endpoint, {}) == (change.before.variants if change.before else ()):
+            return change  # without a look at the quotas
+        wanted = returning.counts(due, endpoint, self._quotas())
         if change.before is None or wanted == (plan.grown or change.before.variants):
             return change
         made = self._plan(change, endpoint, wanted)
@@ -62,7 +63,9 @@ class Returning:
         if not isinstance(made, Plan):
             text = f"the fleet grew to need {said}, and the way back cannot be cloned: {made.sentence}"
             return _noted(change, plan, "failed", text, now)
-        return _noted(change, made, "noted", f"the fleet grew since the plan; the way back runs {said}", now)
+        return _noted(
+            change, made, "noted", f"the fleet or its bounds grew since the plan; the way back runs {said}", now
+        )
 
     def _quotas(self) -> Mapping[str, int]:
         """By type; unknown where they cannot be read now, since a return must not wait for them."""
@@ -105,11 +108,6 @@ def stored(plan: Plan) -> Plan:
         return plan
     config = str(plan.first_back.params.get("EndpointConfigName", ""))
     return replace(plan, back=plan.first_back, back_config=config, grown=(), first_back=None)
-
-
-def _larger(change: Change, endpoint: EndpointSight) -> bool:
-    asked = {v.name: v.count for v in change.plan.after}
-    return any(max(v.current_count, v.desired_count) > asked.get(v.name, 0) for v in endpoint.variants)
 
 
 def _settled(change: Change) -> bool:

@@ -10,11 +10,13 @@ from dataclasses import replace
 
 from rightsizer.model.change import Change, VariantCount
 from rightsizer.model.sight import EndpointSight
-from rightsizer.model.step import StepKind
+from rightsizer.model.step import Step, StepKind
 
 
 def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
-    """What each variant shall run once it is back: as stored, or more where the live fleet is larger than was asked.
+    """What each variant shall run once it is back: as stored, or as its bounds say, or more where the fleet has grown.
+
+    It has grown where it runs more than was asked and more than its minimum, which a schedule may have raised.
 
     Never fewer than an earlier look of the same return asked for. Pure; `quotas` are instances by type, absent is
     unknown. Empty when there is nothing to go back to.
@@ -24,19 +26,27 @@ def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -
     live = {v.name: max(v.current_count, v.desired_count) for v in endpoint.variants}
     asked = {v.name: v.count for v in change.plan.after}
     earlier = {v.name: v.count for v in change.plan.grown}
-    most = {s.subject: s.params["MaxCapacity"] for s in change.plan.restore if s.kind is StepKind.REGISTER_TARGET}
+    old_bounds, new_bounds = _bounds(change.plan.restore), _bounds(change.plan.settle)
     made = []
     for old in change.before.variants:
-        need = old.count
-        if live.get(old.name, 0) > asked.get(old.name, old.count):
-            exchanged = _exchanged(live[old.name], change.plan.exchange) if old.name == change.variant else 0
-            limits = (
-                most.get(f"endpoint/{change.ref.name}/variant/{old.name}"),
-                quotas.get(old.instance_type),
-            )
-            need = _within(max(old.count, live[old.name], exchanged), old.count, limits)
+        resource = f"endpoint/{change.ref.name}/variant/{old.name}"
+        least, most = old_bounds.get(resource, (0, None))
+        need, running = max(old.count, least), live.get(old.name, 0)
+        if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
+            exchanged = _exchanged(running, change.plan.exchange) if old.name == change.variant else 0
+            need = max(need, running, exchanged)
+        need = _within(need, old.count, (most, quotas.get(old.instance_type)))
         made.append(replace(old, count=max(need, earlier.get(old.name, 0))))
     return tuple(made)
+
+
+def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:
+    """Least and most of each variant whose autoscaling the steps give back: what runs for its minimum is no load."""
+    return {
+        s.subject: (s.params["MinCapacity"], s.params["MaxCapacity"])
+        for s in steps
+        if s.kind is StepKind.REGISTER_TARGET
+    }
 
 
 def _exchanged(live: int, exchange: tuple[int, int]) -> int:
