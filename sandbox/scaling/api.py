@@ -73,6 +73,8 @@ class ApplicationAutoScaling:
         if any(key.lower().startswith("aws:") for key in p.get("Tags") or {}):
             raise invalid("Tag keys must not begin with the reserved prefix aws:")  # [assumed] text
         known = self.targets.get(identity)
+        if known is not None and p.get("Tags"):  # API reference: TagResource tags an existing target; [assumed] refusal
+            raise invalid("Tags can only be given when a scalable target is created; use TagResource.")
         minimum = p.get("MinCapacity", known.minimum if known else None)
         maximum = p.get("MaxCapacity", known.maximum if known else None)
         if minimum is None or maximum is None:

@@ -73,6 +73,18 @@ def test_the_owners_tags_of_a_scalable_target_come_back_under_the_role_of_the_te
     assert after.tags == {"team": "search"}, "tags of the prefix aws: can be set by AWS alone"
 
 
+def test_bounds_that_change_leave_the_tags_of_their_target_alone() -> None:
+    with carried_out(scenarios.BOUNDS) as w:
+        (before,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
+        proven(w)
+        (after,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
+        asked = w.box.calls.of("application-autoscaling", "RegisterScalableTarget")
+    assert after.tags == before.tags
+    assert after.maximum == 2
+    assert asked
+    assert not any(call.params.get("Tags") for call in asked)
+
+
 def test_a_quota_below_the_maximum_that_autoscaling_would_get_is_refused_and_nothing_is_written() -> None:
     with carried_out(scenarios.AUTOSCALED) as w:
         w.box.world.quotas.set(NEW_TYPE, 4)

@@ -16,6 +16,7 @@ from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import ProposalState
 from rightsizer.rules.advance import left_open
 from sandbox.account import Sandbox
+from sandbox.gate import Call
 from tests.changing import scenarios
 from tests.changing.world import NAME, OLD_TYPE, World, steady, world
 
@@ -56,6 +57,31 @@ def test_the_same_order_delivered_again_costs_no_look_at_the_endpoint() -> None:
         before = len(w.box.calls.of("sagemaker", "DescribeEndpoint"))
         start_approved(w.apply, intake.moves(streamed(w)), w.now)
         assert len(w.box.calls.of("sagemaker", "DescribeEndpoint")) == before
+
+
+def test_an_order_that_a_tick_overtook_is_delivered_again() -> None:
+    with world() as w:
+        w.start()
+        w.run(48)
+        click(w)
+        record, reads = streamed(w), list[Call]()
+
+        def saved_meanwhile(call: Call) -> None:
+            if call.operation == "GetItem" and "CHANGE#" in str(call.params["Key"]):
+                reads.append(call)
+            if len(reads) == 2:  # the order has read the change, and is about to save it
+                w.box.gate.after = None
+                with w.box.gate.unrecorded():
+                    w.journal.booked(w.change)
+
+        w.box.gate.after = saved_meanwhile
+        overtaken = start_approved(w.apply, intake.moves(record), w.now)
+        told, asked = list(w.told), w.change.asked_back_by
+        assert start_approved(w.apply, intake.moves(record), w.now) == []
+        change = w.run(48)
+    assert overtaken == ["1"]
+    assert (told, asked) == ([], "")
+    assert change.state is ChangeState.ROLLED_BACK
 
 
 def test_a_second_click_names_who_was_first() -> None:

@@ -42,6 +42,17 @@ def test_an_absent_endpoint_and_a_real_time_minimum_of_zero_are_refused(box: San
     box.client("application-autoscaling").register_scalable_target(**later, MinCapacity=0, MaxCapacity=1)
 
 
+def test_tags_are_taken_for_a_new_target_only(box: Sandbox) -> None:
+    box.add_endpoint("chat")
+    scaling = box.client("application-autoscaling")
+    scaling.register_scalable_target(**WHO, MinCapacity=1, MaxCapacity=2, Tags={"team": "search"})
+    with pytest.raises(ClientError, match="use TagResource"):
+        scaling.register_scalable_target(**WHO, MinCapacity=1, MaxCapacity=3, Tags={"team": "other"})
+    register(box, 1, 3)
+    (target,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    assert scaling.list_tags_for_resource(ResourceARN=target["ScalableTargetARN"])["Tags"] == {"team": "search"}
+
+
 def test_registering_moves_the_capacity_into_the_bounds(box: Sandbox) -> None:
     box.add_endpoint("chat", count=1)
     register(box, 2)

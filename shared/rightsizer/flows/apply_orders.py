@@ -22,6 +22,7 @@ def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], n
     """Start the change of each approved proposal; returns the sequences of the records to deliver again.
 
     A refusal (another change holds the endpoint, the proposal moved on meanwhile) is an answer and is not repeated.
+    That a tick saved the change while the order of a way back was written is none: the order is delivered again.
     """
     failed = []
     for move in moves:
@@ -47,6 +48,8 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
             return []
     except (ConflictError, InputError) as error:
         logger.warning("no change", extra={"proposal": proposal.id, "why": str(error)})
+        if isinstance(error, ConflictError) and _overtaken(apply, proposal):
+            return [sequence]
         if proposal.asked_back_by:
             apply.tell(f"{proposal.ref.name}: the way back was not taken", str(error))
     except RightsizerError as error:
@@ -56,6 +59,13 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
         if change is not None:
             logger.info("change", extra={"change": change.id, "state": change.state, "outcome": change.outcome})
     return []
+
+
+def _overtaken(apply: Apply, proposal: Proposal) -> bool:
+    """Whether the order of a way back met a save of its own change: no other change holds the endpoint."""
+    if proposal.state is ProposalState.APPROVED or not proposal.asked_back_by:
+        return False
+    return apply.journal.held_by(proposal.ref.name) in ("", proposal.change_id)
 
 
 def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:

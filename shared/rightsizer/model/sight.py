@@ -121,10 +121,13 @@ class Sight:
         return next((t for t in self.scaling or () if (t.resource_id, t.dimension) == wanted), None)
 
     def concrete(self, step: Step) -> Step:
-        """The step with the live ARN of each re-created scaling policy in place of its placeholder.
+        """The step as it is asked for now: with the live ARN of each re-created scaling policy, and without idle tags.
 
         A re-created step policy has a new ARN (Application Auto Scaling), so an alarm is re-wired only by what is live.
+        Tags belong to the registration of a new target; one that is there still has its own (RegisterScalableTarget).
         """
+        if step.kind is StepKind.REGISTER_TARGET and self.target(step) is not None:
+            return replace(step, params={k: v for k, v in step.params.items() if k != "Tags"})
         if step.kind is not StepKind.PUT_ALARM:
             return step
         arns = {
