@@ -5,7 +5,16 @@ import pytest
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.faults.courses import COURSES, Course
-from tests.faults.drive import DELIVERIES, FROZEN, FROZEN_HARD, READS, SECOND, Disturbance, runs
+from tests.faults.drive import (
+    DELIVERIES,
+    FROZEN,
+    FROZEN_HARD,
+    READS,
+    SECOND,
+    Disturbance,
+    runs,
+    scenario_world,
+)
 
 BY_NAME = {course.name: course for course in COURSES}
 
@@ -64,46 +73,34 @@ def test_events_in_any_shape_end_the_same(delivery: object) -> None:
     laws_hold(*runs(scenarios.PLAIN, BY_NAME["success"], delivery, every=15), ended="proven")  # type: ignore[arg-type]
 
 
-FIRING = "a scheduled action that fires while the targets are deregistered is lost"
-
-
-def defect(scenario: Scenario, course: Course) -> str:
-    """The known defect that the pair shows (docs/changes.md); empty where there is none."""
-    return FIRING if scenario in (scenarios.SCHEDULED, scenarios.DAYLONG) else ""
-
-
 SUITED = [(scenario, [course for course in COURSES if course.suits(scenario)]) for scenario in scenarios.ALL]
 PAIRS = [
     pytest.param(scenario, course, id=f"{scenario.name}-{course.name}")
     for i, (scenario, suited) in enumerate(SUITED)
     for j, course in enumerate(suited)
-    if not defect(scenario, course) and (scenario is scenarios.PLAIN or (i + j) % 3 == 0)
+    if scenario is scenarios.PLAIN or (i + j) % 3 == 0
 ]
 """The plain change with every ending, and each other scenario with a third of them; `make faults` takes them all."""
-OPEN = [
-    pytest.param(
-        scenario,
-        BY_NAME[ending],
-        id=f"{scenario.name}-{ending}",
-        marks=pytest.mark.xfail(strict=True, reason=defect(scenario, BY_NAME[ending])),
-    )
-    for scenario, ending in (
-        (scenarios.SCHEDULED, "success"),
-        (scenarios.SCHEDULED, "alarm"),
-        (scenarios.SCHEDULED, "asked back"),
-        (scenarios.DAYLONG, "failing late"),
-    )
-]
-"""What is known to break a law. Whoever mends it takes it out of `defect`, and out of here."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scenario", "course"), [*PAIRS, *OPEN])
+@pytest.mark.parametrize(("scenario", "course"), PAIRS)
 def test_the_scenarios_with_their_endings_keep_the_laws(scenario: Scenario, course: Course) -> None:
     laws_hold(*runs(scenario, course, every=10_000))
 
 
 def test_no_scenario_and_no_ending_is_left_out_of_the_pairs() -> None:
-    taken = [pair.values for pair in (*PAIRS, *OPEN)]
+    taken = [pair.values for pair in PAIRS]
     assert all(any(scenario is one for scenario, _ in taken) for one in scenarios.ALL)
     assert all(any(course is one for _, course in taken) for one in COURSES)
+
+
+def test_the_schedule_in_the_middle_fires_while_the_targets_are_deregistered() -> None:
+    with scenario_world(scenarios.SCHEDULED) as w:
+        w.start()
+        change = w.run(12)
+    cleared, settled = (
+        min(entry.at for entry in change.journal if entry.step.startswith(f"{operation} "))
+        for operation in ("DeregisterScalableTarget", "RegisterScalableTarget")
+    )
+    assert cleared < cleared.replace(hour=9, minute=12, second=0) < settled
