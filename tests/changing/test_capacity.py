@@ -11,6 +11,7 @@ from rightsizer.model.option import OptionKind
 from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import EndpointSight, VariantSight
+from rightsizer.rules.advance import leftovers
 from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, world
 
@@ -37,6 +38,7 @@ def test_after_a_lack_of_capacity_the_pools_are_tried_six_hours_later() -> None:
     assert change.option.kind is OptionKind.INSTANCE_POOLS
     pools = {p["Priority"]: p["InstanceType"] for p in config["ProductionVariants"][0]["InstancePools"]}
     assert pools == {1: NEW_TYPE, 2: OLD_TYPE}
+    assert len(leftovers(change)) == 2, "the configuration of the first try stays too"
 
 
 def test_the_third_lack_of_capacity_is_the_end_and_is_remembered() -> None:

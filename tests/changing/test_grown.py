@@ -111,3 +111,25 @@ def test_a_larger_way_back_that_the_quota_refuses_is_followed_by_the_stored_one(
         now = fleet(w)
     assert change.state is ChangeState.ROLLED_BACK
     assert now == [(OLD_TYPE, 1)]
+
+
+def test_bounds_that_the_owner_raised_since_are_not_cut_by_the_way_back() -> None:
+    with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        w.run(30)
+        assert w.change.state is ChangeState.PROVEN
+        with w.box.gate.unrecorded():
+            w.box.autoscale(NAME, 2, 20)
+        w.box.clock.advance(timedelta(minutes=20))
+        w.scale(12)
+        w.box.clock.advance(timedelta(minutes=20))
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(6)
+        now, (target,) = fleet(w), w.apply.changer.scaling(NAME, ["AllTraffic"])
+    assert change.state is ChangeState.ROLLED_BACK
+    assert now == [(OLD_TYPE, 12)]
+    assert (target.minimum, target.maximum) == (2, 20)
+    assert "autoscaling was edited since the change (RegisterScalableTarget" in change.outcome
+    assert "with bounds as large as yours" in change.outcome

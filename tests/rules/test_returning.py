@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.change import VariantCount
-from rightsizer.model.sight import EndpointSight, VariantSight
+from rightsizer.model.change import Change, Course, VariantCount
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.sight import EndpointSight, Sight, VariantSight
+from rightsizer.model.step import Step
 from rightsizer.rules import returning
-from tests.rules.test_advance import NOW, RESTORE, SETTLE, change_after
+from tests.rules.test_advance import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
 
 SIZES = st.integers(1, 12)
 TYPE = "ml.g5.4xlarge"
@@ -96,3 +99,39 @@ def test_a_look_never_asks_for_fewer_than_an_earlier_one(stored: int, grown: int
     sight = EndpointSight("InService", "new", NOW, "", "", (VariantSight("v", live, live, 1.0, 1.0),))
     (found,) = returning.counts(earlier, sight, {})
     assert found.count >= grown
+
+
+def _returning(*done: Step) -> Change:
+    return replace(change_after(*done), turned_at=NOW - timedelta(hours=5), course=Course.BACK)
+
+
+def _shown(least: int, most: int, **known: Any) -> Sight:
+    target = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], least, most, **known)
+    return Sight(EndpointSight("InService", "new", NOW, "", "", ()), scaling=(target,))
+
+
+def test_an_edit_is_seen_while_autoscaling_is_the_owners() -> None:
+    change = _returning(CLEAR, SETTLE)
+    assert returning.edits(change, _shown(2, 4)) == ()
+    assert returning.edits(change, _shown(2, 9)) == (SETTLE.key,)
+    added = _shown(2, 4, policies=({"PolicyName": "mine"},))
+    assert returning.edits(change, added) == (f"{WHO['ResourceId']} mine",)
+
+
+def test_what_the_return_took_away_itself_is_no_edit() -> None:
+    taken = Sight(EndpointSight("InService", "new", NOW, "", "", ()), scaling=())
+    assert returning.edits(_returning(CLEAR, SETTLE, CLEAR), taken) == ()
+    assert returning.edits(_returning(CLEAR), taken) == (), "it was never given back"
+
+
+@given(SIZES, SIZES, SIZES, SIZES)
+def test_bounds_of_the_way_back_are_raised_and_never_lowered(least: int, more: int, old: int, new: int) -> None:
+    change = _returning(CLEAR, SETTLE)
+    change = replace(change, plan=replace(change.plan, exchange=(old, new)))
+    (step,) = returning.raised(change, _shown(least, least + more))
+    assert step.params["MinCapacity"] >= RESTORE.params["MinCapacity"]
+    assert step.params["MaxCapacity"] >= max(RESTORE.params["MaxCapacity"], step.params["MinCapacity"])
+    if least + more > SETTLE.params["MaxCapacity"]:
+        assert step.params["MaxCapacity"] * new >= (least + more) * old
+    scheduled = _shown(least, least + more, scheduled=({"ScheduledActionName": "night"},))
+    assert returning.raised(change, scheduled) == change.plan.restore, "the schedule's, not the owner's hand"

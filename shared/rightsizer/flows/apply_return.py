@@ -52,7 +52,8 @@ class Returning:
             return _noted(change, stored(plan), "failed", text, now)
         if change.last(plan.back, "intended", "done", "failed") is not None:
             return change
-        due = as_due(change, now)[0]
+        change = self._edited(change, sight, now)
+        plan, due = change.plan, as_due(change, now)[0]
         if not plan.grown and returning.counts(due, endpoint, {}) == (change.before.variants if change.before else ()):
             return change  # without a look at the quotas
         wanted = returning.counts(due, endpoint, self._quotas())
@@ -66,6 +67,18 @@ class Returning:
         return _noted(
             change, made, "noted", f"the fleet or its bounds grew since the plan; the way back runs {said}", now
         )
+
+    def _edited(self, change: Change, sight: Sight, now: datetime) -> Change:
+        """The change with the bounds that its owner raised since, and with a line about every edit, once."""
+        edits = returning.edits(as_due(change, now)[0], sight)
+        text = f"autoscaling was edited since the change ({', '.join(edits)}); the way back gives back what was stored"
+        if not edits or any(e.step == WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal):
+            return change
+        due = as_due(change, now)[0]
+        restore = returning.raised(replace(due, plan=replace(due.plan, restore=change.plan.restore)), sight)
+        if restore != change.plan.restore:
+            text += ", with bounds as large as yours"
+        return _noted(change, replace(change.plan, restore=restore), "noted", text, now)
 
     def _quotas(self) -> Mapping[str, int]:
         """By type; unknown where they cannot be read now, since a return must not wait for them."""

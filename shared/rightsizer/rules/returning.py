@@ -7,10 +7,14 @@ counts of the plan's hour would take instances away in the middle of a peak.
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from rightsizer.model.change import Change, VariantCount
-from rightsizer.model.sight import EndpointSight
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.sight import EndpointSight, Sight
 from rightsizer.model.step import Step, StepKind
+
+KEPT = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
 
 
 def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
@@ -38,6 +42,52 @@ def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -
         need = _within(need, old.count, (most, quotas.get(old.instance_type)))
         made.append(replace(old, count=max(need, earlier.get(old.name, 0))))
     return tuple(made)
+
+
+def edits(change: Change, sight: Sight) -> tuple[str, ...]:
+    """What the owner edited of the autoscaling that the change gave back, by the keys of steps and by name.
+
+    Empty where nothing was edited, where the change takes no autoscaling away, and once the return has taken it away.
+    """
+    plan, before = change.plan, change.before
+    if before is None or not plan.clear or sight.scaling is None or not _given_back(change):
+        return ()
+    other = [s.key for s in plan.settle if s.kind in KEPT and not sight.shows(s)]
+    stored = {_named(t, row) for t in before.scaling for row in (*t.policies, *t.scheduled)}
+    found = {_named(t, row) for t in sight.scaling for row in (*t.policies, *t.scheduled)}
+    return (*other, *(f"{resource} {name}" for resource, name in sorted(found - stored)))
+
+
+def raised(change: Change, sight: Sight) -> tuple[Step, ...]:
+    """The steps that restore autoscaling, with the bounds that the owner raised since, by the exchange of the plan.
+
+    Bounds that a schedule moves are its own, and lower ones are not carried over: the way back is never smaller.
+    """
+    settled = _bounds(change.plan.settle)
+    made = []
+    for step in change.plan.restore:
+        live = sight.target(step) if step.kind is StepKind.REGISTER_TARGET else None
+        least, most = settled.get(step.subject, (0, None))
+        if live is not None and not live.scheduled and most is not None:
+            mine = step.subject.endswith(f"/variant/{change.variant}")
+            exchange = change.plan.exchange if mine else (1, 1)
+            low, high = step.params["MinCapacity"], step.params["MaxCapacity"]
+            low = max(low, _exchanged(live.minimum, exchange)) if live.minimum > least else low
+            high = max(low, high, _exchanged(live.maximum, exchange) if live.maximum > most else 0)
+            step = replace(step, params={**step.params, "MinCapacity": low, "MaxCapacity": high})
+        made.append(step)
+    return tuple(made)
+
+
+def _given_back(change: Change) -> bool:
+    """Whether autoscaling is the owner's at this moment: given back, and not taken away again for the return."""
+    settled, cleared = {s.key for s in change.plan.settle}, {s.key for s in change.plan.clear}
+    last = next((e.step for e in reversed(change.journal) if e.step in settled | cleared), "")
+    return change.turned_at is not None and last in settled
+
+
+def _named(target: ScalableTarget, row: Mapping[str, Any]) -> tuple[str, str]:
+    return target.resource_id, str(row.get("PolicyName") or row.get("ScheduledActionName") or "")
 
 
 def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:

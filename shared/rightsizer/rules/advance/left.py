@@ -37,8 +37,8 @@ def left_open(change: Change) -> tuple[str, ...]:
 
 def leftovers(change: Change) -> tuple[str, ...]:
     """Configurations that the change made and that stay: they cost nothing, and no role of ours may delete one."""
-    began = (entry.step.partition(" ") for entry in change.journal)
-    return tuple(dict.fromkeys(name for operation, _, name in began if operation == "CreateEndpointConfig"))
+    began = (entry.step.partition("CreateEndpointConfig ") for entry in change.journal)
+    return tuple(dict.fromkeys(name for _, found, name in began if found))  # of earlier tries too
 
 
 def differences(change: Change, sight: Sight, ending: ChangeState) -> tuple[str, ...]:
