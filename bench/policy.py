@@ -26,7 +26,7 @@ from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, Series, Signal
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.sizing import without_waiting
+from rightsizer.rules.waiting import without_waiting
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
 USABLE = {"T4": 14.6, "L4": 22.0, "A10G": 22.0, "L40S": 44.0, "H100": 79.0}

@@ -19,7 +19,7 @@ from rightsizer.model.recommendation import Recommendation
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.queueing import erlang_c, waiting
-from rightsizer.rules.sizing import unqueued
+from rightsizer.rules.waiting import unqueued
 from tests.rules import kit
 
 memory = st.floats(1, 99)

@@ -10,7 +10,7 @@ from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
 from rightsizer.flows.situation import LEAST, Given, Situation
 from rightsizer.model.demand import Demand, Latency
-from rightsizer.model.digest import SLOT_S, DayDigest, UsageDigest
+from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, EndpointKind
@@ -20,7 +20,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.demand import demand_of, latency_of
+from rightsizer.rules.demand import demand_of, latency_of, rates_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
@@ -28,8 +28,8 @@ from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.memory import memory_need
 from rightsizer.rules.objective import goal_of
 from rightsizer.rules.offer import Money, delete_option, nap_option
-from rightsizer.rules.sizing import Unqueued, unqueued
 from rightsizer.rules.sleep import TIMEOUTS
+from rightsizer.rules.waiting import Unqueued, unqueued
 
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
@@ -185,15 +185,14 @@ def _random_base(endpoint: Endpoint, history: History) -> bool:
 
 
 def _unqueued(base: Sequence[DayDigest], random_base: bool) -> tuple[Unqueued, Latency] | None:
-    """How to take the waiting out of the latency, where requests can wait behind one worker."""
+    """How to take the waiting out of the latency."""
     latency = latency_of(base)
     counts = [c for d in base for c in d.instances if c]
-    known = sum(1 for d in base for v in d.requests if v is not None)
     mean = sum(counts) / len(counts) if counts else 1.0
-    if latency is None or not known or (mean >= 1.5 and not random_base):
+    rates = rates_of(base, mean if random_base else 1.0)
+    if latency is None or not rates:
         return None
-    rate = sum(d.request_count for d in base) / (known * SLOT_S)
-    return unqueued(latency, rate, mean * max(base[0].gpus, 1)), latency
+    return unqueued(latency, rates, max(base[0].gpus, 1) * (1.0 if random_base else mean)), latency
 
 
 def _instances(endpoint: Endpoint, days: Sequence[DayDigest], history: History) -> float:

@@ -20,9 +20,10 @@ from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
 from rightsizer.rules.learn import Link, gpu_ratios
 from rightsizer.rules.replay import serve
-from rightsizer.rules.sizing import Unqueued, host_factor, service_bins, workers_of
+from rightsizer.rules.sizing import host_factor, workers_of
 from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, stretch
+from rightsizer.rules.waiting import Unqueued, service_bins
 
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
 JUMP = 1.5

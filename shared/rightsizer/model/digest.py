@@ -25,6 +25,28 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Fit:
+    """Sums of a straight line y = level + slope x by least squares; sums of several days add up."""
+
+    n: float
+    x: float
+    y: float
+    xx: float
+    xy: float
+    yy: float
+
+    def __add__(self, other: "Fit") -> "Fit":
+        return Fit(
+            self.n + other.n,
+            self.x + other.x,
+            self.y + other.y,
+            self.xx + other.xx,
+            self.xy + other.xy,
+            self.yy + other.yy,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class DayDigest:
     """One UTC day of one variant on one instance type. A day with two types has two digests.
 
@@ -61,6 +83,8 @@ class DayDigest:
     """Largest backlog of an asynchronous endpoint; None when none was published."""
     skew: float | None = None
     """Largest share of the work that one GPU did, 0..1; None without per-GPU metrics."""
+    host: Fit | None = None
+    """vCPUs busy against GPUs busy, per instance and slot: what the host works for a second of GPU work."""
     within: float | None = None
     """Squared variation of the request rate between the base periods of a slot, chance taken out; None at 300 s."""
 

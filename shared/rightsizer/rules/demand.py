@@ -4,12 +4,18 @@ import math
 from collections.abc import Sequence
 
 from rightsizer.model.demand import Demand, Latency, Load, MemoryNeed
-from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Spread
+from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Fit, Spread
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.policy import Policy
 from rightsizer.model.quantile import quantile, weighted
 
 PER_HOUR = 3600 // SLOT_S
+THREADS_MARGIN = 1.15
+"""Error of the host's own seconds, which are what the GPU leaves of the latency."""
+LINE_SLOTS = 48
+"""Slots with GPU and CPU utilisation from which a line is drawn through them: four hours."""
+LEVELS = 6
+"""Groups of slots by their rate, in which waiting is reckoned."""
 
 
 def demand_of(
@@ -52,7 +58,7 @@ def demand_of(
         error_share=sum(d.errors for d in same) / max(sum(d.request_count for d in same), 1.0),
         silent_days=_silent(days),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
-        host_threads=_threads(same, latency, share, runs, unqueued),
+        host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
     )
 
 
@@ -72,6 +78,18 @@ def latency_of(days: Sequence[DayDigest]) -> Latency | None:
     p50, p95, p99 = (weighted(pairs, q) for q in (0.5, 0.95, 0.99))
     shares = tuple((value, weight / total) for value, weight in pairs)
     return Latency(mean, p50, p95, p99, min(variance / middle**2, 4.0), shares)
+
+
+def rates_of(days: Sequence[DayDigest], queues: float) -> tuple[tuple[float, float], ...]:
+    """(requests per second before each of `queues`, requests) in LEVELS groups of slots, quiet ones first."""
+    seen = sorted(v for d in days for v in d.requests if v)
+    out = []
+    for level in range(LEVELS):
+        part = seen[level * len(seen) // LEVELS : (level + 1) * len(seen) // LEVELS]
+        calls = sum(part)
+        if calls > 0:
+            out.append((sum(v * v for v in part) / calls / SLOT_S / queues, calls))
+    return tuple(out)
 
 
 def _service(
@@ -144,20 +162,45 @@ def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
 
 
 def _threads(
-    days: Sequence[DayDigest], latency: Latency | None, share: float, runs: InstanceType, unqueued: float
+    days: Sequence[DayDigest], latency: Latency | None, gpu_s: float | None, runs: InstanceType, unqueued: float
 ) -> float | None:
-    """vCPUs that the host's part of a request keeps busy: CPU above its quiet level over the host's concurrency."""
-    known = [d for d in days if d.cpu and d.cpu_mean is not None]
-    if not known or latency is None or share >= 1:
+    """Bound of the vCPUs that the host's part of a request keeps busy: its vCPU seconds over its own seconds.
+
+    The vCPU seconds are the slope of CPU against GPU utilisation over the slots (service demand by regression), plus
+    two standard errors: what the machine does without requests is the level of that line. Where the line cannot be
+    drawn, CPU above its quiet level, and half as much on top.
+    """
+    own = latency.mean_s * unqueued - gpu_s if latency is not None and gpu_s is not None else 0.0
+    if own <= 0:
         return None
-    work = inside = 0.0
+    slope = _slope([d.host for d in days if d.host is not None])
+    if slope is not None and gpu_s is not None:
+        return THREADS_MARGIN * slope * gpu_s / own
+    known = [d for d in days if d.cpu and d.cpu_mean is not None]
+    work = calls = 0.0
     for digest in known:
         quiet = digest.cpu.p5 * runs.vcpu if digest.cpu else 0.0
         mean = digest.cpu_mean or 0.0
         counts = [c for c in digest.instances if c]
         work += (mean - (quiet if quiet < 0.5 * mean else 0.0)) * (sum(counts) / len(counts) if counts else 1.0)
-        inside += digest.request_count * latency.mean_s * unqueued * (1 - share) / 86400
-    return work / inside if inside > 0 else None
+        calls += digest.request_count / 86400
+    return 1.5 * work / (calls * own) if calls > 0 else None
+
+
+def _slope(fits: Sequence[Fit]) -> float | None:
+    """vCPU seconds of the host for a GPU second, two standard errors up; None where it cannot be told to a fifth."""
+    n = sum(f.n for f in fits)
+    if n < LINE_SLOTS:
+        return None
+    x, y = sum(f.x for f in fits), sum(f.y for f in fits)
+    xx = sum(f.xx for f in fits) - x * x / n
+    xy = sum(f.xy for f in fits) - x * y / n
+    yy = sum(f.yy for f in fits) - y * y / n
+    if xx <= 0 or xy <= 0:
+        return None
+    slope = xy / xx
+    error = math.sqrt(max(yy - slope * xy, 0.0) / (n - 2) / xx)
+    return min(slope + 2 * error, y / x) if 2 * error <= 0.2 * slope else None
 
 
 def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> int | None:

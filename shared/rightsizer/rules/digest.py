@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from rightsizer.errors import InputError
-from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Spread
+from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Fit, Spread
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.quantile import quantile
 from rightsizer.model.usage import MetricWindow, Series, Signal
@@ -110,6 +110,7 @@ class _Day:
             host_memory=_spread(host, self.get("MemoryUtilization", "Maximum"), 1),
             cpu=_spread(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
             cpu_mean=_mean(cpu, 100.0),
+            host=_fit(self._slots(gpu), self._slots(cpu), SLOT_S // self.period),
             backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
         )
 
@@ -188,6 +189,16 @@ def _masses(mean: float, seen: Sequence[tuple[float, float]]) -> list[tuple[floa
             out.append((high - low, above))
     rest = sum(weight * value for weight, value in out)
     return [(lowest, min(max((mean - rest) / lowest, 0.05 * first), first)), *out]
+
+
+def _fit(gpu: Sequence[float | None], cpu: Sequence[float | None], parts: int) -> Fit | None:
+    """vCPUs busy (y) against GPUs busy (x) of each slot, from sums of percentages over its `parts`."""
+    scale = 100.0 * parts
+    pairs = [(g / scale, c / scale) for g, c in zip(gpu, cpu, strict=True) if g is not None and c is not None]
+    if not pairs:
+        return None
+    sums = [sum(values) for values in zip(*((x, y, x * x, x * y, y * y) for x, y in pairs), strict=True)]
+    return Fit(float(len(pairs)), *(round(value, 6) for value in sums))
 
 
 def _mean(values: Values, scale: float) -> float | None:

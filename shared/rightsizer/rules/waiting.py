@@ -1,0 +1,102 @@
+"""Tell the service time behind a latency that contains waiting, and put waiting on a service time."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rightsizer.model.demand import Latency
+
+CLEAR = 0.75
+"""Load of a worker up to which its service time can be told from its latency."""
+ROUNDS = 6
+STEPS = 20
+"""Bisections of a mean: one part in a million."""
+
+type Rates = Sequence[tuple[float, float]]
+"""(requests per second, requests that came at about this rate): waiting is made in the busy hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unqueued:
+    """How to take the waiting out of a latency: service = mean_s x (latency / its mean) ** power."""
+
+    mean_s: float
+    power: float
+
+    def share(self, latency: Latency) -> float:
+        """Service time over latency, of the means."""
+        return min(self.mean_s / latency.mean_s, 1.0) if latency.mean_s > 0 else 1.0
+
+
+def unqueued(latency: Latency, rates: Rates, workers: float) -> Unqueued:
+    """Mean and spread of the service behind a latency, for one queue before `workers`, with log-normal service.
+
+    Both moments must match: E(L) = S + W, Var(L) = Var(S) + Var(W). One worker waits by Pollaczek and Khinchine,
+    several by Sakasegawa's approximation of M/G/c (1977). For random routing give the rates of one worker's queue.
+    """
+    total = latency.squared_variation
+    rates = [(rate, calls) for rate, calls in rates if rate > 0 and calls > 0]
+    if workers <= 0 or not rates or total <= 0:
+        return Unqueued(latency.mean_s, 1.0)
+    spread, mean = total, latency.mean_s
+    for _ in range(ROUNDS):
+        mean = _service(latency.mean_s, rates, workers, spread)
+        variance = total * latency.mean_s**2 - _variance(mean, rates, workers, spread)
+        spread = (spread + max(variance / mean**2, 0.0)) / 2 if mean > 0 else spread
+    power = math.sqrt(math.log1p(spread) / math.log1p(total))
+    return Unqueued(_service(latency.mean_s, rates, workers, spread), min(power, 1.0))
+
+
+def without_waiting(mean_s: float, rate: float, spread: float) -> float | None:
+    """The service time behind a mean latency of one worker at `rate` requests a second (Pollaczek-Khinchine).
+
+    `spread` is the squared variation of the service. None where the worker was so busy that waiting hides it.
+    """
+    service = _service(mean_s, [(rate, 1.0)], 1.0, spread)
+    return service if rate * service < CLEAR else None
+
+
+def service_bins(latency: Latency, taken: Unqueued) -> tuple[tuple[float, float], ...]:
+    """The latency histogram without its waiting, (seconds, share), ascending, with the mean of the service."""
+    raw = [((value / latency.mean_s) ** taken.power, share) for value, share in latency.bins]
+    mean = sum(value * share for value, share in raw)
+    return tuple((value / mean * taken.mean_s, share) for value, share in raw)
+
+
+def _service(latency_s: float, rates: Rates, workers: float, spread: float) -> float:
+    """The service time that with its mean waiting makes the latency."""
+    low, high = 0.0, latency_s
+    total = sum(calls for _, calls in rates)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        wait = sum(calls * _wait(middle, rate, workers, spread)[0] for rate, calls in rates) / total
+        if middle + wait > latency_s:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _variance(service_s: float, rates: Rates, workers: float, spread: float) -> float:
+    """Variance of the waiting over all requests."""
+    total = sum(calls for _, calls in rates)
+    first = second = 0.0
+    for rate, calls in rates:
+        wait, chance = _wait(service_s, rate, workers, spread)
+        if workers <= 1:
+            third = rate * (service_s * (1 + spread)) ** 3 / (3 * max(1 - rate * service_s, 1e-6))
+            square = 2 * wait**2 + third
+        else:
+            square = 2 * wait**2 / max(chance, 1e-9)  # exponential for those who wait at all
+        first += calls * wait / total
+        second += calls * square / total
+    return max(second - first**2, 0.0)
+
+
+def _wait(service_s: float, rate: float, workers: float, spread: float) -> tuple[float, float]:
+    """Mean waiting in seconds, and the chance to wait; infinite where the workers do not carry the rate."""
+    rho = rate * service_s / workers
+    if rho >= 1:
+        return math.inf, 1.0
+    chance = rho ** (math.sqrt(2 * (workers + 1)) - 1)
+    return service_s * chance * (1 + spread) / (2 * workers * (1 - rho)), chance
