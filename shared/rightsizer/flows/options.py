@@ -95,7 +95,7 @@ def _told(at: Situation) -> float:
 
 
 def _offer(at: Situation, draft: Draft) -> Option | Reason:
-    if at.endpoint.scaling and not at.changed:
+    if at.endpoint.scaling and not at.changed and not at.may(OptionKind.AUTOSCALING):
         return _rescaled(at, draft)
     switch = at.may(OptionKind.ROUTING)
     random_routing = at.random and not switch
