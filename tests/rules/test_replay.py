@@ -13,8 +13,8 @@ from rightsizer.model.usage import MetricWindow, Series, Signal
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.replay import concurrency, serve
-from rightsizer.rules.waiting import without_waiting
 from rightsizer.rules.stream import roughness, stream_of
+from rightsizer.rules.waiting import without_waiting
 from tests.rules.kit import catalogue
 
 HOUR = 3600.0

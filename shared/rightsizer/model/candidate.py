@@ -23,13 +23,3 @@ class Goal:
     p95_s: float
     declared: bool
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """Instances that carry a load, and the waiting they leave."""
-
-    count: int
-    waiting_p95_s: float
-    load_per_worker: float
-    """Offered load over workers at the planned peak, 0..1."""
