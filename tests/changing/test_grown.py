@@ -7,6 +7,7 @@ from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.option import OptionKind, Target
 from sandbox.account import Sandbox
 from sandbox.sagemaker.deployment import Ending
+from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
 
 
@@ -133,3 +134,37 @@ def test_bounds_that_the_owner_raised_since_are_not_cut_by_the_way_back() -> Non
     assert (target.minimum, target.maximum) == (2, 20)
     assert "autoscaling was edited since the change (RegisterScalableTarget" in change.outcome
     assert "with bounds as large as yours" in change.outcome
+
+
+def test_bounds_changed_alone_and_raised_since_stay_raised_on_the_way_back() -> None:
+    option = an_option(kind=OptionKind.AUTOSCALING, target=Target(OLD_TYPE, 1, minimum=1, maximum=2))
+    with world(option, seed=autoscaled, count=1) as w:
+        w.start()
+        w.run(0.5)
+        with w.box.gate.unrecorded():
+            w.box.autoscale(NAME, 1, 20)
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(6)
+        (target,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
+    assert change.state is ChangeState.ROLLED_BACK
+    assert (target.minimum, target.maximum) == (1, 20)
+
+
+def test_copies_that_somebody_raised_since_stay_on_the_way_back() -> None:
+    scenario = scenarios.COMPONENTS
+    with world(scenario.option, seed=scenario.seed, kind=scenario.kind, **scenario.endpoint) as w:
+        w.start()
+        while w.change.state is not ChangeState.APPLIED:
+            w.run(0.25)
+        with w.box.gate.unrecorded():
+            judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
+            w.box.client("sagemaker").update_inference_component_runtime_config(
+                InferenceComponentName="small", DesiredRuntimeConfig={"CopyCount": 5}
+            )
+            w.box.gate.judge = judge
+        w.box.clock.advance(timedelta(minutes=30))
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(6)
+        copies = {name: c.desired for name, c in w.box.world.components.known.items()}
+    assert change.state is ChangeState.ROLLED_BACK
+    assert copies == {"small": 5, "large": 1}

@@ -135,3 +135,18 @@ def test_bounds_of_the_way_back_are_raised_and_never_lowered(least: int, more: i
         assert step.params["MaxCapacity"] * new >= (least + more) * old
     scheduled = _shown(least, least + more, scheduled=({"ScheduledActionName": "night"},))
     assert returning.raised(change, scheduled) == change.plan.restore, "the schedule's, not the owner's hand"
+
+
+@given(SIZES, SIZES)
+def test_what_was_put_back_in_place_is_not_raised_by_the_next_look(least: int, more: int) -> None:
+    change = _returning(SETTLE)
+    alone = replace(change, plan=replace(change.plan, turn=None, back=None, clear=(), exchange=(0, 0)))
+    (first,) = returning.in_place(alone, _shown(least, least + more)).plan.restore
+    (second,) = returning.in_place(alone, _shown(first.params["MinCapacity"], first.params["MaxCapacity"])).plan.restore
+    assert first == second
+    assert first.params["MaxCapacity"] >= RESTORE.params["MaxCapacity"]
+
+
+def test_a_change_that_deploys_goes_back_by_its_own_plan() -> None:
+    change = _returning(CLEAR, SETTLE)
+    assert returning.in_place(change, _shown(3, 99)) == change

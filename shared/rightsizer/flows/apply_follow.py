@@ -97,7 +97,8 @@ class Following:
         if move.state is ChangeState.ROLLED_BACK and change.plan.kind == "delete":
             sentence = f"{change.ref.name} stays: {sentence}"
         elif move.state is ChangeState.ROLLED_BACK:
-            old = change.before.config_name if change.before else "what it ran before"
+            stored = change.before.config_name if change.before else "what it ran before"
+            old = (change.returned_at is not None and change.plan.back_config) or stored
             sentence = f"{change.ref.name} runs {old} again: {sentence}"
         told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE)]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))

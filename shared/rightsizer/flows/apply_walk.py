@@ -21,6 +21,7 @@ from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import Sight
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import Changer, Journal, RecommendationStore
+from rightsizer.rules import returning
 from rightsizer.rules.advance import advance
 from rightsizer.rules.again import again
 
@@ -58,6 +59,7 @@ class Walking:
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
             change = self.returning.grown(measured(change, sight, now), sight, now)
             due, said = as_due(change, now)
+            due = returning.in_place(due, sight)
             move = advance(due, sight, now, switch)
             match move:
                 case Do():

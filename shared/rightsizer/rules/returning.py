@@ -79,6 +79,34 @@ def raised(change: Change, sight: Sight) -> tuple[Step, ...]:
     return tuple(made)
 
 
+def in_place(change: Change, sight: Sight) -> Change:
+    """The change as it goes back where it deployed nothing: bounds and copies that somebody raised since are kept.
+
+    A view for one look, which is stable: what was put back once is not raised by it.
+    """
+    plan = change.plan
+    if plan.turn is not None or plan.kind != "change":
+        return change
+    asked = {s.subject: _copies(s) for s in plan.settle if s.kind is StepKind.SET_COPIES}
+    restore = tuple(
+        _with_copies(step, sight.copies.get(step.subject, 0), asked.get(step.subject, 0))
+        if step.kind is StepKind.SET_COPIES
+        else step
+        for step in raised(change, sight)
+    )
+    return replace(change, plan=replace(plan, restore=restore))
+
+
+def _copies(step: Step) -> int:
+    return int(step.params["DesiredRuntimeConfig"]["CopyCount"])
+
+
+def _with_copies(step: Step, live: int, asked: int) -> Step:
+    if live <= max(asked, _copies(step)):
+        return step
+    return replace(step, params={**step.params, "DesiredRuntimeConfig": {"CopyCount": live}})
+
+
 def _given_back(change: Change) -> bool:
     """Whether autoscaling is the owner's at this moment: given back, and not taken away again for the return."""
     settled, cleared = {s.key for s in change.plan.settle}, {s.key for s in change.plan.clear}
