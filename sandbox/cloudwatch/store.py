@@ -201,13 +201,14 @@ def statistic(stat: str, samples: Sequence[Sample]) -> float:
 
 
 def _percentile(wanted: float, samples: Sequence[Sample]) -> float:
-    if len(samples) == 1:
-        return _value_at(wanted, samples[0])
+    first = samples[0]
+    if all(s.low == first.low and s.high == first.high and s.quantiles == first.quantiles for s in samples):
+        return _value_at(wanted, first)  # a mixture of the same distribution is that distribution
     low, high = min(s.low for s in samples), max(s.high for s in samples)
-    total = math.fsum(s.count for s in samples)
+    total, known = math.fsum(s.count for s in samples), [(s.count, _knots(s)) for s in samples]
     for _ in range(50):  # bisection of the mixture's distribution function
         middle = (low + high) / 2
-        below = math.fsum(s.count * _share_below(middle, s) for s in samples)
+        below = math.fsum(count * _share_below(middle, knots) for count, knots in known)
         low, high = (middle, high) if below < total * wanted / 100 else (low, middle)
     return high
 
@@ -229,8 +230,7 @@ def _value_at(percent: float, sample: Sample) -> float:
     return knots[-1][1]
 
 
-def _share_below(value: float, sample: Sample) -> float:
-    knots = _knots(sample)
+def _share_below(value: float, knots: list[tuple[float, float]]) -> float:
     if value >= knots[-1][1]:
         return 1.0
     share = 0.0

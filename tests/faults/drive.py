@@ -12,6 +12,7 @@ from rightsizer.errors import RightsizerError
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.approval import change_id_of
 from rightsizer.flows.orders import Orders
+from rightsizer.model.change import Change
 from sandbox.gate import Call
 from sandbox.refusals import Killed
 from tests.changing import scenarios
@@ -115,6 +116,7 @@ def runs(
         try:
             with w.box.gate.unrecorded():
                 before = snapshot(w)
+                w.box.client("cloudwatch")  # the laws need one, and each copy would make its own
             course.prepare(w)
             branches.watch(w.box.gate)
             _live(w, course, delivery)
@@ -144,19 +146,17 @@ def _live(w: World, course: Course, delivery: Delivery) -> None:
     """The stream delivers the approval until it was taken; events and ticks follow; somebody meddles once."""
     end, meddled, seen = w.now + timedelta(hours=HOURS), course.meddle is None, len(w.box.events)
     dice, waiting = random.Random(f"{course.name}{delivery.name}"), list[tuple[datetime, Any]]()
-    tick = w.now
+    tick, change = w.now, _change(w)
     while w.now < end:
-        started = _stored(w)
-        if started and not meddled and course.meddle is not None:
+        if change is not None and not meddled and course.meddle is not None:
             meddled = course.meddle(w)
-        if not started:
+        if change is None:
             _deliver(delivery, lambda: w.start())
         for event in _arrived(w, waiting, delivery):
             _deliver(delivery, lambda event=event: advance_changes(w.apply, intake.parse(event), w.now))  # type: ignore[misc]
         if w.now >= tick:
             _deliver(delivery, lambda: w.apply.tick(w.now))
-        with w.box.gate.unrecorded():
-            change = w.change if _stored(w) else None
+        change = _change(w)
         if change is not None and change.closed:
             return
         _thaw(w)
@@ -203,9 +203,9 @@ def _deliver(delivery: Delivery, invoke: Callable[[], object]) -> None:
             continue
 
 
-def _stored(w: World) -> bool:
+def _change(w: World) -> Change | None:
     with w.box.gate.unrecorded():
-        return w.journal.load(change_id_of(w.proposal)) is not None
+        return w.journal.load(change_id_of(w.proposal))
 
 
 def plan(
