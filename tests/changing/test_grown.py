@@ -168,3 +168,20 @@ def test_copies_that_somebody_raised_since_stay_on_the_way_back() -> None:
         copies = {name: c.desired for name, c in w.box.world.components.known.items()}
     assert change.state is ChangeState.ROLLED_BACK
     assert copies == {"small": 5, "large": 1}
+
+
+def test_a_role_that_may_make_no_configuration_goes_back_to_the_stored_one() -> None:
+    with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        w.run(0.5)
+        w.scale(6)
+        w.box.clock.advance(timedelta(minutes=20))
+        w.box.deny("sagemaker:CreateEndpointConfig")
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        change = w.run(2)
+        now, config = fleet(w), w.box.config_name(NAME)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert (now, config) == ([(OLD_TYPE, 1)], f"{NAME}-config")
+    assert "the larger way back was refused" in change.outcome

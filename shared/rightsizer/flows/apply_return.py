@@ -12,7 +12,7 @@ from rightsizer.errors import RightsizerError
 from rightsizer.flows.apply_schedule import as_due
 from rightsizer.flows.planning.capacity import capacity_step
 from rightsizer.flows.planning.config import create, update
-from rightsizer.model.change import Change, Course, Entry, Plan, VariantCount
+from rightsizer.model.change import Change, Course, Entry, FailureClass, Plan, VariantCount
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.option import Target
 from rightsizer.model.reason import Code, Reason
@@ -25,6 +25,9 @@ from rightsizer.telemetry import logger
 
 WAY_BACK = "way-back"
 """The journal line that says what the way back deploys, where it is not what was stored."""
+
+REFUSED = ("refused:", f"again:{FailureClass.PERMISSION.value}:")
+"""How the journal's line of a failed step begins where trying it again would only lose time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +132,14 @@ def _settled(change: Change) -> bool:
 
 
 def _refused(change: Change) -> bool:
-    """Whether AWS refused for good to make or to deploy what the grown way back needs."""
+    """Whether AWS refuses to make or to deploy what the grown way back needs: for good, or for want of a permission.
+
+    The stored way back needs no configuration, so a role that lost `CreateEndpointConfig` can still go back.
+    """
     plan = change.plan
     made = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
     lasts = [change.last(step, "done", "failed") for step in (*made, plan.back) if step is not None]
-    return any(last is not None and last.status == "failed" and last.detail.startswith("refused") for last in lasts)
+    return any(last is not None and last.status == "failed" and last.detail.startswith(REFUSED) for last in lasts)
 
 
 def _named(step: Step | None) -> frozenset[str]:
