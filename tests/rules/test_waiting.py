@@ -17,7 +17,7 @@ from rightsizer.rules.demand import demand_of, latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.memory import memory_need
 from rightsizer.rules.sizing import host_factor
-from rightsizer.rules.waiting import unqueued
+from rightsizer.rules.waiting import rates_of, unqueued
 from tests.rules import kit
 
 
@@ -143,3 +143,16 @@ def test_a_smaller_size_of_the_same_gpu_is_offered_without_a_test_where_the_host
     assert found[1.5].gate.value == "apply"
     busy = found[8.0]
     assert busy.gate.value != "apply"
+
+
+def test_a_lonely_request_meets_nobody_and_a_crowd_meets_itself() -> None:
+    hardware = kit.catalogue().types["ml.g6e.2xlarge"]
+
+    def rates(calls: Callable[[int], float]) -> list[float]:
+        days = fold(kit.window(kit.steady() | {("Invocations", "Sum"): calls}), Setup(hardware, 1))
+        return [rate for rate, _ in rates_of(days, 1.0)]
+
+    rare = rates(lambda i: 1.0 if i % 96 == 0 else 0.0)
+    assert max(rare) == pytest.approx(2 / 86400)  # three a day: each meets the other two
+    crowd = rates(lambda i: 60.0 if i % 96 == 0 else 0.0)
+    assert min(crowd) == pytest.approx(59 / 300)

@@ -20,7 +20,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.demand import demand_of, latency_of, rates_of
+from rightsizer.rules.demand import demand_of, latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
@@ -29,7 +29,7 @@ from rightsizer.rules.memory import memory_need
 from rightsizer.rules.objective import goal_of
 from rightsizer.rules.offer import Money, delete_option, nap_option
 from rightsizer.rules.sleep import TIMEOUTS
-from rightsizer.rules.waiting import Unqueued, unqueued
+from rightsizer.rules.waiting import Unqueued, rates_of, unqueued
 
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"

@@ -14,8 +14,6 @@ THREADS_MARGIN = 1.15
 """Error of the host's own seconds, which are what the GPU leaves of the latency."""
 LINE_SLOTS = 48
 """Slots with GPU and CPU utilisation from which a line is drawn through them: four hours."""
-LEVELS = 6
-"""Groups of slots by their rate, in which waiting is reckoned."""
 
 
 def demand_of(
@@ -78,18 +76,6 @@ def latency_of(days: Sequence[DayDigest]) -> Latency | None:
     p50, p95, p99 = (weighted(pairs, q) for q in (0.5, 0.95, 0.99))
     shares = tuple((value, weight / total) for value, weight in pairs)
     return Latency(mean, p50, p95, p99, min(variance / middle**2, 4.0), shares)
-
-
-def rates_of(days: Sequence[DayDigest], queues: float) -> tuple[tuple[float, float], ...]:
-    """(requests per second before each of `queues`, requests) in LEVELS groups of slots, quiet ones first."""
-    seen = sorted(v for d in days for v in d.requests if v)
-    out = []
-    for level in range(LEVELS):
-        part = seen[level * len(seen) // LEVELS : (level + 1) * len(seen) // LEVELS]
-        calls = sum(part)
-        if calls > 0:
-            out.append((sum(v * v for v in part) / calls / SLOT_S / queues, calls))
-    return tuple(out)
 
 
 def _service(

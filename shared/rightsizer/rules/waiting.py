@@ -5,12 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rightsizer.model.demand import Latency
+from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
 
 CLEAR = 0.75
 """Load of a worker up to which its service time can be told from its latency."""
 ROUNDS = 6
 STEPS = 20
 """Bisections of a mean: one part in a million."""
+LEVELS = 6
+"""Groups of stretches by their rate, in which waiting is reckoned."""
+STRETCHES, TOGETHER = (1, 3, 12, 36, SLOTS), 10
+"""Slots of a stretch, shortest first, and the requests that it should have."""
 
 type Rates = Sequence[tuple[float, float]]
 """(requests per second, requests that came at about this rate): waiting is made in the busy hours."""
@@ -26,6 +31,38 @@ class Unqueued:
     def share(self, latency: Latency) -> float:
         """Service time over latency, of the means."""
         return min(self.mean_s / latency.mean_s, 1.0) if latency.mean_s > 0 else 1.0
+
+
+def rates_of(days: Sequence[DayDigest], queues: float) -> tuple[tuple[float, float], ...]:
+    """(requests per second before each of `queues`, requests) in LEVELS groups of stretches, quiet ones first.
+
+    A stretch is long enough to have TOGETHER requests on average: fewer would be busy or quiet by chance. A request
+    meets the others of its stretch, so it is not counted itself.
+    """
+    seen: list[float] = []
+    width = SLOTS
+    for width in STRETCHES:
+        seen = sorted(v for d in days for v in _stretches(d.requests, width) if v > 0)
+        if seen and sum(seen) >= TOGETHER * len(seen):
+            break
+    out = []
+    for level in range(LEVELS):
+        part = seen[level * len(seen) // LEVELS : (level + 1) * len(seen) // LEVELS]
+        calls = sum(part)
+        if calls > 0:
+            met = sum(max(v - 1, 0.0) * v for v in part) / calls
+            out.append((met / (width * SLOT_S) / queues, calls))
+    return tuple(out)
+
+
+def _stretches(requests: Sequence[float | None], width: int) -> list[float]:
+    """Requests of each `width` slots, those without a datapoint taken as the others."""
+    out = []
+    for first in range(0, SLOTS, width):
+        part = [v for v in requests[first : first + width] if v is not None]
+        if part:
+            out.append(sum(part) * width / len(part))
+    return out
 
 
 def unqueued(latency: Latency, rates: Rates, workers: float) -> Unqueued:
