@@ -29,7 +29,15 @@ from tests.faults.laws import LAWS
 
 type Job = tuple[str, str, str, int, str]
 """Scenario, ending, delivery, every n-th point, disturbance."""
-MEET = ("success", "alarm", "capacity", "asked back", "redeployed by somebody", "permission lost midway")
+MEET = (
+    "success",
+    "alarm",
+    "capacity",
+    "asked back",
+    "scaled while watched, then asked back",
+    "redeployed by somebody",
+    "permission lost midway",
+)
 """Endings in which a second invocation is let in, and in which deliveries are disturbed."""
 SCENARIOS = {s.name: s for s in scenarios.ALL}
 ENDINGS = {c.name: c for c in COURSES}

@@ -114,25 +114,25 @@ def _maintained(w: World) -> bool:
     return True
 
 
-def _grow(w: World) -> bool:
-    """Autoscaling or the owner asks for two instances more."""
+def grow(w: World, more: int = 2) -> bool:
+    """Autoscaling or the owner asks for more instances, where AWS lets them."""
     if w.box.status(NAME) != "InService":
         return False
     name = next(iter(w.box.counts(NAME)))
-    count = w.box.counts(NAME)[name] + 2
+    count = w.box.counts(NAME)[name] + more
     w.scale(count, name)
-    w.grown = (w.change.turned_at is not None, count)
+    w.grown = (w.change.turned_at is not None and w.change.returned_at is None, count)
     return True
 
 
 def _grown_before(w: World) -> bool:
     """Between the plan and the turn."""
-    return not w.box.calls.of("sagemaker", "UpdateEndpoint*") and _grow(w)
+    return not w.box.calls.of("sagemaker", "UpdateEndpoint*") and grow(w)
 
 
 def _grown_later(w: World) -> bool:
     """In the probation, with autoscaling given back."""
-    return w.change.state is ChangeState.APPLIED and _grow(w)
+    return w.change.state is ChangeState.APPLIED and grow(w)
 
 
 def _grown_and_asked_back(w: World) -> bool:

@@ -29,6 +29,8 @@ SHOWN = {
 }
 
 
+SECONDS = 2 / 3600
+"""Hours by which the books may differ: a second invocation comes a second after the first."""
 STANDS = frozenset({ChangeState.PROVEN, ChangeState.APPLIED, ChangeState.HANDED_OVER})
 """Ends in which what the change put for good may be there: the alarm that wakes a sleeping endpoint."""
 
@@ -323,7 +325,7 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
         return
     booked = sum(e.hours for e in entries if e.kind == "realised")
     real = ((change.returned_at or w.now) - change.turned_at).total_seconds() / 3600
-    if booked > real + 1e-6 or (change.returned_at is not None and booked < real - 1e-6):
+    if booked > real + SECONDS or (change.returned_at is not None and booked < real - SECONDS):
         yield f"{booked:.3f} h are booked, and the cheaper fleet ran for {real:.3f} h"
 
 

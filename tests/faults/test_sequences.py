@@ -23,12 +23,15 @@ from sandbox.sagemaker.deployment import Ending
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, World
+from tests.faults.courses import grow
 from tests.faults.drive import scenario_world
 from tests.faults.laws import broken, snapshot
 
 type Deed = tuple[str, int]
 """What is done, and its number: minutes, times, or which."""
-SCENARIOS = {s.name: s for s in (scenarios.PLAIN, scenarios.AUTOSCALED, scenarios.COUNT, scenarios.BOUNDS)}
+SCENARIOS = {
+    s.name: s for s in (scenarios.PLAIN, scenarios.AUTOSCALED, scenarios.SCHEDULED, scenarios.COUNT, scenarios.BOUNDS)
+}
 ENDINGS = (Ending.ALARM, Ending.CAPACITY, Ending.HEALTH_CHECK, Ending.SYSTEM_UPDATING)
 deeds = st.one_of(
     st.tuples(st.just("wait"), st.sampled_from([1, 4, 9, 30, 61, 200])),
@@ -37,6 +40,7 @@ deeds = st.one_of(
     st.tuples(st.just("old event"), st.integers(0, 3)),
     st.tuples(st.just("die after a write"), st.integers(1, 6)),
     st.tuples(st.just("throttle"), st.integers(1, 6)),
+    st.tuples(st.just("scale"), st.integers(1, 2)),
     st.tuples(
         st.sampled_from(["ask back", "freeze", "freeze hard", "thaw", "redeploy", "remove", "start"]), st.just(0)
     ),
@@ -108,6 +112,13 @@ def redeploy(w: World, number: int) -> None:
         sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs")
 
 
+def scale(w: World, more: int) -> None:
+    """Somebody or autoscaling makes the fleet larger, once."""
+    if w.grown is None and NAME in w.box.world.fleet.endpoints and w.box.config_name(NAME) != "theirs":
+        with w.box.gate.unrecorded():
+            grow(w, more)
+
+
 def remove(w: World, number: int) -> None:
     if NAME in w.box.world.fleet.endpoints:
         w.box.remove_endpoint(NAME)
@@ -127,10 +138,11 @@ DOES: dict[str, Callable[[World, int], None]] = {
     "thaw": _order(lambda orders, w: orders.thaw("U1", w.now)),
     "redeploy": redeploy,
     "remove": remove,
+    "scale": scale,
 }
 
 
-OF_OTHERS = frozenset({"remove", "redeploy"})
+OF_OTHERS = frozenset({"remove", "redeploy", "scale"})
 
 
 def violations(scenario: Scenario, ending: Ending | None, sequence: Sequence[Deed]) -> list[str]:
