@@ -120,6 +120,7 @@ def grow(w: World, more: int = 2) -> bool:
         return False
     name = next(iter(w.box.counts(NAME)))
     count = w.box.counts(NAME)[name] + more
+    w.box.world.fleet.scripts.setdefault(NAME, []).insert(0, Ending.SUCCESS)  # what is scripted is for deployments
     w.scale(count, name)
     w.grown = (w.change.turned_at is not None and w.change.returned_at is None, count)
     return True
@@ -183,7 +184,7 @@ COURSES: tuple[Course, ...] = (
     Course("scaled before the turn", meddle=_grown_before, deploys=True),
     Course(
         "scaled before the turn, then an alarm",
-        lambda w: w.box.script_deployment(NAME, Ending.SUCCESS, Ending.ALARM),
+        lambda w: w.box.script_deployment(NAME, Ending.ALARM),
         _grown_before,
         deploys=True,
     ),
