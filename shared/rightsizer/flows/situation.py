@@ -121,7 +121,7 @@ class Situation:
         policy = self.policy
         dates = len({d.day for d in self.days})
         few = policy.load_small_sample / math.sqrt(max(dates, 1))
-        return (1 + max(policy.down_with_growth, few)) * (1 + 0.25 * self.cautious)
+        return (1 + max(policy.down_with_growth, few)) * (1 + 0.15 * self.cautious)
 
     @cached_property
     def fleet(self) -> tuple[int, ...]:

@@ -9,9 +9,9 @@ from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
 
 CLEAR = 0.75
 """Load of a worker up to which its service time can be told from its latency."""
-ROUNDS = 6
-STEPS = 20
-"""Bisections of a mean: one part in a million."""
+ROUNDS = 4
+STEPS = 14
+"""Bisections of a mean: one part in sixteen thousand."""
 LEVELS = 6
 """Groups of stretches by their rate, in which waiting is reckoned."""
 STRETCHES, TOGETHER = (1, 3, 12, 36, SLOTS), 10
