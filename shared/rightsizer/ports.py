@@ -7,21 +7,15 @@ or ConflictError. Times are aware UTC; money is US dollars.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Protocol
 
-from rightsizer.model.change import Change
 from rightsizer.model.digest import KeptUsage
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.limits import ChangeLimits, Switch
-from rightsizer.model.observation import EndpointRef, Observation, ScalableTarget
-from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.history import History
+from rightsizer.model.observation import EndpointRef, Observation
 from rightsizer.model.price import PriceTable
 from rightsizer.model.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.running import FunctionUse
-from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone
-from rightsizer.model.step import Step
 from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
 
 
@@ -177,151 +171,11 @@ class RecommendationStore(Protocol):
         ...
 
 
-class Journal(Protocol):
-    """Keeps changes with their journal. Every write is conditional on the version that was read."""
-
-    def load(self, change_id: str) -> Change | None:
-        """The change as it stands, or None."""
-        ...
-
-    def create(self, change: Change) -> Change:
-        """Store a new change and take the lock of its endpoint; ConflictError when another change holds it."""
-        ...
-
-    def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
-        """Save the planned change, take the locks of its models and its part of the day's budget, all or nothing.
-
-        ConflictError says which of them was not to be had.
-        """
-        ...
-
-    def save(self, change: Change) -> Change:
-        """Save over the version that was read and return it with the new one; releases the locks of a closed change.
-
-        ConflictError when somebody saved in between.
-        """
-        ...
-
-    def reopen(self, change: Change) -> Change:
-        """Save a closed change as open again and take the lock of its endpoint, all or nothing; ConflictError."""
-        ...
-
-    def due(self, now: datetime) -> tuple[str, ...]:
-        """Ids of the changes whose next look is due, the longest waiting first."""
-        ...
-
-    def unbooked(self, now: datetime) -> tuple[str, ...]:
-        """Ids of closed changes that stand and whose saving was not booked for a day, the longest waiting first."""
-        ...
-
-    def booked(self, change: Change) -> Change:
-        """Save what was booked of a closed change; ConflictError when somebody saved in between."""
-        ...
-
-    def last_change(self, endpoint: str) -> str:
-        """Id of the last change of the endpoint that wrote anything; empty when there was none."""
-        ...
-
-    def open_changes(self) -> Iterator[Change]:
-        """Every change that is not closed."""
-        ...
-
-    def held_by(self, endpoint: str) -> str:
-        """Id of the change that holds the endpoint; empty when none does."""
-        ...
-
-    def last_change_at(self, endpoint: str) -> datetime | None:
-        """When the last change of the endpoint was closed, or None."""
-        ...
-
-    def switch(self) -> Switch:
-        """The freeze switch."""
-        ...
-
-    def set_switch(self, switch: Switch) -> None:
-        """Freeze or thaw."""
-        ...
-
-
-class Changer(Protocol):
-    """What `apply` sees and writes in SageMaker, Application Auto Scaling and CloudWatch. Nothing is ever cached."""
-
-    def endpoint(self, name: str) -> EndpointSight | Gone:
-        """DescribeEndpoint."""
-        ...
-
-    def config(self, name: str) -> ConfigSight | None:
-        """DescribeEndpointConfig with its tags and the fields that nobody here knows; None when absent."""
-        ...
-
-    def tags(self, ref: EndpointRef) -> Mapping[str, str]:
-        """ListTags of the endpoint."""
-        ...
-
-    def scaling(
-        self, endpoint: str, variants: Sequence[str], components: Sequence[str] = ()
-    ) -> tuple[ScalableTarget, ...]:
-        """Scalable targets of these variants and components, with policies and scheduled actions in raw form."""
-        ...
-
-    def alarms(self, names: Sequence[str]) -> Mapping[str, AlarmSight]:
-        """These alarms; those that do not exist are left out."""
-        ...
-
-    def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
-        """Bodies of metric alarms that have one of these ARNs as an action."""
-        ...
-
-    def copies(self, components: Sequence[str]) -> Mapping[str, int]:
-        """Copies of each inference component that run now; `sight.MOVING` while it is being changed."""
-        ...
-
-    def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
-        """Whether EC2 offers the hardware in the zones of these subnets (any zone when empty); None when unknown."""
-        ...
-
-    def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
-        """By execution role of these models: whether it may describe alarms; None where that could not be asked."""
-        ...
-
-    def perform(self, step: Step) -> None:
-        """Make one write; WriteRefusedError, PermissionMissingError or ThrottledError when AWS does not."""
-        ...
-
-
-class SavingsLedger(Protocol):
-    """Keeps what changes were promised to save and what they did save, and what happened."""
-
-    def book(self, entry: LedgerEntry) -> None:
-        """Record an entry; the same id twice is one entry."""
-        ...
-
-    def entries(self, start: datetime, end: datetime) -> Iterator[LedgerEntry]:
-        """Entries of the window, oldest first."""
-        ...
-
-    def note(self, occurrence: Occurrence) -> bool:
-        """Record an occurrence exactly once; False when its key was known already."""
-        ...
-
-    def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
-        """Occurrences of the window, oldest first."""
-        ...
-
-
 class OwnUse(Protocol):
     """Knows what rightsizer itself used."""
 
     def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
         """What each function of the stack did in the window."""
-        ...
-
-
-class PastBook(Protocol):
-    """Keeps how past changes ended, for the next decision."""
-
-    def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
-        """Record how a change ended; the same change again replaces what was recorded."""
         ...
 
 

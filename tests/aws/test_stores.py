@@ -26,7 +26,8 @@ from rightsizer.model.history import PastChange
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.proposal import Decision, MessageRef, ProposalState
 from rightsizer.model.recommendation import Finding
-from rightsizer.ports import EvaluationLog, MessageBook, RecommendationStore, SavingsLedger
+from rightsizer.ports import EvaluationLog, MessageBook, RecommendationStore
+from rightsizer.ports_change import SavingsLedger
 from tests.samples import NOW, proposal, recommendation
 
 APPROVAL = Decision(ProposalState.APPROVED, "slack:U1", NOW, "go")

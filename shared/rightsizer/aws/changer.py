@@ -48,7 +48,7 @@ OUTPUT_ONLY_OF_ALARM = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AwsChanger:
-    """Keeps the promises of `ports.Changer`. No cache, no waiting."""
+    """Keeps the promises of `ports_change.Changer`. No cache, no waiting."""
 
     sagemaker: "SageMakerClient"
     autoscaling: "ApplicationAutoScalingClient"

@@ -29,7 +29,7 @@ PAGE = 25
 
 @dataclass(frozen=True, slots=True)
 class TableJournal:
-    """Keeps the promises of `ports.Journal` in DynamoDB. Every read is strongly consistent except the due list."""
+    """Keeps the promises of `ports_change.Journal` in DynamoDB. Reads are strongly consistent, except the due list."""
 
     dynamodb: "DynamoDBClient"
     table: str

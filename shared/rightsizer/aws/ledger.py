@@ -15,7 +15,7 @@ LONGEST_KEY = 512
 
 
 class SavingsBook:
-    """Keeps the promises of `ports.SavingsLedger`."""
+    """Keeps the promises of `ports_change.SavingsLedger`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table

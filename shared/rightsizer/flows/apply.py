@@ -21,15 +21,8 @@ from rightsizer.model.change import Change, Entry
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.ports import (
-    Changer,
-    Journal,
-    MetricReader,
-    PastBook,
-    QuotaReader,
-    RecommendationStore,
-    SavingsLedger,
-)
+from rightsizer.ports import MetricReader, QuotaReader, RecommendationStore
+from rightsizer.ports_change import Changer, Journal, PastBook, SavingsLedger
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""

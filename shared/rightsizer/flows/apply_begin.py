@@ -13,7 +13,8 @@ from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Gone, Hold
-from rightsizer.ports import Changer, Journal, MetricReader, MetricRequest, QuotaReader, RecommendationStore
+from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
+from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import preflight, proof, window
 
 PATIENCE = timedelta(days=7)

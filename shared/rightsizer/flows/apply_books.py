@@ -11,7 +11,7 @@ from rightsizer.flows.apply_measure import counted, realised_usd
 from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.sight import EndpointSight
-from rightsizer.ports import Changer, Journal, SavingsLedger
+from rightsizer.ports_change import Changer, Journal, SavingsLedger
 
 PART = timedelta(days=1)
 NOTES = ("finish", "left")

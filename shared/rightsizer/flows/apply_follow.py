@@ -20,7 +20,8 @@ from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code
 from rightsizer.model.sight import Sight
-from rightsizer.ports import PastBook, RecommendationStore, SavingsLedger
+from rightsizer.ports import RecommendationStore
+from rightsizer.ports_change import PastBook, SavingsLedger
 from rightsizer.rules import failure
 from rightsizer.rules.advance import differences, leftovers
 

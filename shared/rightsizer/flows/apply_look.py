@@ -7,7 +7,8 @@ from rightsizer.model.change import Change, ChangeState, Course
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.sight import EndpointSight, Gone, Sight, Verdict
 from rightsizer.model.step import Step, StepKind
-from rightsizer.ports import Changer, MetricReader, MetricRequest
+from rightsizer.ports import MetricReader, MetricRequest
+from rightsizer.ports_change import Changer
 from rightsizer.rules import clone, farewell, proof, trial_end
 
 SCALING = frozenset(

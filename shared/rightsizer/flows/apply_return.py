@@ -18,7 +18,8 @@ from rightsizer.model.option import Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.model.step import Step, StepKind
-from rightsizer.ports import Changer, QuotaReader
+from rightsizer.ports import QuotaReader
+from rightsizer.ports_change import Changer
 from rightsizer.rules import clone, returning
 from rightsizer.rules.advance import rolled_back
 from rightsizer.telemetry import logger

@@ -20,7 +20,8 @@ from rightsizer.model.move import Do, Finish, Replan, Steer, Wait
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import Sight
 from rightsizer.model.step import Step, StepKind
-from rightsizer.ports import Changer, Journal, RecommendationStore
+from rightsizer.ports import RecommendationStore
+from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import returning
 from rightsizer.rules.advance import advance
 from rightsizer.rules.again import again

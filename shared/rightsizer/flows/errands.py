@@ -35,7 +35,7 @@ from rightsizer.model.limits import Switch
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code, Reason
-from rightsizer.ports import SavingsLedger
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import ErrandBook, ErrandReader, ErrandWriter
 from rightsizer.rules.errand import next_move
 from rightsizer.rules.spot_react import NO_CAPACITY

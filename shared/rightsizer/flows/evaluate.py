@@ -20,14 +20,7 @@ from rightsizer.model.price import PriceTable
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.usage import NoMetrics
-from rightsizer.ports import (
-    EndpointSummary,
-    FleetReader,
-    MetricReader,
-    PriceBook,
-    QuotaReader,
-    RecommendationStore,
-)
+from rightsizer.ports import EndpointSummary, FleetReader, MetricReader, PriceBook, QuotaReader, RecommendationStore
 from rightsizer.rules import enable
 from rightsizer.rules.ask import Reach, proposal_for
 from rightsizer.telemetry import logger

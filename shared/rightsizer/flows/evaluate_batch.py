@@ -31,7 +31,8 @@ from rightsizer.model.trigger import (
     TickDue,
     Trigger,
 )
-from rightsizer.ports import AlarmReader, SavingsLedger
+from rightsizer.ports import AlarmReader
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.telemetry import logger
 
 DIRECT = ""

@@ -11,7 +11,7 @@ from rightsizer.model.hardware import Catalogue
 from rightsizer.model.job import Handover, NoHandover
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.trigger import JobMoved
-from rightsizer.ports import SavingsLedger
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import ClusterReader, ErrandBook
 from rightsizer.rules.spot_capacity import stand_ins
 from rightsizer.rules.spot_hyperpod import further_group, is_short, is_spot, lacks_capacity, more_types

@@ -22,7 +22,8 @@ from rightsizer.model.trigger import (
     SpotInterruption,
     Trigger,
 )
-from rightsizer.ports import Notifier, SavingsLedger
+from rightsizer.ports import Notifier
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import Claim, GroupChanger, GroupReader, LookQueue, SpotBook
 from rightsizer.rules.spot_pools import mark
 from rightsizer.rules.spot_react import lacks_capacity, note_of, react, runs_gpu, stale

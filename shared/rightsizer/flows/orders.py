@@ -8,7 +8,7 @@ from rightsizer.flows.apply_schedule import as_due
 from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.limits import Switch
 from rightsizer.model.reason import Code, Reason
-from rightsizer.ports import Journal
+from rightsizer.ports_change import Journal
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.report import Report
 from rightsizer.model.running import RunningCost, Stack
 from rightsizer.model.usage import SIGNALS
-from rightsizer.ports import Notifier, OwnUse, RecommendationStore, ReportStore, SavingsLedger
+from rightsizer.ports import Notifier, OwnUse, RecommendationStore, ReportStore
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.rules.packing import packs
 from rightsizer.rules.running import running_cost
 from rightsizer.rules.tally import Records, tally

@@ -21,7 +21,8 @@ from rightsizer.model.option import Excluded
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Need, Placement, Pool, PoolSight
-from rightsizer.ports import PriceBook, SavingsLedger
+from rightsizer.ports import PriceBook
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import AgentReader, ErrandBook, SpotBook, SpotMarket, SpotPrice
 from rightsizer.rules.spot_capacity import (
     alternatives,

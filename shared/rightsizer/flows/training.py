@@ -12,7 +12,7 @@ from rightsizer.model.hardware import Catalogue
 from rightsizer.model.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob, WaitProjection
 from rightsizer.model.observation import Mode
 from rightsizer.model.outcome import Occurrence
-from rightsizer.ports import SavingsLedger
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import ErrandBook, JobReader
 from rightsizer.rules.spot_capacity import stand_ins
 from rightsizer.rules.spot_offer import hand_errand, pool_errand
