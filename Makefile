@@ -95,9 +95,10 @@ endef
 
 build: .aws-sam/build/.built .aws-sam/x86/.built ## Build with SAM: arm64 to deploy, x86_64 for the tests
 
-bench: install .aws-sam/x86/.built .venv-lambda/.installed ## Cold starts, AWS calls of 1,000 endpoints, time to a replacement
+bench: install .aws-sam/x86/.built .venv-lambda/.installed ## Cold starts, AWS calls, decisions, time to a replacement
 	$(RUN) -m bench.imports
 	$(RUN) -m bench.calls
+	$(RUN) -m bench.decide
 	$(RUN) -m bench.interruption
 
 replay: install ## The decision engine in the referee; FAST=1 for a short run

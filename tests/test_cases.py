@@ -47,9 +47,25 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
         configuration_replaced=given.get("configuration_replaced", False),
         tags=given.get("tags", {}),
         model_data_bytes=int(given["model_gib"] * 1024**3) if "model_gib" in given else None,
-        scaling=(ScalableTarget("r", "d", scaled[0], scaled[1]),) if scaled else (),
+        scaling=(_scaled(scaled[0], scaled[1], given.get("policies", {})),) if scaled else (),
         variants=() if given.get("no_variant") else made.variants,
     )
+
+
+def _scaled(minimum: int, maximum: int, policies: Mapping[str, float]) -> ScalableTarget:
+    """Autoscaling whose target-tracking policies keep each predefined metric at a value."""
+    rows = tuple(
+        {
+            "PolicyName": f"keep-{metric}",
+            "PolicyType": "TargetTrackingScaling",
+            "TargetTrackingScalingPolicyConfiguration": {
+                "TargetValue": value,
+                "PredefinedMetricSpecification": {"PredefinedMetricType": metric},
+            },
+        }
+        for metric, value in policies.items()
+    )
+    return ScalableTarget("endpoint/e/variant/AllTraffic", "d", minimum, maximum, policies=rows)
 
 
 def _window(given: Mapping[str, Any]) -> MetricWindow:
@@ -124,6 +140,7 @@ def said(found: Recommendation) -> dict[str, Any]:
         "option": chosen.kind.value if chosen else "none",
         "to": chosen.target.instance_type if chosen else "none",
         "count": chosen.target.instance_count if chosen else None,
+        "target_value": chosen.target.target_value if chosen else None,
         "behind": [option.kind.value for option in found.options[1:]],
         "ruled_out": {e.dimension.value: e.reason.code.value for e in found.excluded if e.dimension},
     }

@@ -8,6 +8,7 @@ from decimal import Decimal
 from rightsizer.flows.alternatives import with_alternatives
 from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
+from rightsizer.flows.retargeting import with_policies
 from rightsizer.flows.situation import LEAST, Given, Situation
 from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.digest import DayDigest, UsageDigest
@@ -153,7 +154,8 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         random_base=random_base,
         cautious=sum(1 for p in given.history.endpoint if p.refuted and _too_little(p)),
     )
-    return with_alternatives(chosen_or_kept(replace(plain, usd_per_month=at.usd), at), at)
+    found = with_alternatives(chosen_or_kept(replace(plain, usd_per_month=at.usd), at), at)
+    return with_policies(found, at.endpoint)
 
 
 def _reference(

@@ -135,9 +135,10 @@ def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
     grown = max(draft.ratio.mid, 1.0)
     busy = at.demand.load.mean_rate * at.latency.mean_s * draft.ratio.mid / draft.workers
     mean = max(low, min(at.instances * grown, max(at.instances, busy / at.policy.rho_one)))
-    plan = Plan((max(low, 1),) * 24, draft.workers, at.random, draft.ratio.bound)
+    plan = Plan((max(math.ceil(mean - 1e-9), 1),) * 24, draft.workers, at.random, draft.ratio.bound)
     option = _option(at, draft, plan, LEAST if at.may(OptionKind.ROUTING) and at.random else None, mean)
-    bounds = replace(option.target, minimum=max(low, 1), maximum=max(math.ceil(high * grown), low))
+    maximum = max(math.ceil(high * grown), low)
+    bounds = replace(option.target, minimum=max(low, 1), maximum=maximum, per_instance=round(1 / grown, 4))
     option = replace(option, target=bounds)
     if option.saving_usd_per_month <= 0:
         return Reason(Code.NOT_CHEAPER, f"{draft.hardware.name} would cost USD {option.usd_per_month} per month")

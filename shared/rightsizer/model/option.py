@@ -66,6 +66,8 @@ class Target:
     """Instance pools in order of priority."""
     target_value: float | None = None
     """Re-targeted value of the target-tracking policy."""
+    per_instance: float | None = None
+    """What one instance serves of what one of today's does; the owner's scaling follows it. None: by the counts."""
     copies: tuple[tuple[str, int], ...] = ()
     """(Inference component, copies that it shall have)."""
     idle_minutes: int | None = None

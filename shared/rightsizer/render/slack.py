@@ -78,7 +78,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         facts.append((f"The last {found.replay.days} days replayed on it", over))
     if option.client_change:
         facts.append(("Callers must", option.client_change))
-    return facts
+    return [*facts, *((name, said) for name, said in option.facts.items() if name.startswith("Scaling policy"))]
 
 
 def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:

@@ -143,19 +143,21 @@ def _rewire(alarm: Mapping[str, Any], snapshot: Sequence[ScalableTarget]) -> Ste
 def retarget(targets: Sequence[ScalableTarget], wanted: Target, capacity: Capacity) -> tuple[ScalableTarget, ...]:
     """The same autoscaling for the new capacity.
 
-    Bounds follow the number of instances that serve the same, targets per instance follow the capacity of one; the
-    option's own figures come first. Steps and cooldowns are the owner's and stay.
+    Bounds follow the number of instances that serve the same, targets per instance follow the capacity of one: the
+    option's figure, else the counts'. The option's own bounds and target come first. Steps and cooldowns are the
+    owner's and stay.
     """
     return tuple(_retargeted(t, wanted, capacity) for t in targets)
 
 
 def _retargeted(target: ScalableTarget, wanted: Target, capacity: Capacity) -> ScalableTarget:
     def scaled(count: int) -> int:
-        return count if count == 0 else max(1, math.ceil(count * capacity.new / capacity.old - 1e-9))
+        return count if count == 0 else max(1, math.ceil(count / ratio - 1e-9))
 
+    ratio = wanted.per_instance or capacity.per_instance
     minimum = wanted.minimum if wanted.minimum is not None else scaled(target.minimum)
     maximum = wanted.maximum if wanted.maximum is not None else scaled(target.maximum)
-    policies = tuple(_policy(p, wanted, capacity) for p in target.policies)
+    policies = tuple(_policy(p, wanted, ratio) for p in target.policies)
     scheduled = tuple(
         {
             **action,
@@ -168,14 +170,14 @@ def _retargeted(target: ScalableTarget, wanted: Target, capacity: Capacity) -> S
     return replace(target, minimum=minimum, maximum=max(minimum, maximum), policies=policies, scheduled=scheduled)
 
 
-def _policy(policy: Mapping[str, Any], wanted: Target, capacity: Capacity) -> Mapping[str, Any]:
+def _policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[str, Any]:
     config = policy.get("TargetTrackingScalingPolicyConfiguration")
     if not config:
         return policy
     metric = config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType", "")
     if metric not in CAPACITY_METRICS:
         return policy
-    value = wanted.target_value or round(config["TargetValue"] * capacity.per_instance, 4)
+    value = wanted.target_value or round(config["TargetValue"] * ratio, 4)
     return {**policy, "TargetTrackingScalingPolicyConfiguration": {**config, "TargetValue": value}}
 
 

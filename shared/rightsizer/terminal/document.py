@@ -102,6 +102,8 @@ def of_option(option: Option) -> dict[str, Any]:
         "rollback_possible": option.rollback_possible,
         "in_place": option.in_place,
         "client_change": option.client_change,
+        "facts": dict(option.facts),
+        "notes": list(option.notes),
         "p95_s": option.p95_s,
         "price": _price(option.price),
         "not_checked": list(option.not_checked),

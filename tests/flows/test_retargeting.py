@@ -1,0 +1,66 @@
+"""A change of type carries the owner's scaling policies along, and the decision says how."""
+
+from typing import Any
+
+import pytest
+
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.option import Option, Target
+from rightsizer.rules.scaling import Capacity, retarget
+from tests.test_cases import judged
+
+INVOCATIONS = "SageMakerVariantInvocationsPerInstance"
+CONCURRENCY = "SageMakerVariantConcurrentRequestsPerModelHighResolution"
+
+
+def chosen(policies: dict[str, float], count: int = 4) -> Option:
+    endpoint = {"count": count, "scaled": [2, 8], "p95_s": 60.0, "policies": policies}
+    option = judged({"endpoint": endpoint}).chosen
+    assert option is not None
+    return option
+
+
+def said(option: Option) -> dict[str, str]:
+    return {name: line for name, line in option.facts.items() if name.startswith("Scaling policy")}
+
+
+def test_the_option_names_old_and_new_target_and_why() -> None:
+    option = chosen({INVOCATIONS: 200.0})
+    line = said(option)[f"Scaling policy keep-{INVOCATIONS}"]
+    assert "200 becomes 50.58" in line
+    assert "one ml.g4dn.xlarge serves 0.25 of what one does today" in line
+    assert any(line in note for note in option.notes)
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_a_slower_type_never_raises_the_target_however_many_run_now(count: int) -> None:
+    option = chosen({INVOCATIONS: 200.0}, count)
+    assert option.target.target_value == 50.58
+
+
+def test_two_targets_per_instance_are_each_named() -> None:
+    option = chosen({INVOCATIONS: 200.0, CONCURRENCY: 8.0})
+    assert [line.split(": ")[0].rsplit(" ", 1)[1] for line in said(option).values()] == ["50.58", "2.0232"]
+    assert option.target.target_value is None
+
+
+def test_what_is_named_is_what_the_change_puts() -> None:
+    option = chosen({INVOCATIONS: 200.0})
+    config: dict[str, Any] = {
+        "TargetValue": 200.0,
+        "PredefinedMetricSpecification": {"PredefinedMetricType": INVOCATIONS},
+    }
+    policy = {"PolicyName": "mine", "TargetTrackingScalingPolicyConfiguration": config}
+    after = retarget((ScalableTarget("r", "d", 2, 8, policies=(policy,)),), option.target, Capacity(4, 4))
+    assert after[0].policies[0]["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 50.58
+
+
+def test_schedules_of_the_owner_follow_the_capacity_of_an_instance_too() -> None:
+    action = {"ScheduledActionName": "morning", "ScalableTargetAction": {"MinCapacity": 3, "MaxCapacity": 0}}
+    own = ScalableTarget("r", "d", 2, 8, scheduled=(action,))
+    after = retarget((own,), Target("ml.g5.xlarge", 4, per_instance=0.5), Capacity(4, 4))
+    assert after[0].scheduled[0]["ScalableTargetAction"] == {"MinCapacity": 6, "MaxCapacity": 0}
+
+
+def test_a_policy_on_utilisation_is_said_to_stay() -> None:
+    assert "stays at 50" in next(iter(said(chosen({"SageMakerVariantGPUUtilizationNormalized": 50.0})).values()))
