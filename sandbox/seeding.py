@@ -57,18 +57,15 @@ class Seeding:
         by priority; `tags` may carry the ``aws:`` prefix, as CloudFormation's do. Returns the ARN.
         """
         born = created or self.world.clock.now - timedelta(days=30)
-        spec: dict[str, Any] = {"VariantName": variant, "InitialVariantWeight": 1.0}
+        spec = {
+            "VariantName": variant,
+            "InitialVariantWeight": 1.0,
+            **_hardware(instance_type, count, serverless, pools),
+        }
         if not inference_components:
             self._model(f"{name}-model", image, dict(model or {}), born)
             spec["ModelName"] = f"{name}-model"
-        if serverless:
-            spec["ServerlessConfig"] = dict(serverless)
-        elif pools:
-            spec["InstancePools"] = [{"InstanceType": kind, "Priority": at} for at, kind in enumerate(pools, start=1)]
-        else:
-            spec["InstanceType"] = instance_type
-        if not serverless:
-            spec["InitialInstanceCount"] = count
+        spec |= _hardware(instance_type, count, serverless, pools)
         extra: dict[str, Any] = dict(config_extra or {})
         if asynchronous:
             extra.setdefault("AsyncInferenceConfig", {"OutputConfig": {"S3OutputPath": f"s3://out/{name}"}})
@@ -80,12 +77,15 @@ class Seeding:
         config = f"{name}-config"
         self._do("CreateEndpointConfig", EndpointConfigName=config, ProductionVariants=variants, **extra)
         self.world.fleet.configs[config].created = born
+        return self._endpoint(name, config, dict(tags or {}), born)
+
+    def _endpoint(self, name: str, config: str, tags: dict[str, str], born: datetime) -> str:
         arn = str(self._do("CreateEndpoint", EndpointName=name, EndpointConfigName=config)["EndpointArn"])
         endpoint = self.world.fleet.endpoints[name]
         endpoint.status, endpoint.until, endpoint.created, endpoint.modified = "InService", None, born, born
         self.world.fleet.ran[name] = []
         self.world.fleet.note(endpoint, born)
-        self.world.tags.put(arn, dict(tags or {}))
+        self.world.tags.put(arn, tags)
         return arn
 
     def _model(self, name: str, image: str, request: dict[str, Any], born: datetime) -> None:
@@ -185,3 +185,15 @@ class Seeding:
             {float(name.removeprefix("p")): array("d", row) for name, row in (percentiles or {}).items()},
         )  # fmt: skip
         self.world.metrics.put(space, metric, own, block)
+
+
+def _hardware(
+    instance_type: str | None, count: int, serverless: Mapping[str, int] | None, pools: Sequence[str]
+) -> dict[str, Any]:
+    """The members of a ProductionVariant that say what it runs on."""
+    if serverless:
+        return {"ServerlessConfig": dict(serverless)}
+    if pools:
+        rows = [{"InstanceType": kind, "Priority": at} for at, kind in enumerate(pools, start=1)]
+        return {"InstancePools": rows, "InitialInstanceCount": count}
+    return {"InstanceType": instance_type, "InitialInstanceCount": count}

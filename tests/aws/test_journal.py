@@ -14,7 +14,7 @@ from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef
 from sandbox.account import Sandbox
 from tests import samples
-from tests.changing.world import create_table
+from tests.table import create_table
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 DAY = "2026-11-02"

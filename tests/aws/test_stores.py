@@ -29,6 +29,7 @@ from rightsizer.model.recommendation import Finding
 from rightsizer.ports import EvaluationLog, MessageBook, RecommendationStore
 from rightsizer.ports_change import SavingsLedger
 from tests.samples import NOW, proposal, recommendation
+from tests.table import create_table
 
 APPROVAL = Decision(ProposalState.APPROVED, "slack:U1", NOW, "go")
 PID = "p-5f2c9a7d1e3b4c60"
@@ -40,24 +41,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
     with mock_aws():
         client = boto3.client("dynamodb", region_name="eu-west-1")
-        client.create_table(
-            TableName="t",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[
-                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "gsi1pk", "gsi1sk")
-            ],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "GSI1",
-                    "KeySchema": [
-                        {"AttributeName": "gsi1pk", "KeyType": "HASH"},
-                        {"AttributeName": "gsi1sk", "KeyType": "RANGE"},
-                    ],
-                    "Projection": {"ProjectionType": "ALL"},
-                }
-            ],
-        )
+        create_table(client)
         yield Table(client, "t")
 
 

@@ -32,6 +32,7 @@ from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
 from sandbox.stack import stack
 from tests import samples
+from tests.table import create_table
 
 MONDAY = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 NAME = "chat"
@@ -124,25 +125,6 @@ def steady(requests: int = 60, p95_ms: float = 200.0, errors: int = 0) -> LoadMo
     return minute
 
 
-def create_table(client: Any) -> None:
-    client.create_table(
-        TableName="t",
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk", "gsi1pk", "gsi1sk")],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "GSI1",
-                "KeySchema": [
-                    {"AttributeName": "gsi1pk", "KeyType": "HASH"},
-                    {"AttributeName": "gsi1sk", "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-    )
-
-
 @cache
 def apply_statements() -> tuple[Mapping[str, Any], ...]:
     """What the template lets the apply function do where tagged endpoints and customers' alarms may be changed."""
@@ -187,16 +169,9 @@ def world(
         session = Session(region=box.region, attempts=1)
         journal = TableJournal(table, "t")
         told: list[tuple[str, str]] = []
-        changer = AwsChanger(
-            session.client("sagemaker"),
-            session.client("application-autoscaling"),
-            session.client("cloudwatch"),
-            session.client("ec2"),
-            session.client("iam"),
-        )
         apply = Apply(
             journal=journal,
-            changer=changer,
+            changer=_changer(session),
             store=store,
             ledger=ledger,
             history=HistoryBook(Table(table, "t")),
@@ -208,8 +183,17 @@ def world(
         )
         proposal = replace(_approved(box, option or an_option(), kind, by, judged or {}), **(proposed or {}))
         store.save(proposal.recommendation, proposal)
-        made = World(box, apply, store, ledger, journal, proposal, told)
-        yield made
+        yield World(box, apply, store, ledger, journal, proposal, told)
+
+
+def _changer(session: Session) -> AwsChanger:
+    return AwsChanger(
+        session.client("sagemaker"),
+        session.client("application-autoscaling"),
+        session.client("cloudwatch"),
+        session.client("ec2"),
+        session.client("iam"),
+    )
 
 
 def _approved(box: Sandbox, option: Option, kind: EndpointKind, by: str, judged: Mapping[str, Any]) -> Proposal:

@@ -20,6 +20,7 @@ from rightsizer.model.proposal import MessageRef
 from rightsizer.ports_spot import Unread
 from sandbox.account import Sandbox
 from sandbox.spot import Spot, add_spot
+from tests.table import create_table
 
 WARNING = "EC2 Spot Instance Interruption Warning"
 
@@ -76,23 +77,7 @@ class Scene:
 def scene() -> Iterator[Scene]:
     with Sandbox() as box:
         client = box.client("dynamodb")
-        keys = ("pk", "sk", "gsi1pk", "gsi1sk")
-        client.create_table(
-            TableName="t",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "GSI1",
-                    "KeySchema": [
-                        {"AttributeName": "gsi1pk", "KeyType": "HASH"},
-                        {"AttributeName": "gsi1sk", "KeyType": "RANGE"},
-                    ],
-                    "Projection": {"ProjectionType": "ALL"},
-                }
-            ],
-        )
+        create_table(client)
         table, told = Table(client, "t"), Told()
         groups = Groups(box.client("autoscaling"), box.client("ec2"), box.region)
         writes = GroupWrites(box.client("autoscaling"))

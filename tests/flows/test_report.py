@@ -26,6 +26,7 @@ from rightsizer.model.running import FunctionUse, Stack
 from rightsizer.render import csv, slack, text
 from rightsizer.render.report_page import report as report_page
 from tests.samples import NOW, proposal, recommendation
+from tests.table import create_table
 
 VOICE = ReportVoice(
     report_page, wire.dumps, lambda told: csv.recommendations(told.recommendations), slack.report_blocks, text.report
@@ -57,23 +58,7 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
     with mock_aws():
         client = boto3.client("dynamodb", region_name="eu-west-1")
-        names = ("pk", "sk", "gsi1pk", "gsi1sk")
-        client.create_table(
-            TableName="t",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in names],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "GSI1",
-                    "KeySchema": [
-                        {"AttributeName": "gsi1pk", "KeyType": "HASH"},
-                        {"AttributeName": "gsi1sk", "KeyType": "RANGE"},
-                    ],
-                    "Projection": {"ProjectionType": "ALL"},
-                }
-            ],
-        )
+        create_table(client)
         table = Table(client, "t")
         store, ledger = Recommendations(table, lambda: NOW), SavingsBook(table)
         store.save(recommendation(), proposal())

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 PRODUCT = ("shared", "functions", "scripts")
 AROUND = ("tests", "sandbox", "bench")
 MODULE_LINES = dict.fromkeys(PRODUCT, 250) | dict.fromkeys(AROUND, 400)
-FUNCTION_LINES = dict.fromkeys(PRODUCT, 50) | dict.fromkeys(AROUND, 60)
+FUNCTION_LINES = 50
 HANDLER_LINES = 15
 
 
@@ -42,7 +42,7 @@ def test_no_function_is_longer_than_its_floor_allows(folder: str) -> None:
         f"{path.relative_to(ROOT)}:{name}": lines
         for path in modules(folder)
         for name, lines in functions(path)
-        if lines > FUNCTION_LINES[folder]
+        if lines > FUNCTION_LINES
     }
     assert long == {}
 
