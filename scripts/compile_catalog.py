@@ -1,7 +1,8 @@
 """Compile the catalogue from the collected data: ``python -m scripts.compile_catalog DATA_DIRECTORY``.
 
-Reads instance_specs.csv, accelerators.csv and hosting_prices.csv of the directory and cfn-lint's list of hosting types
-by Region (generated from the AWS price list), and writes what the program needs into shared/rightsizer/catalog.
+Reads instance_specs.csv, accelerators.csv, hosting_prices.csv and other_prices.csv of the directory and cfn-lint's
+list of hosting types by Region (generated from the AWS price list), and writes what the program needs into
+shared/rightsizer/catalog.
 The output is committed; docs/data-sources.md tells where each column comes from.
 """
 
@@ -10,6 +11,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from importlib import resources
 from pathlib import Path
 
@@ -29,7 +31,7 @@ USABLE_SHARE = 0.985
 
 
 def compile_catalog(data: Path, target: Path) -> None:
-    """Write instance_types.csv, accelerators.csv and prices/REGION.csv below `target`."""
+    """Write instance_types.csv, accelerators.csv, serverless.csv and prices/REGION.csv below `target`."""
     specs = _read(data / "instance_specs.csv")
     chips = _read(data / "accelerators.csv")
     _write(target / "instance_types.csv", INSTANCE_COLUMNS, ([row[c] for c in INSTANCE_COLUMNS] for row in specs))
@@ -50,6 +52,7 @@ def compile_catalog(data: Path, target: Path) -> None:
         ),
     )
     _prices(_read(data / "hosting_prices.csv"), hosting_types(), target / "prices")
+    _serverless(_read(data / "other_prices.csv"), target)
 
 
 INSTANCE_COLUMNS = ("instance_type", "vcpu", "memory_gib", "accelerator_model", "accelerator_count", "cpu_arch")
@@ -83,6 +86,13 @@ def _prices(rows: Sequence[dict[str, str]], sold: dict[str, set[str]], target: P
     target.mkdir(exist_ok=True)
     for region, prices in regions.items():
         _write(target / f"{region}.csv", ("instance_type", "usd_per_hour", "basis", "as_of", "listed"), sorted(prices))
+
+
+def _serverless(rows: Sequence[dict[str, str]], target: Path) -> None:
+    """The price of a GB-second: the row of 1 GB."""
+    found = [row for row in rows if (row["category"], row["item"]) == ("serverless_inference", "1 GB memory")]
+    lines = ([row["region"], f"{Decimal(row['usd']).normalize():f}", row["as_of"], row["source"]] for row in found)
+    _write(target / "serverless.csv", ("region", "usd_per_gb_second", "as_of", "source"), lines)
 
 
 def _usable(chip: dict[str, str]) -> str:

@@ -15,7 +15,7 @@ from rightsizer.flows.judge import judge
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, EndpointKind, Mode, Objective, ScalableTarget
 from rightsizer.model.policy import Policy
-from rightsizer.model.price import Commitment
+from rightsizer.model.price import Commitment, ServerlessPrice
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.usage import MetricWindow, Series, Signal
 from tests.rules import kit
@@ -122,6 +122,9 @@ def judged(case: Mapping[str, Any]) -> Recommendation:
     account = case.get("account", {})
     plan = Commitment(Decimal(str(account.get("plan_usd_per_hour", 0))), account.get("plan_used", 0.0), known=True)
     prices = kit.prices(account.get("no_price", ()), plan)
+    if account.get("serverless"):
+        rate = ServerlessPrice("us-east-1", Decimal(account["serverless"]), "2026-09", "test")
+        prices = replace(prices, serverless=rate)
     policy = replace(Policy(), **case.get("policy", {}))
     endpoint = _endpoint(case.get("endpoint", {}))
     window = _window(case.get("usage", {}))

@@ -17,7 +17,7 @@ from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.session import Session
 from rightsizer.catalog import tables
 from rightsizer.errors import InputError, RightsizerError
-from rightsizer.model.price import Commitment, NoPrice, Price, PriceTable
+from rightsizer.model.price import Commitment, NoPrice, Price, PriceTable, ServerlessPrice
 from rightsizer.model.reason import Code, Reason
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PriceListBook:
             notes.append(offers)
         snapshot = {row.instance_type: row for row in tables.prices(region)}
         prices = {name: _price(name, region, offers, snapshot.get(name)) for name in instance_types}
-        return PriceTable(region, prices, commitment, tuple(notes))
+        return PriceTable(region, prices, commitment, tuple(notes), _serverless(region))
 
     def _commit(self, notes: list[Reason]) -> Commitment:
         if self._committed is None:
@@ -186,3 +186,9 @@ def _price(name: str, region: str, offers: Offers | Reason, row: tables.PriceRow
     where = "neither the price list nor" if isinstance(offers, Offers) else "the price list was not read, and"
     tail = "the snapshot has a hosting price" if isinstance(offers, Offers) else "the snapshot has no hosting price"
     return NoPrice(name, region, Reason(Code.NO_PRICE, f"{name} in {region}: {where} {tail}"))
+
+
+def _serverless(region: str) -> ServerlessPrice | None:
+    """From the dated snapshot: which attributes the Price List API gives these products is not known."""
+    rows = (row for row in tables.serverless() if row.region == region)
+    return next((ServerlessPrice(region, r.usd_per_gb_second, r.as_of, r.source) for r in rows), None)

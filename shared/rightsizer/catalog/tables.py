@@ -48,6 +48,25 @@ class PriceRow:
     """Whether the price list sells the type for hosting in the Region, as far as the snapshot knows."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerlessRow:
+    """What a GB-second of serverless inference costs in one Region, with its provenance."""
+
+    region: str
+    usd_per_gb_second: Decimal
+    as_of: str
+    source: str
+
+
+@cache
+def serverless() -> tuple[ServerlessRow, ...]:
+    """The Regions whose serverless price is known; the others are not guessed."""
+    return tuple(
+        ServerlessRow(row["region"], Decimal(row["usd_per_gb_second"]), row["as_of"], row["source"])
+        for row in _rows("serverless.csv")
+    )
+
+
 @cache
 def instances() -> tuple[InstanceRow, ...]:
     """Every type of the compiled catalogue."""

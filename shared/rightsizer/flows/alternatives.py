@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from rightsizer.flows.choose import COLD_TAG
 from rightsizer.flows.options import saving_share
 from rightsizer.flows.situation import Situation
 from rightsizer.model.hardware import InstanceType
@@ -84,9 +85,11 @@ def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Rec
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
     if why.code is Code.SAVING_TOO_SMALL:
         return replace(base, excluded=(*base.excluded, *(_out(at, o.kind, why) for o in options[:1])))
+    target = best.target
+    fleet = f"{target.instance_count} x {target.instance_type}" if target.instance_type else best.price.instance_type
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.kind.value} ({best.target.instance_count} x {best.target.instance_type}) would save"
+        f"{best.kind.value} ({fleet}) would save"
         f" USD {best.saving_usd_per_month} per month, but not on the same endpoint: its owner decides. In place:"
         f" {base.reason.sentence}",
     )
@@ -159,7 +162,27 @@ def _without_gpu(at: Situation) -> list[Found]:
         bill = _bill(at, price, at.instances, count, 0.0)
         if bill.saving > 0:
             found[hardware.cpu_arch] = rule.cpu_option(hardware, count, price, bill, at.demand)
-    return [*found.values(), _out(at, OptionKind.SERVERLESS, why_not.serverless_reason(at.demand, at.usd))]
+    return [*found.values(), _serverless(at, held)]
+
+
+def _serverless(at: Situation, held: float) -> Found:
+    """A serverless endpoint of the memory that host and model need, where its price is known."""
+    known = at.given.prices.serverless
+    if known is None:
+        return _out(at, OptionKind.SERVERLESS, why_not.serverless_reason(at.demand, at.usd))
+    host = at.demand.host_memory_gib
+    need = held + (at.reference.memory_gib if host is None else host)
+    cold_ok = at.endpoint.tags.get(COLD_TAG, "").lower() == "true"
+    reason = why_not.serverless_refusal(at.demand, need, cold_ok)
+    if reason is not None:
+        return _out(at, OptionKind.SERVERLESS, reason)
+    size, seconds = max(1, math.ceil(need)), why_not.busy_seconds(at.demand)
+    hour = known.usd_per_gb_second * size * 3600
+    price = Price(f"serverless {size} GB", known.region, hour, "snapshot", known.basis, known.as_of)
+    bill = _bill(at, price, seconds / why_not.SECONDS_PER_MONTH, 0, 0.0)
+    if bill.saving <= 0:
+        return _out(at, OptionKind.SERVERLESS, _kept(at, price.instance_type))
+    return rule.serverless_option(size, seconds, price, bill, at.demand)
 
 
 def _pool(at: Situation, best: Option | None) -> Found:

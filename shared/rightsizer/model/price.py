@@ -49,6 +49,21 @@ class NoPrice:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerlessPrice:
+    """What serverless inference costs: US dollars for one GB of memory during one second of a request."""
+
+    region: str
+    usd_per_gb_second: Decimal
+    as_of: str
+    basis: str
+    """Where the figure comes from."""
+
+    def __post_init__(self) -> None:
+        if money("ServerlessPrice.usd_per_gb_second", self.usd_per_gb_second) <= 0:
+            raise InputError(f"a serverless price must be above zero, got {self.usd_per_gb_second}")
+
+
+@dataclass(frozen=True, slots=True)
 class Commitment:
     """SageMaker Savings Plans of the account. Moving off committed use saves nothing until the plan ends."""
 
@@ -69,6 +84,8 @@ class PriceTable:
     commitment: Commitment
     notes: tuple[Reason, ...] = ()
     """What could not be asked (the Price List API, the Savings Plans), and why."""
+    serverless: ServerlessPrice | None = None
+    """None where no price of serverless inference is known in the Region."""
 
     def find(self, instance_type: str) -> Price | None:
         """The price, or None when the type has none and so is no candidate."""

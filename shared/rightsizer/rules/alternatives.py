@@ -27,6 +27,11 @@ CPU_CALLERS = {
     "arm64": "change nothing once its owner serves the model from an image built for arm64 (Graviton), without CUDA",
 }
 
+SERVERLESS_CALLERS = (
+    "name a new endpoint: a real-time one cannot become serverless; requests and answers up to 4 MB, 60 s, and a wait"
+    " for the start after a pause"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Bill:
@@ -108,6 +113,30 @@ def cpu_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: D
         not_checked=(
             "whether the model runs without CUDA, and how fast: try it on the type before callers are moved",
             *(("whether every library of the image exists for arm64",) if to.cpu_arch == "arm64" else ()),
+        ),
+    )
+
+
+def serverless_option(gigabytes: int, seconds: float, price: Price, bill: Bill, demand: Demand) -> Option:
+    """A new serverless endpoint, billed by the second of requests, for a model that does not use its GPU."""
+    ratio = float(bill.now_usd / bill.usd_per_month) if bill.usd_per_month > 0 else math.inf
+    return _option(
+        OptionKind.SERVERLESS,
+        Target("", 0),
+        price,
+        bill,
+        demand,
+        risks={"latency": Risk.HIGH, "vcpu": Risk.MEDIUM},
+        effort=Effort.HIGH,
+        client_change=SERVERLESS_CALLERS,
+        notes=(f"{gigabytes} GB for {seconds:.0f} s of requests a month, priced by the GB-second",),
+        facts={"break-even": f"as dear as today at {ratio:.2f} times the seconds of requests"},
+        not_checked=(
+            "whether the model runs without CUDA, and how fast: slower requests are billed for longer",
+            "how long it takes to start after a pause",
+            "what data in and out cost: the size of requests is not published",
+            "whether the model needs a VPC, network isolation or an image above 10 GB, which serverless does not have",
+            "whether 200 requests at once are enough",
         ),
     )
 

@@ -14,6 +14,8 @@ UNUSED_SHARE = 0.05
 """Share of a request's time up to which the GPU counts as unused: rare requests keep the utilisation low too."""
 SERVERLESS_GB = 6
 """The most memory of a serverless endpoint, GB."""
+SERVERLESS_REQUEST_S = 60.0
+"""The longest request that serverless inference answers."""
 SECONDS_PER_MONTH = int(HOURS_PER_MONTH) * 3600
 
 
@@ -115,12 +117,31 @@ def cpu_refusal(demand: Demand, policy: Policy) -> Reason | None:
     return None
 
 
+def serverless_refusal(demand: Demand, need_gib: float, cold_ok: bool) -> Reason | None:
+    """Why serverless inference, whose price is known, is no option, or None. `need_gib`: model and host together."""
+    if need_gib > SERVERLESS_GB:
+        sentence = f"host and model need up to {need_gib:.0f} GiB, serverless has {SERVERLESS_GB} GB at most"
+        return Reason(Code.HOST_MEMORY_TOO_SMALL, sentence)
+    if demand.latency is None or demand.latency.p99_s > SERVERLESS_REQUEST_S / 2:
+        slow = f"{demand.latency.p99_s:.0f} s" if demand.latency else "unknown"
+        return Reason(Code.TOO_SLOW, f"p99 is {slow} with a GPU beside it; serverless ends a request after 60 s")
+    if not cold_ok:
+        sentence = "no tag rightsizer:cold-start-ok=true says that callers can wait for a start after a pause"
+        return Reason(Code.NOT_OPTED_IN, sentence)
+    return None
+
+
+def busy_seconds(demand: Demand) -> float:
+    """Seconds of requests in a month, at today's latency."""
+    return (demand.latency.mean_s if demand.latency else 0.0) * demand.load.mean_rate * SECONDS_PER_MONTH
+
+
 def serverless_reason(demand: Demand, usd: Decimal) -> Reason:
     """Why serverless is named but not offered: its price is not in the table. The break-even needs none."""
-    seconds = (demand.latency.mean_s if demand.latency else 0.0) * demand.load.mean_rate * SECONDS_PER_MONTH
+    seconds = busy_seconds(demand)
     limit = f"{float(usd) / (SERVERLESS_GB * seconds):.5f}" if seconds > 0 else "any price"
     return Reason(
         Code.NO_PRICE,
-        f"no GPU is needed, but the price table has no serverless price: {SERVERLESS_GB} GB for {seconds:.0f} s of"
+        f"no GPU is needed, but the price table has no serverless price here: {SERVERLESS_GB} GB for {seconds:.0f} s of"
         f" requests a month cost less than today below USD {limit} per GB-second; it needs a new endpoint",
     )
