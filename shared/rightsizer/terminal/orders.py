@@ -5,39 +5,28 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table as Grid
 
-from rightsizer.aws.session import Session
-from rightsizer.bootstrap.ordering import Desk, desk
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import sentences
 from rightsizer.rules.advance import left_open
 from rightsizer.terminal import changes, document, show
-from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json
+from rightsizer.terminal.app import app, print_json
+from rightsizer.terminal.given import Given, order
 
-Stack = Annotated[
-    str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")
-]
-Table = Annotated[
-    str, typer.Option("--table", envvar="RIGHTSIZER_TABLE", help="The stack's table; saves looking for the stack.")
-]
 ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, such as p-1f0c...")]
 
 
 @app.command(epilog="Example: rightsizer proposals --state pending --region eu-west-1")
+@order
 def proposals(
+    given: Given,
     state: Annotated[
         list[ProposalState] | None, typer.Option("--state", help="Only these states; may be given again.")
     ] = None,
-    stack: Stack = "rightsizer",
-    table: Table = "",
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    as_json: AsJson = False,
 ) -> None:
     """List proposals with where they stand, the newest first. Reads only."""
-    found = list(_desk(stack, table, region, profile, endpoint_url).store.proposals(state or ()))
-    if as_json:
+    found = list(given.desk().store.proposals(state or ()))
+    if given.as_json:
         print_json({"version": document.VERSION, "proposals": [_proposal(one) for one in found]})
         return
     grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "How it stands", box=None)
@@ -50,66 +39,41 @@ def proposals(
 
 
 @app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
-def approve(
-    proposal: ProposalId,
-    stack: Stack = "rightsizer",
-    table: Table = "",
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    as_json: AsJson = False,
-) -> None:
+@order
+def approve(given: Given, proposal: ProposalId) -> None:
     """Approve a proposal: the deployed stack carries it out with a way back."""
-    at = _desk(stack, table, region, profile, endpoint_url)
-    _decided(at.decide(proposal, ProposalState.APPROVED), as_json)
+    at = given.desk()
+    _decided(at.decide(proposal, ProposalState.APPROVED), given.as_json)
 
 
 @app.command(epilog='Example: rightsizer reject p-1f0c2a --reason "needed for the launch in May"')
+@order
 def reject(
+    given: Given,
     proposal: ProposalId,
     reason: Annotated[str, typer.Option("--reason", help="Why not; it is kept with the decision.")] = "",
-    stack: Stack = "rightsizer",
-    table: Table = "",
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    as_json: AsJson = False,
 ) -> None:
     """Reject a proposal."""
-    at = _desk(stack, table, region, profile, endpoint_url)
-    _decided(at.decide(proposal, ProposalState.REJECTED, reason), as_json)
+    at = given.desk()
+    _decided(at.decide(proposal, ProposalState.REJECTED, reason), given.as_json)
 
 
 @app.command(epilog="Example: rightsizer snooze p-1f0c2a")
-def snooze(
-    proposal: ProposalId,
-    stack: Stack = "rightsizer",
-    table: Table = "",
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    as_json: AsJson = False,
-) -> None:
+@order
+def snooze(given: Given, proposal: ProposalId) -> None:
     """Put a proposal aside for 30 days."""
-    at = _desk(stack, table, region, profile, endpoint_url)
-    _decided(at.decide(proposal, ProposalState.SNOOZED), as_json)
+    at = given.desk()
+    _decided(at.decide(proposal, ProposalState.SNOOZED), given.as_json)
 
 
 @app.command("apply", epilog="Example: rightsizer apply p-1f0c2a; again: shows how its change stands")
-def apply_(
-    proposal: ProposalId,
-    stack: Stack = "rightsizer",
-    table: Table = "",
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    as_json: AsJson = False,
-) -> None:
+@order
+def apply_(given: Given, proposal: ProposalId) -> None:
     """Approve a proposal where that is still to be done, and show how its change stands.
 
     The change is made by the deployed stack, not from here: it goes on when this terminal is closed.
     """
-    at = _desk(stack, table, region, profile, endpoint_url)
+    at = given.desk()
     found = at.store.proposal(proposal)
     if found is None:
         raise InputError(f"applying {proposal}: there is no such proposal; see rightsizer proposals")
@@ -119,7 +83,7 @@ def apply_(
     elif found.state in (ProposalState.REJECTED, ProposalState.SNOOZED, ProposalState.EXPIRED, ProposalState.WITHDRAWN):
         raise ConflictError(f"applying {proposal}: it is {found.state.value}; nothing was recorded")
     change = at.journal.load(found.change_id) if found.change_id else None
-    if as_json:
+    if given.as_json:
         print_json({"version": document.VERSION, "proposal": _proposal(found), "change": changes.of_change(change)})
         return
     show.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}")
@@ -128,31 +92,27 @@ def apply_(
 
 
 @app.command(epilog="Example: rightsizer rollback c-0a1b2c; the change's id is in rightsizer proposals")
+@order
 def rollback(
+    given: Given,
     change: Annotated[
         str, typer.Argument(metavar="ID", help="Id of the change (c-0a1b...) or of the errand about a group.")
     ],
-    stack: Stack = "rightsizer",
-    table: Table = "",
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    as_json: AsJson = False,
 ) -> None:
     """Bring an endpoint back to its old configuration, or a group to its old policy, also after it was proven."""
     from rightsizer import bootstrap
 
-    at = _desk(stack, table, region, profile, endpoint_url)
+    at = given.desk()
     errand = at.errand_back(change)
     if errand is not None:
-        if as_json:
+        if given.as_json:
             row = {"id": errand.id, "subject": errand.subject, "state": errand.state.value, "outcome": errand.outcome}
             print_json({"version": document.VERSION, "errand": row})
             return
         show.say(f"Recorded: {errand.subject} gets its old policy back with the next tick.")
         return
     asked = at.orders.ask_back(change, at.who, bootstrap.now())
-    if as_json:
+    if given.as_json:
         print_json({"version": document.VERSION, "change": changes.of_change(asked)})
         return
     old = asked.before.config_name if asked.before else "what it ran before"
@@ -160,15 +120,11 @@ def rollback(
 
 
 @app.command(epilog="Example: rightsizer freeze --hard; and rightsizer freeze --off")
+@order
 def freeze(
+    given: Given,
     hard: Annotated[bool, typer.Option("--hard", help="Also stop the steps that restore.")] = False,
     off: Annotated[bool, typer.Option("--off", help="Let changes go on.")] = False,
-    stack: Stack = "rightsizer",
-    table: Table = "",
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    as_json: AsJson = False,
 ) -> None:
     """Start no change and take no forward step; steps that restore go on. Lists what is left open.
 
@@ -178,13 +134,13 @@ def freeze(
 
     if hard and off:
         raise typer.BadParameter("--hard and --off cannot be given together")
-    at, now = _desk(stack, table, region, profile, endpoint_url), bootstrap.now()
+    at, now = given.desk(), bootstrap.now()
     if off:
         at.orders.thaw(at.who, now)
     else:
         at.orders.freeze(at.who, now, hard=hard)
     still = list(at.journal.open_changes())
-    if as_json:
+    if given.as_json:
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
         print_json({"version": document.VERSION, "freeze": state, "open": [changes.left(one, hard) for one in still]})
         return
@@ -194,10 +150,6 @@ def freeze(
         console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one.outcome}", markup=False)
         for line in left_open(one) if hard else one.remaining:
             console.print(f"      {line}", markup=False)
-
-
-def _desk(stack: str, table: str, region: str | None, profile: str | None, endpoint_url: str | None) -> Desk:
-    return desk(Session(region, profile, endpoint_url), stack, table)
 
 
 def _decided(found: dict[str, Any], as_json: bool) -> None:

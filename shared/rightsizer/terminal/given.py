@@ -1,0 +1,53 @@
+"""The options that every order to a deployed stack takes, declared once."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Annotated, Any, Concatenate
+
+import typer
+
+from rightsizer.aws.session import Session
+from rightsizer.bootstrap.ordering import Desk, desk
+from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
+
+Stack = Annotated[
+    str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")
+]
+Table = Annotated[
+    str, typer.Option("--table", envvar="RIGHTSIZER_TABLE", help="The stack's table; saves looking for the stack.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Where the stack is and how to answer; each field is an option of the command line, in this order."""
+
+    stack: Stack = "rightsizer"
+    table: Table = ""
+    region: Region = None
+    profile: Profile = None
+    endpoint_url: EndpointUrl = None
+    as_json: AsJson = False
+
+    def desk(self) -> Desk:
+        """The stack's stores; looks for the stack where no table was named."""
+        return desk(Session(self.region, self.profile, self.endpoint_url), self.stack, self.table)
+
+
+def order[**P](command: Callable[Concatenate[Given, P], None]) -> Callable[..., None]:
+    """The command with the options of `Given` behind its own; they reach it as its first argument."""
+    _, *own = inspect.signature(command).parameters.values()
+    shared = inspect.signature(Given).parameters
+
+    @wraps(command)
+    def with_options(**values: Any) -> None:
+        given = Given(**{name: values.pop(name) for name in shared})
+        command(given, **values)  # type: ignore[call-arg]
+
+    # typer reads the signature and the annotations; `wraps` left those of the bare command.
+    parameters = [*own, *shared.values()]
+    with_options.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
+    return with_options
