@@ -1,4 +1,4 @@
-"""A believable recommendation and proposal, for tests that need one and are not about judging."""
+"""A believable recommendation, proposal and change, for tests that need one and are not about judging."""
 
 import math
 from dataclasses import replace
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from rightsizer.model.change import Change
 from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
 from rightsizer.model.option import Effort, Excluded, Option, OptionKind, Risk, Target
 from rightsizer.model.price import Price
@@ -89,5 +90,20 @@ def proposal(identity: str = "p-5f2c9a7d1e3b4c60", name: str = "chat-7b", **chan
         expires_at=NOW + timedelta(days=14),
         state=ProposalState.PENDING,
         approvable=True,
+    )
+    return replace(made, **changes)
+
+
+def change(at: datetime, **changes: Any) -> Change:
+    """A change of the endpoint `chat` that was created at `at`."""
+    made = Change(
+        id="c-1",
+        proposal_id="p-1",
+        ref=EndpointRef("1", "eu-west-1", "chat"),
+        owner="",
+        variant="v",
+        option=option(),
+        saving_usd_per_month=option().saving_usd_per_month,
+        created_at=at,
     )
     return replace(made, **changes)

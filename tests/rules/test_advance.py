@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rightsizer.model.change import Before, Change, ChangeState, Course, Entry, Plan, VariantCount
 from rightsizer.model.limits import Switch
 from rightsizer.model.move import Do, Finish, Steer, Wait
-from rightsizer.model.observation import EndpointRef, ScalableTarget
+from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Sight, VariantSight, Verdict
 from rightsizer.model.step import Step, StepKind
@@ -44,6 +44,7 @@ PLAN = Plan(
     after=(VariantCount("v", "ml.g5.xlarge", 1, 1.0),),
     alarms=("a",),
 )
+BEFORE = Before("old", NOW - timedelta(days=9), "", (VariantCount("v", "ml.g5.4xlarge", 1, 1.0),))
 FORWARD = {CONFIG.key, ALARM.key, CLEAR.key, TURN.key}
 STATUSES = ("InService", "Updating", "SystemUpdating", "RollingBack", "Failed", "UpdateRollbackFailed", "OutOfService")
 
@@ -55,16 +56,9 @@ entries = st.builds(
     detail=st.sampled_from(["", "again:unknown:x", "refused:quota:y", "again:permission:z", "nonsense"]),
 )
 changes = st.builds(
-    lambda course, state, ending, journal, turned, mark, asked: Change(
-        id="c-1",
-        proposal_id="p-1",
-        ref=EndpointRef("1", "eu-west-1", "chat"),
-        owner="",
-        variant="v",
-        option=samples.option(),
-        saving_usd_per_month=samples.option().saving_usd_per_month,
-        created_at=NOW - timedelta(hours=100),
-        before=Before("old", NOW - timedelta(days=9), "", (VariantCount("v", "ml.g5.4xlarge", 1, 1.0),)),
+    lambda course, state, ending, journal, turned, mark, asked: samples.change(
+        NOW - timedelta(hours=100),
+        before=BEFORE,
         plan=PLAN,
         course=course,
         state=state,
@@ -151,15 +145,8 @@ def test_in_service_on_the_old_configuration_is_never_success(sight: Sight) -> N
     endpoint = sight.endpoint
     assert isinstance(endpoint, EndpointSight)
     tried = (Entry(NOW - timedelta(hours=2), TURN.key, "intended"), Entry(NOW - timedelta(hours=2), TURN.key, "done"))
-    running = Change(
-        id="c-1",
-        proposal_id="p-1",
-        ref=EndpointRef("1", "eu-west-1", "chat"),
-        owner="",
-        variant="v",
-        option=samples.option(),
-        saving_usd_per_month=samples.option().saving_usd_per_month,
-        created_at=NOW - timedelta(hours=3),
+    running = samples.change(
+        NOW - timedelta(hours=3),
         before=Before("old", NOW - timedelta(days=9), "", ()),
         plan=PLAN,
         state=ChangeState.RUNNING,
@@ -176,16 +163,9 @@ def test_in_service_on_the_old_configuration_is_never_success(sight: Sight) -> N
 
 def change_after(*done: Step, **known: Any) -> Change:
     """A change that has done these steps a minute ago."""
-    return Change(
-        id="c-1",
-        proposal_id="p-1",
-        ref=EndpointRef("1", "eu-west-1", "chat"),
-        owner="",
-        variant="v",
-        option=samples.option(),
-        saving_usd_per_month=samples.option().saving_usd_per_month,
-        created_at=NOW - timedelta(hours=1),
-        before=Before("old", NOW - timedelta(days=9), "", (VariantCount("v", "ml.g5.4xlarge", 1, 1.0),)),
+    return samples.change(
+        NOW - timedelta(hours=1),
+        before=BEFORE,
         plan=PLAN,
         state=ChangeState.RUNNING,
         journal=tuple(Entry(NOW - timedelta(minutes=1), step.key, "done", "") for step in done),
@@ -222,16 +202,9 @@ def test_the_new_configuration_at_another_count_than_asked_is_no_success() -> No
 
 
 def test_autoscaling_that_moves_the_count_during_the_probation_is_waited_for() -> None:
-    moved = Change(
-        id="c-1",
-        proposal_id="p-1",
-        ref=EndpointRef("1", "eu-west-1", "chat"),
-        owner="",
-        variant="v",
-        option=samples.option(),
-        saving_usd_per_month=samples.option().saving_usd_per_month,
-        created_at=NOW - timedelta(hours=30),
-        before=Before("old", NOW - timedelta(days=9), "", (VariantCount("v", "ml.g5.4xlarge", 1, 1.0),)),
+    moved = samples.change(
+        NOW - timedelta(hours=30),
+        before=BEFORE,
         plan=PLAN,
         state=ChangeState.APPLIED,
         turned_at=NOW - timedelta(hours=20),

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import Change, ChangeState, Plan
-from rightsizer.model.observation import EndpointRef
+from rightsizer.model.change import ChangeState, Plan
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.usage import MetricWindow, NoMetrics, Series
 from rightsizer.rules.farewell import ALIVE, judge
@@ -15,15 +14,8 @@ from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)
 WEEK = timedelta(days=7)
-MARKED = Change(
-    id="c-1",
-    proposal_id="p-1",
-    ref=EndpointRef("1", "eu-west-1", "chat"),
-    owner="",
-    variant="v",
-    option=samples.option(),
-    saving_usd_per_month=samples.option().saving_usd_per_month,
-    created_at=START,
+MARKED = samples.change(
+    START,
     plan=Plan(kind="delete", test_s=int(WEEK.total_seconds())),
     state=ChangeState.APPLIED,
     turned_at=START,

@@ -8,7 +8,6 @@ import pytest
 
 from rightsizer.model.change import Change, ChangeState, FailureClass
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointRef
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
 from rightsizer.rules import proof
@@ -21,15 +20,8 @@ NAN = float("nan")
 
 
 def change(p95: float | None = 0.5, **baseline: float) -> Change:
-    return Change(
-        id="c-1",
-        proposal_id="p-1",
-        ref=EndpointRef("1", "eu-west-1", "chat"),
-        owner="",
-        variant="v",
-        option=samples.option(),
-        saving_usd_per_month=samples.option().saving_usd_per_month,
-        created_at=START,
+    return samples.change(
+        START,
         state=ChangeState.APPLIED,
         turned_at=START,
         objective_p95_s=p95,
