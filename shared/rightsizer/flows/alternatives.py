@@ -202,7 +202,7 @@ def _cheaper(at: Situation, types: list[InstanceType]) -> list[tuple[InstanceTyp
 
 def _bill(at: Situation, price: Price, mean: float, count: int, risk_share: float) -> rule.Bill:
     cost = cost_of(at.usd, price, mean, count, risk_share, at.given.prices.commitment, at.policy, True)
-    return rule.Bill(at.usd, cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
+    return rule.Bill(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days, at.usd)
 
 
 def _kept(at: Situation, what: str) -> Reason:

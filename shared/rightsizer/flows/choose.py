@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from rightsizer.flows.options import Options, options_for, saving_share
 from rightsizer.flows.situation import Situation
-from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.option import Money, Option, OptionKind, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.finding import Suffering, outgrown, starving, suffering
 from rightsizer.rules.gate import Case, gate, restoring
-from rightsizer.rules.offer import Money, nap_option, restore_option
+from rightsizer.rules.offer import nap_option, restore_option
 from rightsizer.rules.sizing import workers_of
 from rightsizer.rules.sleep import best_nap, stopped
 from rightsizer.rules.strain import strain_of

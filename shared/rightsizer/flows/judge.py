@@ -15,6 +15,7 @@ from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, EndpointKind
+from rightsizer.model.option import Money
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.reason import Code, Reason
@@ -28,7 +29,7 @@ from rightsizer.rules.finding import idle, too_little
 from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.memory import memory_need
 from rightsizer.rules.objective import goal_of
-from rightsizer.rules.offer import Money, delete_option, nap_option
+from rightsizer.rules.offer import delete_option, nap_option
 from rightsizer.rules.sleep import TIMEOUTS
 from rightsizer.rules.waiting import Unqueued, rates_of, unqueued
 

@@ -9,12 +9,12 @@ from rightsizer.flows.drafts import Draft, draft_of
 from rightsizer.flows.fleet import mean_instances, smallest
 from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.hardware import InstanceType
-from rightsizer.model.option import Excluded, Option, OptionKind, Risk, Target
+from rightsizer.model.option import Excluded, Money, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan, Served
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.evidence import by_day
-from rightsizer.rules.offer import Money, type_option
+from rightsizer.rules.offer import type_option
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.sizing import Ratio
 from rightsizer.rules.trial import Unsure, hours_of_test, telling

@@ -75,6 +75,16 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Money:
+    """US dollars of an option: a month of it, what that saves, the one-off of the switch, and days until it is paid."""
+
+    usd_per_month: Decimal
+    saving: Decimal
+    switch_usd: Decimal
+    payback_days: float
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One way to serve the demand, priced and rated."""
 
@@ -107,6 +117,50 @@ class Option:
     not_checked: tuple[str, ...] = ()
     restores: bool = False
     """Brings back what was good while users suffer: it waits for nobody, and latency alone never undoes it."""
+
+    @classmethod
+    def priced(
+        cls,
+        kind: OptionKind,
+        target: Target,
+        price: Price,
+        money: Money,
+        confidence: float,
+        risks: Mapping[str, Risk],
+        effort: Effort,
+        *,
+        in_place: bool,
+        restart_needed: bool = True,
+        client_change: str = "",
+        p95_s: float | None = None,
+        notes: tuple[str, ...] = (),
+        facts: Mapping[str, str] | None = None,
+        not_checked: tuple[str, ...] = (),
+        restores: bool = False,
+    ) -> "Option":
+        """An option that can be taken back, with its money spread out and the worst of its risks as its risk."""
+        return cls(
+            kind=kind,
+            target=target,
+            price=price,
+            usd_per_month=money.usd_per_month,
+            saving_usd_per_month=money.saving,
+            switch_usd=money.switch_usd,
+            payback_days=money.payback_days,
+            risks=risks,
+            risk=max(risks.values(), default=Risk.VERY_LOW),
+            confidence=round(confidence, 2),
+            effort=effort,
+            restart_needed=restart_needed,
+            rollback_possible=True,
+            in_place=in_place,
+            client_change=client_change,
+            p95_s=p95_s,
+            notes=notes,
+            facts=facts or {},
+            not_checked=not_checked,
+            restores=restores,
+        )
 
 
 @dataclass(frozen=True, slots=True)

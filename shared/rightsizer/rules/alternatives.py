@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from rightsizer.model.demand import Demand
 from rightsizer.model.hardware import InstanceType
-from rightsizer.model.option import Effort, Option, OptionKind, Risk, Target
+from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target
 from rightsizer.model.price import Price
 
 ASYNC_TIMEOUT_MINUTES = 15
@@ -34,14 +34,10 @@ SERVERLESS_CALLERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class Bill(Money):
     """US dollars of an alternative against today's."""
 
     now_usd: Decimal
-    usd_per_month: Decimal
-    saving: Decimal
-    switch_usd: Decimal
-    payback_days: float
 
 
 def async_option(runs: tuple[str, int], price: Price, bill: Bill, demand: Demand, asleep: float) -> Option:
@@ -160,23 +156,16 @@ def _option(
     facts: dict[str, str],
     not_checked: tuple[str, ...],
 ) -> Option:
-    return Option(
-        kind=kind,
-        target=target,
-        price=price,
-        usd_per_month=bill.usd_per_month,
-        saving_usd_per_month=bill.saving,
-        switch_usd=bill.switch_usd,
-        payback_days=bill.payback_days,
-        risks=risks,
-        risk=max(risks.values()),
-        confidence=round(demand.confidence, 2),
-        effort=effort,
-        restart_needed=True,
-        rollback_possible=True,
+    return Option.priced(
+        kind,
+        target,
+        price,
+        bill,
+        demand.confidence,
+        risks,
+        effort,
         in_place=False,
         client_change=client_change,
-        p95_s=None,
         notes=notes,
         facts=facts | {"payback": f"{bill.payback_days:.1f} days, both fleets during the move included"},
         not_checked=not_checked,
