@@ -126,3 +126,18 @@ def test_mode_propose_waits_for_a_person() -> None:
 def test_a_recommendation_survives_the_wire() -> None:
     found = run(kit.window(kit.steady()))
     assert loads(Recommendation, dumps(found)) == found
+
+
+def test_a_busy_fleet_moves_to_a_type_that_is_no_slower_though_it_has_no_room_to_grow() -> None:
+    def gpu(i: int) -> float:
+        return 40.0 + 30 * ((i // 12) % 3)
+
+    metrics = kit.steady(latency_s=2.0, memory=60.0) | {
+        ("Invocations", "Sum"): lambda i: gpu(i) / 100 * 3 * 300 / 1.9,
+        ("GPUUtilization", "Average"): gpu,
+        ("CPUUtilization", "Average"): lambda i: 30 + 0.5 * gpu(i),
+    }
+    found = run(kit.window(metrics), instance_type="ml.g6e.2xlarge", count=3, p95_s=2.8)
+    assert found.chosen is not None
+    assert (found.chosen.target.instance_type, found.chosen.target.instance_count) == ("ml.g6e.xlarge", 3)
+    assert found.gate is Gate.APPLY

@@ -110,6 +110,8 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
         plan = single
     elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
         plan = smallest(at, slower, draft.workers, random_routing, hourly, most)
+    if (plan is None or max(plan.counts) > today) and _as_today(at, draft):
+        plan = Plan(at.fleet, draft.workers, random_routing, slower)
     if plan is None:
         return Reason(
             Code.TOO_BUSY,
@@ -119,6 +121,12 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     if option.saving_usd_per_month <= 0 and not at.tight:
         return Reason(Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost USD {option.usd_per_month}")
     return option
+
+
+def _as_today(at: Situation, draft: Draft) -> bool:
+    """Whether as many instances as today are no worse than today's, whatever room to grow there is."""
+    alike = draft.workers == at.workers and draft.ratio.bound <= 1 and at.random == at.random_base
+    return alike and not at.changed and not at.endpoint.scaling
 
 
 def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
