@@ -143,6 +143,7 @@ def said(found: Recommendation) -> dict[str, Any]:
         "option": chosen.kind.value if chosen else "none",
         "to": chosen.target.instance_type if chosen else "none",
         "count": chosen.target.instance_count if chosen else None,
+        "rung": found.evidence.rung if found.evidence else "L0",
         "target_value": chosen.target.target_value if chosen else None,
         "behind": [option.kind.value for option in found.options[1:]],
         "ruled_out": {e.dimension.value: e.reason.code.value for e in found.excluded if e.dimension},

@@ -120,7 +120,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     demand = demand_of(days, base, reference, memory, policy, share)
     plain = replace(
         bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
-        evidence=evidence_of(days, demand, reference, given.now),
+        evidence=evidence_of(days, demand, reference, given.history.endpoint, given.now),
         hourly_requests=hourly_requests(days),
         finding=Finding.OPTIMIZED,
         not_checked=not_checked(demand, days),

@@ -6,10 +6,13 @@ from datetime import UTC, date, datetime, time, timedelta
 from rightsizer.model.demand import Demand
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import InstanceType
+from rightsizer.model.history import PastChange
 from rightsizer.model.recommendation import Evidence
 
 
-def evidence_of(days: Sequence[DayDigest], demand: Demand, runs: InstanceType, now: datetime) -> Evidence:
+def evidence_of(
+    days: Sequence[DayDigest], demand: Demand, runs: InstanceType, past: Sequence[PastChange], now: datetime
+) -> Evidence:
     """The evidence behind a judgement, figures with their units; `days` must not be empty."""
     start = datetime.combine(min(d.day for d in days), time(), UTC)
     end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
@@ -35,9 +38,19 @@ def evidence_of(days: Sequence[DayDigest], demand: Demand, runs: InstanceType, n
         figures["host memory needed"] = f"{demand.host_memory_gib:.1f} of {runs.memory_gib:.0f} GiB with margin"
     if demand.vcpu is not None:
         figures["vCPU needed"] = f"{demand.vcpu:.1f} of {runs.vcpu} with margin"
-    rung = "L1" if demand.gpu_mean is not None or demand.latency is not None else "L0"
     share = min(demand.valid_share, 1.0)
+    rung = _rung(demand, past)
     return Evidence(start, end, round(demand.days, 2), round(share, 4), round(demand.requests), rung, figures)
+
+
+def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
+    """The best rung of the signal ladder that the judgement stands on (decision.md 4.1): L0, L1, L4 or L5."""
+    if demand.gpu_mean is None and demand.latency is None:
+        return "L0"
+    told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
+    if any(p.ended != "tested" for p in told):
+        return "L5"
+    return "L4" if told else "L1"
 
 
 def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:

@@ -30,9 +30,18 @@ def type_option(
         restart_needed=target.instance_type != now[0],
         in_place=True,
         p95_s=p95_s,
-        facts=facts,
+        facts={**facts, "break-even": _break_even(money)},
         not_checked=not_checked,
     )
+
+
+def _break_even(money: Money) -> str:
+    """Until where it saves; the commitment is taken off the saving already."""
+    if money.saving <= 0 or money.usd_per_month <= 0:
+        return "it saves nothing: it serves what today's fleet does not"
+    ratio = float((money.usd_per_month + money.saving) / money.usd_per_month)
+    back = f"paid back in {money.payback_days:.1f} days"
+    return f"as dear as today at {ratio:.2f} times the planned instance hours; {back}"
 
 
 def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: float, silent_days: int) -> Option:
@@ -48,7 +57,7 @@ def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: 
         in_place=False,
         client_change="calls fail once the endpoint is deleted",
         notes=("keep the endpoint configuration: CreateEndpoint with it brings the endpoint back",),
-        facts={"days without a request": str(silent_days)},
+        facts={"days without a request": str(silent_days), "break-even": "from the first hour"},
         not_checked=("whether the endpoint is kept for rare or seasonal use",),
     )
 
@@ -68,7 +77,11 @@ def nap_option(
         in_place=in_place,
         client_change="" if in_place else "must name an inference component and retry while the endpoint wakes",
         notes=(f"asleep {100 * asleep:.0f} % of the look-back with a timeout of {minutes} minutes",),
-        facts={"idle timeout": f"{minutes} minutes", "asleep": f"{100 * asleep:.0f} %"},
+        facts={
+            "idle timeout": f"{minutes} minutes",
+            "asleep": f"{100 * asleep:.0f} %",
+            "break-even": f"saves nothing once a request comes every {minutes} minutes",
+        },
     )
 
 
