@@ -67,6 +67,30 @@ def test_who_asks_back_between_two_tries_ends_the_change() -> None:
     assert "U1" in change.outcome
 
 
+def test_a_further_try_that_may_not_begin_ends_as_rolled_back_and_gives_every_lock_back() -> None:
+    """Its owner released between two tries. An earlier try was written, so it is no refusal, which touches nothing."""
+    with world() as w:
+        lacking(w, 1)
+        w.start()
+        waiting = w.run(3)
+        with w.box.gate.unrecorded():
+            judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
+            sagemaker = w.box.client("sagemaker")
+            body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
+            sagemaker.create_endpoint_config(EndpointConfigName="theirs", ProductionVariants=body["ProductionVariants"])
+            sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs")
+            w.box.gate.judge = judge
+        change = w.run(12)
+        rows = w.box.client("dynamodb").scan(TableName="t")["Items"]
+        shown = w.shown()
+    assert waiting.models
+    assert change.state is ChangeState.ROLLED_BACK
+    assert change.failure is FailureClass.CAPACITY
+    assert "try 2, after a want of capacity, could not begin" in change.outcome
+    assert shown.state is ProposalState.ROLLED_BACK
+    assert [row["pk"]["S"] for row in rows if row["pk"]["S"].startswith("LOCK#")] == []
+
+
 def test_the_realised_saving_counts_the_instances_that_really_ran() -> None:
     """Somebody doubles the fleet while the change is watched: the saving of those hours is smaller."""
     with world() as w:

@@ -48,6 +48,22 @@ def test_a_proven_change_is_undone_by_the_button_of_its_message() -> None:
     assert shown.state is ProposalState.ROLLED_BACK
 
 
+def test_a_return_ends_while_another_endpoint_with_the_same_model_is_being_changed() -> None:
+    with world() as w:
+        w.start()
+        proven = w.run(48)
+        key = {"pk": {"S": f"LOCK#MODEL#{proven.models[0]}"}, "sk": {"S": "LOCK"}}
+        w.box.client("dynamodb").put_item(TableName="t", Item=key | {"change": {"S": "c-other"}})
+        Orders(w.journal).ask_back(proven.id, "U1", w.now)
+        w.told.clear()
+        change = w.run(48)
+        held = w.box.client("dynamodb").get_item(TableName="t", Key=key)["Item"]["change"]["S"]
+        assert w.journal.held_by(NAME) == ""
+    assert change.state is ChangeState.ROLLED_BACK
+    assert len(w.told) == 1
+    assert held == "c-other", "the lock of the other change stays"
+
+
 def test_the_same_order_delivered_again_costs_no_look_at_the_endpoint() -> None:
     with world() as w:
         w.start()

@@ -74,7 +74,10 @@ class TableJournal:
         return stored
 
     def reopen(self, change: Change) -> Change:
-        """Save a closed change as open again with the lock of its endpoint, all or nothing."""
+        """Save a closed change as open again with the lock of its endpoint, all or nothing.
+
+        The models are not locked: a way back does not wait for the change of another endpoint with the same model.
+        """
         stored = replace(change, version=change.version + 1)
         self._transact(
             f"reopening change {change.id}",
@@ -84,7 +87,7 @@ class TableJournal:
         return stored
 
     def save(self, change: Change) -> Change:
-        """Save over the version that was read; a closed change gives back its locks in the same write.
+        """Save over the version that was read; a closed change gives back the locks that are its own in the same write.
 
         An open change is one conditional put, since a transaction costs twice as much and takes twice as long. Where
         its answer is lost and the client repeats it, the condition fails: the next tick goes on, as after a crash.
@@ -98,20 +101,22 @@ class TableJournal:
             last = {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}, "change": {"S": change.id}}
             last["at"] = {"S": change.journal[-1].at.isoformat()}
             puts.append({"Put": {"TableName": self.table, "Item": last}})
-        models = sorted(set(change.models)) if change.before is not None else []
-        puts.append(self._release("ENDPOINT", change.ref.name, change.id))
-        puts += [self._release("MODEL", model, change.id) for model in models]
+        held = [("ENDPOINT", change.ref.name), *(("MODEL", model) for model in self._held_models(change))]
+        puts += [self._release(kind, name, change.id) for kind, name in held]
         self._transact(f"saving change {change.id}", puts, ("somebody saved it in between",))
         return stored
 
+    def _held_models(self, change: Change) -> list[str]:
+        """Models whose lock is this change's. A reopened change has none: another one's lock must not cancel its end."""
+        rows = {model: self._get(f"LOCK#MODEL#{model}", "LOCK") for model in sorted(set(change.models))}
+        return [model for model, item in rows.items() if item is not None and item["change"]["S"] == change.id]
+
     def _put_alone(self, doing: str, stored: Change, read: Change) -> None:
         condition, values = version_read(read)
+        item = change_item(stored)
         try:
             self.dynamodb.put_item(
-                TableName=self.table,
-                Item=change_item(stored),
-                ConditionExpression=condition,
-                ExpressionAttributeValues=values,
+                TableName=self.table, Item=item, ConditionExpression=condition, ExpressionAttributeValues=values
             )
         except ClientError as error:
             if code_of(error) != "ConditionalCheckFailedException":
@@ -241,7 +246,5 @@ class TableJournal:
             if code_of(error) != "TransactionCanceledException":
                 raise ReadError(f"{doing}: {code_of(error)}: {error}") from error
             reasons = [r.get("Code", "None") for r in error.response.get("CancellationReasons", [])]
-            lost = [
-                meaning[i] for i, code in enumerate(reasons) if code == "ConditionalCheckFailed" and i < len(meaning)
-            ]
+            lost = [m for m, code in zip(meaning, reasons, strict=False) if code == "ConditionalCheckFailed"]
             raise ConflictError(f"{doing}: {lost[0] if lost else 'another write was in the way'}") from error

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from rightsizer.errors import ConflictError
 from rightsizer.flows import planning
-from rightsizer.model.change import Change, ChangeState, Course, Entry
+from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
@@ -59,7 +59,7 @@ class Beginning:
         planned = planning.make(change, ground, catalogue, limits)
         if not isinstance(planned, planning.Planned):
             return self._refuse(change, planned, now)
-        ready = replace(_planned(change, planned, now), models=ground.models)
+        ready = replace(_planned(change, planned, now), models=tuple(sorted({*change.models, *ground.models})))
         if change.option.restores:  # no day's budget is spent on letting users suffer
             limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
         try:
@@ -143,13 +143,17 @@ class Beginning:
         return replace(change, baseline=proof.baseline(windows), objective_p95_s=_objective(ground))
 
     def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
+        """Closed; a further try that cannot begin ends as the try before it: with what ran before."""
         sentence = "; ".join(r.sentence for r in reasons)
+        if change.tries:
+            sentence = f"try {change.tries + 1}, after a want of capacity, could not begin: {sentence}"
         note = Entry(now, "preflight", "failed", sentence)
         return replace(
             change,
-            state=ChangeState.REFUSED,
+            state=ChangeState.ROLLED_BACK if change.tries else ChangeState.REFUSED,
             next_due=None,
             lease_until=None,
+            failure=FailureClass.CAPACITY if change.tries else change.failure,
             reason=reasons[0],
             outcome=sentence,
             journal=(*change.journal, note),

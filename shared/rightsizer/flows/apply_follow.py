@@ -76,12 +76,15 @@ class Following:
             state = ChangeState.APPLIED
         elif move.course is Course.BACK:
             state = ChangeState.RETURNING
+        ending = move.ending
+        if ending is ChangeState.REFUSED and change.tries:  # an earlier try was written and rolled back
+            ending = ChangeState.ROLLED_BACK
         decided = move.course is not None and (change.reason is None or move.ending is ChangeState.HANDED_OVER)
         return replace(
             change,
             state=state,
             course=move.course or change.course,
-            ending=move.ending or change.ending,
+            ending=ending or change.ending,
             failure=kind or change.failure,
             reason=move.reason if decided else change.reason,
             turned_at=now if move.turned else change.turned_at,
