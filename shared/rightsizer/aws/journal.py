@@ -107,7 +107,7 @@ class TableJournal:
         return stored
 
     def _held_models(self, change: Change) -> list[str]:
-        """Models whose lock is this change's. A reopened change has none: another one's lock must not cancel its end."""
+        """Models whose lock is its own; a reopened change has none, and another one's must not cancel its end."""
         rows = {model: self._get(f"LOCK#MODEL#{model}", "LOCK") for model in sorted(set(change.models))}
         return [model for model, item in rows.items() if item is not None and item["change"]["S"] == change.id]
 
