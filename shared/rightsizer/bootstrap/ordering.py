@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rightsizer.flows.orders import Orders
     from rightsizer.model.errand import Errand
     from rightsizer.model.proposal import ProposalState
+    from rightsizer.model.sight import EndpointSight, Gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +57,13 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     name = table_name or table_of(account, stack)
     client = account.client("dynamodb")
     journal, table = TableJournal(client, name), Table(client, name)
-    return Desk(Recommendations(table, now), journal, Orders(journal), Errands(table), table, caller(account))
+    orders = Orders(journal, lambda endpoint: _look(account, endpoint))
+    return Desk(Recommendations(table, now), journal, orders, Errands(table), table, caller(account))
+
+
+def _look(account: Session, endpoint: str) -> EndpointSight | Gone:
+    from rightsizer.aws.changer import AwsChanger
+
+    services = ("sagemaker", "application-autoscaling", "cloudwatch", "ec2", "iam")
+    sagemaker, scaling, cloudwatch, ec2, iam = (account.client(service) for service in services)
+    return AwsChanger(sagemaker, scaling, cloudwatch, ec2, iam).endpoint(endpoint)

@@ -103,7 +103,7 @@ class Apply:
         change = self.journal.load(proposal.change_id)
         if change is not None and change.asked_back_by:
             return change
-        Orders(self.journal).ask_back(proposal.change_id, proposal.asked_back_by, now)
+        Orders(self.journal, self.changer.endpoint).ask_back(proposal.change_id, proposal.asked_back_by, now)
         return self.advance(proposal.change_id, now)
 
     def tick(self, now: datetime) -> tuple[Change, ...]:

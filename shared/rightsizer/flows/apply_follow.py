@@ -23,7 +23,7 @@ from rightsizer.model.sight import Sight
 from rightsizer.ports import RecommendationStore
 from rightsizer.ports_change import PastBook, SavingsLedger
 from rightsizer.rules import failure
-from rightsizer.rules.advance import differences, leftovers
+from rightsizer.rules.advance import APPLIED, FINISHED, differences, leftovers
 
 type Ended = Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 SHOWN = {
@@ -92,7 +92,10 @@ class Following:
             remaining=(*change.remaining, *(r for r in move.remaining if r not in change.remaining)),
             outcome=move.reason.sentence,
             looks=0,
-            journal=(*change.journal, Entry(now, "steer", "noted", move.reason.sentence[:500])),
+            journal=(
+                *change.journal,
+                Entry(now, APPLIED if move.applied else "steer", "noted", move.reason.sentence[:500]),
+            ),
         )
 
     def finished(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
@@ -111,7 +114,7 @@ class Following:
             sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
-        notes = [Entry(now, "finish", "noted", f"{move.state.value}: {sentence}"[:500])]
+        notes = [Entry(now, FINISHED, "noted", f"{move.state.value}: {sentence}"[:500])]
         left = leftovers(change)
         if left:
             notes.append(Entry(now, "left", "noted", f"configurations that stay and cost nothing: {', '.join(left)}"))

@@ -14,8 +14,9 @@ from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.rules.advance.courses import back, close, rolled_back, towards, watch
 from rightsizer.rules.advance.left import differences, left_open, leftovers
 from rightsizer.rules.advance.outside import BUSY, busy, lost
+from rightsizer.rules.advance.taken import APPLIED, FINISHED
 
-__all__ = ["advance", "differences", "left_open", "leftovers", "rolled_back"]
+__all__ = ["APPLIED", "FINISHED", "advance", "differences", "left_open", "leftovers", "rolled_back"]
 
 
 def advance(change: Change, sight: Sight, now: datetime, switch: Switch) -> Move:

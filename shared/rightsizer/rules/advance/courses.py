@@ -11,6 +11,7 @@ from rightsizer.model.step import Step
 from rightsizer.rules.advance.outside import foreign, hand_over, old_config
 from rightsizer.rules.advance.steps import first, turn_to
 from rightsizer.rules.advance.still import unsettled
+from rightsizer.rules.advance.taken import given_back, reopened, touched_scaling
 
 ALARMS_READY = timedelta(minutes=30)
 
@@ -191,11 +192,16 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
 
 
 def _settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool:
-    """Whether autoscaling was given back, and what it is now is the owner's: of this change, or of a release since."""
-    return change.state is ChangeState.APPLIED and (carries_new or bool(foreign(change, endpoint)))
+    """Whether autoscaling was given back, and what it is now is the owner's: of this change, or of a release since.
+
+    A change that was over may find that somebody else went back long ago: then this return changed nothing.
+    """
+    if not given_back(change):
+        return False
+    plan = change.plan
+    theirs = reopened(change) and bool(plan.new_config) and all(e.step != _key(plan.back) for e in change.journal)
+    return carries_new or theirs or bool(foreign(change, endpoint))
 
 
-def touched_scaling(change: Change) -> bool:
-    """Whether we may have taken anything from the customer's autoscaling."""
-    ours = {s.key for s in (*change.plan.clear, *change.plan.settle)}
-    return any(e.step in ours for e in change.journal)
+def _key(step: Step | None) -> str:
+    return step.key if step is not None else ""

@@ -3,7 +3,7 @@
 from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.sight import Gone, Sight
 from rightsizer.model.step import Step, StepKind
-from rightsizer.rules.advance.courses import touched_scaling
+from rightsizer.rules.advance.taken import touched_scaling
 
 COMPARED = frozenset(
     {

@@ -6,6 +6,7 @@ from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.move import Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Gone
+from rightsizer.rules.advance.taken import given_back
 
 LOOKS_MIN = (2, 5, 10, 15, 20, 30, 45, 60)
 """Minutes until the next look while a deployment runs; events bring it forward."""
@@ -43,7 +44,7 @@ def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
         return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
     if theirs:
         text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} during the change"
-        kept = f"; {LEFT_ALONE}" if change.state is ChangeState.APPLIED else ""
+        kept = f"; {LEFT_ALONE}" if given_back(change) else ""
         return hand_over(Code.CHANGED_SINCE, text + kept, FailureClass.OUTSIDE)
     return None
 
