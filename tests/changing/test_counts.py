@@ -1,11 +1,13 @@
 """No change takes instances away that autoscaling or a person put there meanwhile."""
 
 from datetime import timedelta
+from typing import Any
 
 from rightsizer.model.change import ChangeState
+from rightsizer.model.observation import EndpointKind
 from sandbox.account import Sandbox
 from tests.changing import scenarios
-from tests.changing.world import NAME, World, world
+from tests.changing.world import NAME, OLD_TYPE, World, world
 
 
 def scale(box: Sandbox, count: int) -> None:
@@ -53,3 +55,27 @@ def test_a_fleet_that_grows_beside_a_shadow_stays_grown() -> None:
         scale(w.box, 6)
         w.run(8)
         assert count_of(w) == 6
+
+
+def test_new_bounds_are_those_of_the_judged_variant_alone() -> None:
+    second = {"VariantName": "Second", "InstanceType": OLD_TYPE, "InitialInstanceCount": 4}
+    dimension = "sagemaker:variant:DesiredInstanceCount"
+
+    def seed(box: Any) -> None:
+        for variant, low, high in (("AllTraffic", 2, 8), ("Second", 4, 20)):
+            box.client("application-autoscaling").register_scalable_target(
+                ServiceNamespace="sagemaker",
+                ResourceId=f"endpoint/{NAME}/variant/{variant}",
+                ScalableDimension=dimension,
+                MinCapacity=low,
+                MaxCapacity=high,
+            )
+
+    kind = EndpointKind.MULTI_VARIANT
+    with world(scenarios.BOUNDS.option, kind=kind, seed=seed, count=2, more_variants=(second,)) as w:
+        w.start()
+        found = w.box.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
+    bounds = {
+        t["ResourceId"].rpartition("/")[2]: (t["MinCapacity"], t["MaxCapacity"]) for t in found["ScalableTargets"]
+    }
+    assert bounds == {"AllTraffic": (1, 2), "Second": (4, 20)}

@@ -89,6 +89,11 @@ def test_a_capture_that_was_stopped_stays_stopped() -> None:
     assert found.body["DataCaptureConfig"]["EnableCapture"] is False
 
 
+@pytest.mark.parametrize("value", [False, 0, True, "x"])
+def test_an_unknown_field_of_a_variant_is_refused_whatever_it_says(value: Any) -> None:
+    assert codes(source({"SomethingNew": value})) == {Code.UNKNOWN_FIELD}
+
+
 @pytest.mark.parametrize("field", ["ServerlessConfig", "CapacityReservationConfig", "AcceleratorPartitionLayouts"])
 def test_what_is_tied_to_its_hardware_is_refused(field: str) -> None:
     assert codes(source({field: {"x": 1}})) == {Code.OTHER_KIND}

@@ -122,16 +122,20 @@ def test_patching_by_aws_that_moves_the_time_alone_is_no_other_state() -> None:
     assert refusals(ground(endpoint=replace(LIVE, modified_at=NOW))) == ()
 
 
-@pytest.mark.parametrize("image", ["repo/image:latest", "repo/image:prod", "repo/image", "host:5000/repo/image"])
+MOVING = ("latest", "prod", "latest-cu124", "gpu-py310-latest", "prod-eu1", "1.2-stable", "main-20261101", "cu124")
+
+
+@pytest.mark.parametrize("image", ["repo/image", "host:5000/repo/image", *(f"repo/image:{tag}" for tag in MOVING)])
 def test_an_image_that_may_move_stops_the_policy_and_not_a_person(image: str) -> None:
     latest = replace(VARIANT, resolved_images=((image, "repo/image@sha256:aa"),))
     auto = {"tags": {"rightsizer:mode": "auto"}, "endpoint": replace(LIVE, variants=(latest,))}
     assert refusals(ground(**auto)) == ()
     (reason,) = refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY)))
     assert (reason.code, image in reason.sentence) == (Code.MOVING_TAG, True)
-    released = replace(VARIANT, resolved_images=(("repo/image:2.5.1-gpu", "repo/image@sha256:aa"),))
-    auto["endpoint"] = replace(LIVE, variants=(released,))
-    assert refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY))) == (), "a release keeps its version"
+    for tag in ("2.5.1-gpu", "v3", "0.33.0-lmi15.0.0-cu128", "20261101", "build-4711", "9f8e7d6c5b4a"):
+        released = replace(VARIANT, resolved_images=((f"repo/image:{tag}", "repo/image@sha256:aa"),))
+        auto["endpoint"] = replace(LIVE, variants=(released,))
+        assert refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY))) == (), f"{tag} is a release"
     assert refusals(ground(tags=auto["tags"], proposal=proposed(POLICY, gate=Gate.APPLY))) == (), "a digest is fixed"
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import Change, ChangeState, FailureClass
+from rightsizer.model.change import Change, ChangeState, FailureClass, Plan, VariantCount
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
@@ -82,6 +82,30 @@ def test_one_peak_with_half_the_usual_requests_is_enough_for_a_quiet_endpoint() 
     quiet = window(requests=[1.0] * 12 + [0.0] * 24)
     assert verdict(quiet, at=change(peak_hour_requests=20.0)) == "proven"
     assert verdict(quiet, at=change(peak_hour_requests=30.0)) == "not-yet"
+
+
+def test_what_another_variant_serves_proves_nothing_about_the_changed_one() -> None:
+    busy, idle = window(requests=[50.0] * 12), replace(window(requests=[0.0] * 12), variant="w")
+    for mine in ("v", "w"):
+        asked = replace(change(peak_hour_requests=20.0), variant=mine)
+        found = judge(asked, [busy, idle], START + timedelta(hours=3), LIMITS)
+        assert found.judgement == ("proven" if mine == "v" else "not-yet")
+
+
+def test_where_several_variants_were_changed_each_of_them_has_to_serve() -> None:
+    both = (VariantCount("v", "ml.g5.xlarge", 1, 1.0), VariantCount("w", "ml.g5.xlarge", 1, 1.0))
+    asked = replace(change(), plan=Plan(after=both))
+    busy = window(requests=[50.0] * 12)
+    for requests, judgement in ((0.0, "not-yet"), (50.0, "proven")):
+        other = replace(window(requests=[requests] * 12), variant="w")
+        assert judge(asked, [busy, other], START + timedelta(hours=3), LIMITS).judgement == judgement
+
+
+def test_the_usual_peak_is_the_one_of_the_variant() -> None:
+    busy, quiet = window(requests=[50.0] * 12), replace(window(requests=[1.0] * 12), variant="w")
+    usual = proof.baseline([busy, quiet])
+    asked = replace(change(0.5, **{k: v for k, v in usual.items() if k.startswith("peak")}), variant="w")
+    assert judge(asked, [busy, quiet], START + timedelta(hours=3), LIMITS).judgement == "proven"
 
 
 def test_failing_requests_bring_it_back() -> None:

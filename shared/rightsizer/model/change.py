@@ -211,7 +211,8 @@ class Change:
     """Who asked for the way back."""
     objective_p95_s: float | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
-    """Before the change: ``requests_per_day``, ``peak_hour_requests``, ``p95_s``, ``mean_s``, ``error_share``."""
+    """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
+    ``errors_per_minute``, ``p95_s``, ``mean_s``."""
 
     def __post_init__(self) -> None:
         named("Change.id", self.id)

@@ -1,9 +1,10 @@
 """Classify why a change did not stand, and what comes next.
 
 The texts are SageMaker's FailureReason values and ValidationException messages as users quoted them; they are matched
-by substrings, and an unknown text is UNKNOWN: rejected, not retried, proposed only.
+as phrases of whole words, and an unknown text is UNKNOWN: rejected, not retried, proposed only.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -31,7 +32,7 @@ _TEXTS: tuple[tuple[tuple[str, ...], Failure], ...] = (
         Failure(FailureClass.CAPACITY, "next-option", False, timedelta(hours=6)),
     ),
     (
-        ("ping", "health check", "cannotstartcontainererror", "container failed", "did not pass"),
+        ("ping health check", "pass ping", "health check", "cannotstartcontainererror", "container failed"),
         Failure(FailureClass.HEALTH_CHECK, "blacklist", False, timedelta(days=30)),
     ),
     (
@@ -39,11 +40,11 @@ _TEXTS: tuple[tuple[tuple[str, ...], Failure], ...] = (
         Failure(FailureClass.MEMORY, "blacklist", False, timedelta(days=30)),
     ),
     (
-        ("alarm",),
+        ("alarm", "alarms"),
         Failure(FailureClass.ALARM, "propose-only", False, timedelta(days=30)),
     ),
     (
-        ("timed out", "timeout", "execution time"),
+        ("timed out", "timeout", "execution time exceeded", "exceeded the maximum execution time"),
         Failure(FailureClass.TIMEOUT, "retry-later", False, timedelta(hours=24)),
     ),
     (
@@ -67,7 +68,7 @@ def classify(text: str) -> Failure:
     """What a FailureReason means. Total: an unknown text is UNKNOWN and never retried."""
     low = text.lower()
     for words, failure in _TEXTS:
-        if any(word in low for word in words):
+        if any(re.search(rf"\b{word}\b", low) for word in words):
             return failure
     return Failure(FailureClass.UNKNOWN, "propose-only", False, timedelta(days=30))
 

@@ -4,6 +4,7 @@ A refusal is for good: the proposal is withdrawn with it. What only takes time (
 budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
@@ -18,6 +19,9 @@ MODE_TAG = "rightsizer:mode"
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
+MOVING_WORDS = frozenset({"latest", "stable", "main", "master", "dev", "nightly", "edge", "snapshot"})
+VERSION = re.compile(r"(?:^|[-_+])(?:v?\d+\.\d+|(?:v\d+|\d{3,}|(?=[a-f]*\d)[0-9a-f]{7,40})(?=$|[-_.+]))")
+"""In a tag: 1.2, v3, a build number or a date, a commit. A figure in a word (cu124, py310, eu1) is no version."""
 STACK_TAGS = ("aws:cloudformation:stack-name", "aws:servicecatalog:provisioningartifactidentifier")
 TERRAFORM = ("terraform", "opentofu", "pulumi")
 
@@ -190,9 +194,10 @@ def _image(ground: Ground) -> Reason | None:
 
 
 def _moves(image: str) -> bool:
-    """Whether the name may mean other code tomorrow: no digest, and no version (a figure) in the tag."""
+    """Whether the name may mean other code tomorrow: no digest, and no version, date or commit in the tag."""
     _, _, tag = image.rpartition("/")[2].partition(":")
-    return "@sha256:" not in image and not any(c.isdigit() for c in tag)
+    words = set(re.split(r"[-_.+]", tag.lower()))
+    return "@sha256:" not in image and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)
 
 
 def blindness(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str) -> str:

@@ -1,8 +1,8 @@
 """Tell from the requests served whether a change is proven, must go back, or has to be watched on.
 
-An idle endpoint trips no alarm, so time proves nothing: proven means at least 200 requests, or one daily peak with half
-the usual requests, served well, and the probation over. Bad means: in any 30 minutes at least 5 bad requests and more
-than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 97 %.
+An idle endpoint trips no alarm, so time proves nothing: proven means the probation is over, and each variant that was
+changed served at least 200 requests, or one daily peak with half its usual ones, well. Bad means: in any 30 minutes at
+least 5 bad requests and more than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 97 %.
 
 What was not seen proves nothing (law 1): requests of a period without a latency do not count where latency is
 judged, and a read that was refused or came in part waits for the next one.
@@ -40,10 +40,13 @@ BASELINE_FACTOR = 3.0
 SLOW_FACTOR = 2.0
 """Without an objective: p95 above this multiple of the baseline is bad."""
 MEMORY_LIMIT = 97.0
+PEAK = "peak_hour_requests"
 ON_TARGET = 0.5
 """Of the instance hours of a fleet with pools, the share that may run elsewhere while the first pool is proven."""
 BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
+
+type Windows = Sequence[MetricWindow | NoMetrics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +67,17 @@ def signals(asynchronous: bool) -> tuple[Signal, ...]:
     return (*SIGNALS, *QUEUED) if asynchronous else SIGNALS
 
 
-def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime, limits: ChangeLimits) -> Verdict:
+def judge(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> Verdict:
     """The verdict on an applied change; `windows` cover the time since it was turned, one a variant. Total."""
     verdict = _judged(change, windows, now, limits)
     return replace(verdict, figures=figures(windows))
 
 
-def figures(windows: Sequence[MetricWindow | NoMetrics]) -> dict[str, float]:
+def figures(windows: Windows) -> dict[str, float]:
     """How it serves: ``mean_s`` and ``p95_s`` (medians of the periods), ``gpu_memory_percent`` (largest). Total."""
     found: dict[str, float] = {}
-    for name, signal, scale in (
-        ("mean_s", MEAN, 1e-6),
-        ("p95_s", LATENCY, 1e-6),
-        ("gpu_memory_percent", GPU_MEMORY, 1.0),
-    ):
+    scales = (("mean_s", MEAN, 1e-6), ("p95_s", LATENCY, 1e-6), ("gpu_memory_percent", GPU_MEMORY, 1.0))
+    for name, signal, scale in scales:
         values = sorted(v for w in windows if isinstance(w, MetricWindow) for v in _values(w, signal))
         if values:
             found[name] = scale * (values[-1] if signal is GPU_MEMORY else values[len(values) // 2])
@@ -89,37 +89,49 @@ def _values(window: MetricWindow, signal: Signal) -> Iterator[float]:
     return (v for v in (series.values if series is not None else ()) if v == v)
 
 
-def _judged(
-    change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime, limits: ChangeLimits
-) -> Verdict:
+def _judged(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> Verdict:
     since = change.turned_at or now
-    per_variant = [[p for p in _periods(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow)]
-    for periods in per_variant:
-        bad = _bad(change, periods)
-        if bad is not None:
-            return bad
-    seen = [[p for p in periods if p.p95_s is not None or _limit(change) is None] for periods in per_variant]
-    requests = sum(p.requests for periods in seen for p in periods)
-    over = now - since >= limits.probation
+    rows = ([p for p in _periods(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
+    bad = next((v for v in (_bad(change, periods) for periods in rows) if v is not None), None)
+    if bad is not None:
+        return bad
+    seen = {name: _seen(change, windows, name, since) for name in _changed(change)}
+    requests = min(sum(p.requests for p in periods) for periods in seen.values())
     elsewhere = _elsewhere(change)
-    enough = not elsewhere and (requests >= limits.proof_requests or _peak_served(change, seen))
+    enough = not elsewhere and all(
+        sum(p.requests for p in periods) >= limits.proof_requests or _peak_served(change, name, periods)
+        for name, periods in seen.items()
+    )
     hours = (now - since).total_seconds() / 3600
     missed = unread(windows)
-    if missed is not None and (now - since < limits.proof_limit):
-        text = f"{requests:,.0f} requests were seen in {hours:.1f} h, but not all could be read: {missed.sentence}"
-        return Verdict("not-yet", Reason(Code.UNPROVEN, text))
     if missed is not None:
+        if now - since < limits.proof_limit:
+            text = f"{requests:,.0f} requests were seen in {hours:.1f} h, but not all could be read: {missed.sentence}"
+            return Verdict("not-yet", Reason(Code.UNPROVEN, text))
         text = f"not all could be read for {hours / 24:.0f} days: {missed.sentence}; applied, unproven"
         return Verdict("given-up", Reason(Code.UNPROVEN, text))
-    if enough and over:
+    if enough and now - since >= limits.probation:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
         return Verdict("proven", Reason(Code.PROVEN, text))
     if not enough and now - since >= limits.proof_limit:
         text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"
         return Verdict("given-up", Reason(Code.UNPROVEN, f"{text}; applied, unproven"))
-    missing = elsewhere or f"{limits.proof_requests} are wanted"
-    wanted = f"watched for {limits.probation}" if enough else missing
+    wanted = f"watched for {limits.probation}" if enough else elsewhere or f"{limits.proof_requests} are wanted"
     return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
+
+
+def _changed(change: Change) -> set[str]:
+    """The variants that must serve: what the others serve proves nothing about new hardware (law 2)."""
+    old = {v.name: (v.instance_type, v.count) for v in (change.before.variants if change.before else ())}
+    moved = {v.name for v in change.plan.after if old.get(v.name) != (v.instance_type, v.count)}
+    return moved | {change.variant}
+
+
+def _seen(change: Change, windows: Windows, variant: str, since: datetime) -> list[_Period]:
+    """The variant's periods that count: of the time since the turn, with a latency where latency is judged."""
+    judged = _limit(change) is not None
+    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in _periods(w))
+    return [p for p in rows if p.at >= since and (p.p95_s is not None or not judged)]
 
 
 def _elsewhere(change: Change) -> str:
@@ -139,26 +151,24 @@ def _limit(change: Change) -> float | None:
     return change.objective_p95_s or (SLOW_FACTOR * usual if usual > 0 else None)
 
 
-def _peak_served(change: Change, per_variant: Sequence[Sequence[_Period]]) -> bool:
-    """Whether one hour had half the requests of the usual daily peak hour, on an endpoint with few requests."""
-    usual = change.baseline.get("peak_hour_requests", 0.0)
-    if usual <= 0:
-        return False
-    by_hour: dict[datetime, float] = {}
-    for periods in per_variant:
-        for p in periods:
-            hour = p.at.replace(minute=0, second=0, microsecond=0)
-            by_hour[hour] = by_hour.get(hour, 0.0) + p.requests
-    return max(by_hour.values(), default=0.0) >= usual / 2
+def _peak_served(change: Change, variant: str, periods: Sequence[_Period]) -> bool:
+    """Whether one hour had half the requests of the variant's usual daily peak hour, on one with few requests."""
+    usual = change.baseline.get(f"{PEAK}/{variant}", change.baseline.get(PEAK, 0.0))
+    return usual > 0 and max(_by_hour(periods).values(), default=0.0) >= usual / 2
+
+
+def _by_hour(periods: Sequence[_Period]) -> dict[datetime, float]:
+    found: dict[datetime, float] = {}
+    for p in periods:
+        hour = p.at.replace(minute=0, second=0, microsecond=0)
+        found[hour] = found.get(hour, 0.0) + p.requests
+    return found
 
 
 def _bad(change: Change, periods: Sequence[_Period]) -> Verdict | None:
-    for start in range(len(periods)):
-        window = periods[start : start + WINDOW]
-        verdict = _errors(change, window) or _slow(change, window) or _memory(window)
-        if verdict is not None:
-            return verdict
-    return None
+    windows = (periods[start : start + WINDOW] for start in range(len(periods)))
+    found = (_errors(change, w) or _slow(change, w) or _memory(w) for w in windows)
+    return next((verdict for verdict in found if verdict is not None), None)
 
 
 def _errors(change: Change, window: Sequence[_Period]) -> Verdict | None:
@@ -213,22 +223,15 @@ def _periods(window: MetricWindow) -> Iterator[_Period]:
         )
 
 
-def baseline(windows: Sequence[MetricWindow | NoMetrics]) -> dict[str, float]:
-    """What was usual: ``peak_hour_requests``, ``p95_s`` (median), ``error_share``, ``errors_per_minute``.
-
-    Empty when nothing was published; then only absolute limits hold.
-    """
-    rows = [p for w in windows if isinstance(w, MetricWindow) for p in _periods(w)]
+def baseline(windows: Windows) -> dict[str, float]:
+    """What was usual, as `Change.baseline` has it. Empty when nothing was published; then only absolute limits hold."""
+    by_variant = {w.variant: list(_periods(w)) for w in windows if isinstance(w, MetricWindow)}
+    rows = [p for periods in by_variant.values() for p in periods]
     requests, errors = sum(p.requests for p in rows), sum(p.errors for p in rows)
     found: dict[str, float] = {}
-    by_day: dict[datetime, dict[datetime, float]] = {}
-    for p in rows:
-        hour = p.at.replace(minute=0, second=0, microsecond=0)
-        hours = by_day.setdefault(hour.replace(hour=0), {})
-        hours[hour] = hours.get(hour, 0.0) + p.requests
-    peaks = sorted(max(hours.values()) for hours in by_day.values())
     if requests > 0:
-        found["peak_hour_requests"] = peaks[len(peaks) // 2]
+        found[PEAK] = _peak(rows)
+        found |= {f"{PEAK}/{name}": _peak(periods) for name, periods in by_variant.items() if periods}
         found["error_share"] = errors / requests
         found["errors_per_minute"] = max((p.errors for p in rows), default=0.0) * 60 / PERIOD_S
     latencies = sorted(p.p95_s for p in rows if p.p95_s is not None)
@@ -236,3 +239,12 @@ def baseline(windows: Sequence[MetricWindow | NoMetrics]) -> dict[str, float]:
         found["p95_s"] = latencies[len(latencies) // 2]
     mean = figures(windows).get("mean_s")
     return found | ({"mean_s": mean} if mean else {})
+
+
+def _peak(rows: Sequence[_Period]) -> float:
+    """Requests of the busiest hour of a day; the median of the days."""
+    by_day: dict[datetime, float] = {}
+    for hour, requests in _by_hour(rows).items():
+        day = hour.replace(hour=0)
+        by_day[day] = max(by_day.get(day, 0.0), requests)
+    return sorted(by_day.values())[len(by_day) // 2]

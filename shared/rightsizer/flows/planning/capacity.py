@@ -65,12 +65,14 @@ def _copies(component: str, count: int) -> Step:
 
 
 def bounds_only(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
-    """Bounds and targets of the autoscaling that is there: no deployment, and the way back is the same call."""
-    if not ground.scaling:
-        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is not autoscaled any more"),)
+    """Bounds and targets of the autoscaling of the judged variant: no deployment, and the way back is the same call."""
+    mine = [t for t in ground.scaling if t.resource_id == f"endpoint/{change.ref.name}/variant/{change.variant}"]
+    if not mine:
+        text = f"variant {change.variant} of {change.ref.name} is not autoscaled any more"
+        return (Reason(Code.CHANGED_SINCE, text),)
     same_size = scaling.Capacity(1, 1)
-    new = scaling.rebuild(scaling.retarget(ground.scaling, change.option.target, same_size), (), ground.scaling)
-    old = scaling.rebuild(ground.scaling, (), ground.scaling)
+    new = scaling.rebuild(scaling.retarget(mine, change.option.target, same_size), (), ground.scaling)
+    old = scaling.rebuild(mine, (), ground.scaling)
     moved = tuple(step for step in new if step not in old)
     if not moved:
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is autoscaled as asked already"),)

@@ -62,13 +62,13 @@ def refusals(
     for variant in variants:
         name = variant.get("VariantName", "?")
         for key, value in variant.items():
-            if key in REFUSED_OF_VARIANT and value:
+            if key in REFUSED_OF_VARIANT and not _empty(value):
                 found.append(
                     Reason(
                         Code.OTHER_KIND, f"variant {name} cannot be cloned to another size: {REFUSED_OF_VARIANT[key]}"
                     )
                 )
-            elif key not in CARRIED_OF_VARIANT | DEAD_OF_VARIANT and value and key not in REFUSED_OF_VARIANT:
+            elif key not in CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT) and not _empty(value):
                 unknown.append(f"ProductionVariants.{name}.{key}")
     if unknown:
         fields = ", ".join(sorted(set(unknown)))
@@ -107,7 +107,12 @@ def _account(arn: str) -> str:
 
 
 def _unknown(key: str, value: Any) -> bool:
-    return key not in CARRIED | OUTPUT_ONLY and value not in (None, [], {})
+    return key not in CARRIED | OUTPUT_ONLY and not _empty(value)
+
+
+def _empty(value: Any) -> bool:
+    """Whether nothing is said. False and 0 say something: what AWS does without the field may be another thing."""
+    return value is None or value in ([], {}, "")
 
 
 def _hardware(
