@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from rightsizer.errors import PermissionMissingError, RightsizerError, WriteRefusedError
+from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.apply_books import Books
 from rightsizer.flows.apply_measure import taught
 from rightsizer.flows.apply_return import WAY_BACK
@@ -23,7 +23,7 @@ from rightsizer.model.sight import Sight
 from rightsizer.ports import RecommendationStore
 from rightsizer.ports_change import PastBook, SavingsLedger
 from rightsizer.rules import failure
-from rightsizer.rules.advance import APPLIED, FINISHED, differences, leftovers
+from rightsizer.rules.advance import APPLIED, FINISHED, UNANSWERED, differences, leftovers
 
 type Ended = Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 SHOWN = {
@@ -63,8 +63,10 @@ class Following:
                 return f"{'again' if known.again else 'refused'}:{known.failure.value or 'unknown'}:{error.text}"[:500]
             case PermissionMissingError():
                 return f"again:{FailureClass.PERMISSION.value}:{error}"[:500]
-            case _:
+            case ThrottledError():
                 return f"again:{FailureClass.UNKNOWN.value}:{error}"[:500]
+            case _:  # the answer was lost, or there was none: AWS may have done it
+                return f"{UNANSWERED}{error}"[:500]
 
     def steered(self, change: Change, move: Steer, now: datetime) -> Change:
         """The change on its new course."""

@@ -11,12 +11,13 @@ from rightsizer.model.change import Change, ChangeState, Course
 from rightsizer.model.limits import Switch
 from rightsizer.model.move import Move, Wait
 from rightsizer.model.sight import EndpointSight, Gone, Sight
-from rightsizer.rules.advance.courses import back, close, rolled_back, towards, watch
+from rightsizer.rules.advance.courses import back, close, towards, watch
 from rightsizer.rules.advance.left import differences, left_open, leftovers
 from rightsizer.rules.advance.outside import BUSY, busy, lost
 from rightsizer.rules.advance.taken import APPLIED, FINISHED
+from rightsizer.rules.advance.turning import UNANSWERED, rolled_back
 
-__all__ = ["APPLIED", "FINISHED", "advance", "differences", "left_open", "leftovers", "rolled_back"]
+__all__ = ["APPLIED", "FINISHED", "UNANSWERED", "advance", "differences", "left_open", "leftovers", "rolled_back"]
 
 
 def advance(change: Change, sight: Sight, now: datetime, switch: Switch) -> Move:

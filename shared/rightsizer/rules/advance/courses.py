@@ -9,9 +9,10 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Sight, Verdict
 from rightsizer.model.step import Step
 from rightsizer.rules.advance.outside import foreign, hand_over, old_config
-from rightsizer.rules.advance.steps import first, turn_to
+from rightsizer.rules.advance.steps import attempt, first
 from rightsizer.rules.advance.still import unsettled
 from rightsizer.rules.advance.taken import given_back, reopened, touched_scaling
+from rightsizer.rules.advance.turning import not_shown, rolled_back
 
 ALARMS_READY = timedelta(minutes=30)
 
@@ -23,6 +24,9 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
         return Steer(Reason(Code.UNPROVEN, f"{change.ref.name} runs what was asked; now it has to serve"), turned=True)
     if plan.turn is not None and endpoint.config_name == plan.new_config:
         return _misfit(change, endpoint)
+    unseen = not_shown(change, plan.turn, endpoint, now)
+    if unseen is not None:
+        return unseen
     if plan.turn is not None and rolled_back(change, plan.turn, endpoint):
         text = endpoint.failure_reason or "AWS gave no reason"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
@@ -35,12 +39,15 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
     move = _ready(change, sight, endpoint, now)
     if move is not None:
         return move
-    if plan.turn is None:
-        text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
-        if plan.kind == "delete":
-            text = f"{change.ref.name} is marked for deletion; from now on it is watched"
-        return Steer(Reason(Code.UNPROVEN, text), turned=True)
-    return turn_to(change, plan.turn, now)
+    return attempt(change, plan.turn, now) if plan.turn is not None else _turned(change)
+
+
+def _turned(change: Change) -> Steer:
+    """Where nothing is deployed the last step before it is the turn."""
+    text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
+    if change.plan.kind == "delete":
+        text = f"{change.ref.name} is marked for deletion; from now on it is watched"
+    return Steer(Reason(Code.UNPROVEN, text), turned=True)
 
 
 def _ready(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move | None:
@@ -79,18 +86,6 @@ def _misfit(change: Change, endpoint: EndpointSight) -> Move:
     counts = ", ".join(f"{v.name} {v.current_count} of {v.desired_count}" for v in endpoint.variants)
     text = f"{change.ref.name} carries the new configuration, but not the counts that were asked: {counts}"
     return Steer(Reason(Code.CHANGED_SINCE, text), Course.BACK, failure=FailureClass.OUTSIDE)
-
-
-def rolled_back(change: Change, turn: Step, endpoint: EndpointSight) -> bool:
-    """Whether the update was accepted once, and the endpoint is back where it was.
-
-    LastModifiedTime moved and there is a reason, or the call is known to have been accepted. A quick refusal can look
-    like "never left InService", so the mark is taken right before the call.
-    """
-    tried = change.last(turn, "intended", "done", "failed")
-    if tried is None or change.turn_mark is None or endpoint.modified_at <= change.turn_mark:
-        return False
-    return tried.status == "done" or (tried.status == "intended" and bool(endpoint.failure_reason))
 
 
 def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
@@ -161,11 +156,14 @@ def back(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -
     if plan.back is None or (sight.shows(plan.back) and not endpoint.pending_config):
         reason = change.reason or Reason(Code.ROLLED_BACK, f"{change.ref.name} is back on what it ran before")
         return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, change.failure, returned=True)
+    unseen = not_shown(change, plan.back, endpoint, now)
+    if unseen is not None:
+        return unseen
     if rolled_back(change, plan.back, endpoint):
         text = f"the way back was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
         return hand_over(Code.UNKNOWN_FAILURE, text, FailureClass.UNKNOWN, plan.back.command)
     way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
-    return first(change, sight, (*way, *plan.clear), now) or turn_to(change, plan.back, now)
+    return first(change, sight, (*way, *plan.clear), now) or attempt(change, plan.back, now)
 
 
 def close(change: Change, sight: Sight, now: datetime) -> Move:

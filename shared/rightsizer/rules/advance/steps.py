@@ -28,14 +28,6 @@ def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) ->
     return None
 
 
-def turn_to(change: Change, turn: Step, now: datetime) -> Move:
-    """Ask for the turn, unless it was asked a moment ago and may just not show yet."""
-    last = change.last(turn, "intended", "done", "failed")
-    if last is not None and last.status == "done" and now - last.at < LAG:
-        return Wait(last.at + LAG, f"{turn.operation} of {change.ref.name} was accepted and does not show yet")
-    return attempt(change, turn, now)
-
-
 def attempt(change: Change, step: Step, now: datetime, config_differs: bool = False) -> Move:
     """Do a step, wait before it is tried again, or give it up."""
     tried, last = change.attempts(step), change.last(step, "done", "failed")

@@ -11,6 +11,7 @@ from rightsizer.model.move import Move, Replan, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Sight
 from rightsizer.model.step import StepKind
+from rightsizer.rules.advance.turning import accepted
 
 REPLANS = 5
 """So often a plan is made again; a fleet that moves more than that is asked about another day."""
@@ -21,7 +22,7 @@ KEPT = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SC
 
 def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
     """Why the first write must not follow now; None when it may. `touched`: autoscaling was taken away already."""
-    if change.plan.kind == "delete" or _asked(change):
+    if change.plan.kind == "delete" or accepted(change, change.plan.turn) is not None:
         return None
     if sight.hold is not None:
         held = _held(change, sight, now, touched)
@@ -38,12 +39,6 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
         text = f"{moved}; it was planned {plans} times and moved each time"
         return _refused(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
     return Replan(Reason(Code.CHANGED_SINCE, moved))
-
-
-def _asked(change: Change) -> bool:
-    """Whether the turn may have been accepted: from then on the counts are its own."""
-    last = change.last(change.plan.turn, "intended", "done", "failed") if change.plan.turn is not None else None
-    return last is not None and last.status != "failed"
 
 
 def _held(change: Change, sight: Sight, now: datetime, touched: bool) -> Move | None:
