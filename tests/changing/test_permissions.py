@@ -11,6 +11,7 @@ from rightsizer.model.change import ChangeState, FailureClass
 from rightsizer.model.option import Option, OptionKind, Target
 from rightsizer.model.reason import Code
 from rightsizer.model.step import StepKind
+from tests.changing import scenarios
 from tests.changing.world import NAME, World, an_option, world
 
 KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -148,3 +149,22 @@ def test_a_change_that_deploys_nothing_needs_no_alarms() -> None:
     with world(count, count=3) as w:
         w.box.world.iam.blind.add(ROLE)
         assert w.start().state is ChangeState.RUNNING
+
+
+def test_a_permission_lost_in_the_middle_is_told_as_missing_autoscaling_before_everything_is_tried() -> None:
+    with world(scenarios.AUTOSCALED.option, seed=scenarios.AUTOSCALED.seed, **scenarios.AUTOSCALED.endpoint) as w:
+        w.start()
+        while w.box.status(NAME) != "Updating":
+            w.box.clock.advance(timedelta(minutes=1))
+            w.apply.tick(w.now)
+        began = w.now
+        w.box.deny("application-autoscaling:Register*", "application-autoscaling:Put*", "cloudwatch:Put*")
+        while not w.told and w.now - began < timedelta(days=1):
+            w.box.clock.advance(timedelta(minutes=5))
+            w.apply.tick(w.now)
+        told, (first, *_) = w.now, w.told
+        change = w.run(24)
+    assert told - began < timedelta(hours=2)
+    assert first[1].startswith("AUTOSCALING IS MISSING on endpoint/chat/variant/AllTraffic")
+    assert change.state is ChangeState.HANDED_OVER
+    assert w.now - told < timedelta(hours=1)

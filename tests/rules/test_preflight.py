@@ -16,6 +16,7 @@ from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, VariantSight
+from rightsizer.rules import preflight
 from rightsizer.rules.preflight import blindness, deferral, owned_by, refusals
 from tests import samples
 
@@ -148,6 +149,7 @@ def test_untagged_endpoints_are_changed_only_where_the_stack_says_so() -> None:
 ALARM = AlarmSight("checkout-down", "ALARM", {})
 DEFERRED: list[tuple[str, dict[str, Any]]] = [
     ("frozen by U1", {"switch": Switch(True, False, "U1", NOW)}),
+    ("checkout-down does not exist", {"incident_alarms": (replace(ALARM, state=preflight.MISSING),)}),
     ("checkout-down is firing", {"incident_alarms": (replace(ALARM, name="quiet", state="OK"), ALARM)}),
     ("the last change", {"last_change_at": NOW - HOUR}),
     ("is SystemUpdating", {"endpoint": replace(LIVE, status="SystemUpdating")}),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient
 
 NAMESPACE: Literal["sagemaker"] = "sagemaker"
+ALARM_TYPES: tuple[Literal["MetricAlarm", "CompositeAlarm"], ...] = ("MetricAlarm", "CompositeAlarm")
 OUTPUT_ONLY_OF_ALARM = frozenset(
     {
         "AlarmArn",
@@ -128,16 +129,15 @@ class AwsChanger:
             yield from page[key]
 
     def alarms(self, names: Sequence[str]) -> Mapping[str, AlarmSight]:
-        """DescribeAlarms by name, 100 at a time."""
+        """DescribeAlarms by name, 100 at a time; without types AWS answers with metric alarms only."""
         found: dict[str, AlarmSight] = {}
         with reading("cloudwatch:DescribeAlarms", f"looking at {len(names)} alarms"):
             for start in range(0, len(names), 100):
-                answer = self.cloudwatch.describe_alarms(AlarmNames=list(names[start : start + 100]), MaxRecords=100)
-                for alarm in answer["MetricAlarms"]:
-                    name = alarm["AlarmName"]
-                    found[name] = AlarmSight(
-                        name, alarm["StateValue"], _body(alarm), alarm.get("StateUpdatedTimestamp")
-                    )
+                some = list(names[start : start + 100])
+                answer: Any = self.cloudwatch.describe_alarms(AlarmNames=some, AlarmTypes=ALARM_TYPES, MaxRecords=100)
+                for alarm in (*answer.get("MetricAlarms", ()), *answer.get("CompositeAlarms", ())):
+                    name, at = alarm["AlarmName"], alarm.get("StateUpdatedTimestamp")
+                    found[name] = AlarmSight(name, alarm["StateValue"], _body(alarm), at)
         return found
 
     def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:

@@ -12,7 +12,7 @@ from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import EndpointSight, Gone, Hold
+from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Hold
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import preflight, proof, window
@@ -92,8 +92,7 @@ class Beginning:
         begun = change.turned_at is not None or change.course is not Course.FORWARD
         if begun or change.option.restores or change.plan.kind == "delete":
             return None
-        firing = self.changer.alarms(limits.incident_alarms).values() if limits.incident_alarms else ()
-        return preflight.hold(firing, now, window.opens(limits.window, now))
+        return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now))
 
     def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
         name = change.ref.name
@@ -117,15 +116,19 @@ class Beginning:
             customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
             quota=quotas.get(target.instance_type),
             sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
-            incident_alarms=tuple(self.changer.alarms(limits.incident_alarms).values())
-            if limits.incident_alarms
-            else (),
+            incident_alarms=self._incidents(limits),
             switch=self.journal.switch(),
             last_change_at=self.journal.last_change_at(name),
             models=tuple(sorted(models)),
             copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
             blind=self._blind(change, sorted(models)),
         )
+
+    def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
+        """The configured alarms as they are now; one that is not found is there, as missing."""
+        names = limits.incident_alarms
+        found = self.changer.alarms(names) if names else {}
+        return tuple(found.get(name, AlarmSight(name, preflight.MISSING, {})) for name in names)
 
     def _blind(self, change: Change, models: list[str]) -> str:
         """Why the roll-back alarms would not be seen; a change that deploys nothing has none."""

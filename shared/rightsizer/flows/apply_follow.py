@@ -148,6 +148,16 @@ class Following:
             self.ledger.note(occurred)
         return change
 
+    def warn(self, change: Change, sight: Sight | None) -> None:
+        """Tell at once that a change is being handed over; first what users should know. Its end follows."""
+        found = {t.resource_id for t in (sight.scaling or ())} if sight is not None else set[str]()
+        stored = [t.resource_id for t in (change.before.scaling if change.before else ())]
+        missing = [r for r in stored if r not in found] if sight is not None and sight.scaling is not None else []
+        first = (
+            f"AUTOSCALING IS MISSING on {', '.join(missing)}: it serves with the instances it has. " if missing else ""
+        )
+        self.tell(f"{change.ref.name}: change is being handed over", f"{first}{change.outcome}")
+
     def book(self, before: Change, after: Change, now: datetime) -> None:
         """The estimate enters the ledger when the change is applied; the switch is paid when it is turned."""
         if after.plan.kind == "delete":

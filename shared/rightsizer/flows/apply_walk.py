@@ -67,7 +67,7 @@ class Walking:
                     change = _noted(change, said.get(move.step.command, ""), now)
                     change = self._do(change, move.step, sight, now)
                 case Steer():
-                    change = self._steer(change, move, now)
+                    change = self._steer(change, move, now, sight)
                 case Wait():
                     return self._wait(change, move, now)
                 case Finish():
@@ -109,8 +109,11 @@ class Walking:
         note = Entry(now, "moved", "noted", move.reason.sentence[:500])
         return self.journal.save(replace(made, looks=0, journal=(*change.journal, note, made.journal[-1])))
 
-    def _steer(self, change: Change, move: Steer, now: datetime) -> Change:
+    def _steer(self, change: Change, move: Steer, now: datetime, sight: Sight | None = None) -> Change:
         steered = self.following.steered(change, move, now)
+        handed = steered.ending is ChangeState.HANDED_OVER and change.plan.kind != "delete"
+        if handed and change.ending is not ChangeState.HANDED_OVER:
+            self.following.warn(steered, sight)
         self.following.book(change, steered, now)  # first: it may be repeated, and a crash in between is made good
         return self.journal.save(steered)
 

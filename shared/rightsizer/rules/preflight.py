@@ -19,6 +19,8 @@ MODE_TAG = "rightsizer:mode"
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
+MISSING = "MISSING"
+"""The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
 MOVING_WORDS = frozenset({"latest", "stable", "main", "master", "dev", "nightly", "edge", "snapshot"})
 VERSION = re.compile(r"(?:^|[-_+])(?:v?\d+\.\d+|(?:v\d+|\d{3,}|(?=[a-f]*\d)[0-9a-f]{7,40})(?=$|[-_.+]))")
 """In a tag: 1.2, v3, a build number or a date, a commit. A figure in a word (cu124, py310, eu1) is no version."""
@@ -53,10 +55,11 @@ def hold(incident_alarms: Iterable[AlarmSight], now: datetime, window_opens: dat
     if window_opens > now:
         text = f"the change window opens at {window_opens:%Y-%m-%d %H:%M} UTC"
         return Hold(window_opens, Reason(Code.OUTSIDE_WINDOW, text))
-    firing = [a.name for a in incident_alarms if a.state == "ALARM"]
-    if not firing:
-        return None
-    return Hold(now + timedelta(minutes=30), Reason(Code.INCIDENT, f"the incident alarm {firing[0]} is firing"))
+    for alarm in incident_alarms:
+        if alarm.state in ("ALARM", MISSING):
+            said = "is firing" if alarm.state == "ALARM" else "does not exist, so nobody knows of an incident"
+            return Hold(now + timedelta(minutes=30), Reason(Code.INCIDENT, f"the incident alarm {alarm.name} {said}"))
+    return None
 
 
 def _dry_run(ground: Ground) -> Reason | None:

@@ -31,6 +31,8 @@ def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) ->
 def attempt(change: Change, step: Step, now: datetime, config_differs: bool = False) -> Move:
     """Do a step, wait before it is tried again, or give it up."""
     tried, last = change.attempts(step), change.last(step, "done", "failed")
+    if step.kind in (StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED) and _unregistered(change, step):
+        return give_up(change, step, f"refused:{change.failure.value}:its scalable target could not be registered")
     if step.kind is StepKind.CREATE_CONFIG and config_differs:
         return give_up(change, step, f"refused:unknown:a configuration {step.subject} with other content exists")
     if last is not None and last.status == "done" and timedelta(0) <= now - last.at < SETTLES:
@@ -40,10 +42,24 @@ def attempt(change: Change, step: Step, now: datetime, config_differs: bool = Fa
         return (
             Do(step) if done < ATTEMPTS and tried < ATTEMPTS else give_up(change, step, "again:unknown:it never shows")
         )
-    if last.detail.startswith("refused") or tried >= ATTEMPTS:
+    if last.detail.startswith("refused") or tried >= (1 if _hopeless(change) else ATTEMPTS):
         return give_up(change, step, last.detail)
     due = last.at + timedelta(minutes=RETRY_MIN[min(tried, len(RETRY_MIN)) - 1])
     return Do(step) if now >= due else Wait(due, f"{step.key} failed for now ({last.detail}); it is tried again")
+
+
+def _hopeless(change: Change) -> bool:
+    """Handed over for want of a permission: each goal that is left is tried once, so that people know soon."""
+    return change.ending is ChangeState.HANDED_OVER and change.failure is FailureClass.PERMISSION
+
+
+def _unregistered(change: Change, step: Step) -> bool:
+    """Whether the registration that the step needs was given up."""
+    plan = change.plan
+    mine = [
+        s for s in (*plan.settle, *plan.restore) if s.kind is StepKind.REGISTER_TARGET and s.subject == step.subject
+    ]
+    return any(s.command in change.remaining for s in mine)
 
 
 def give_up(change: Change, step: Step, detail: str) -> Move:
