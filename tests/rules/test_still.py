@@ -13,7 +13,7 @@ from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, EndpointSight, Hold, Sight, VariantSight
 from rightsizer.rules.advance import advance
-from tests.rules.test_advance import ALARM, CLEAR, CONFIG, NOW, PLAN, RESTORE, TURN, WHO, change_after
+from tests.rules.test_advance import ALARM, CLEAR, CONFIG, NOW, PLAN, RESTORE, TIDY, TURN, WHO, change_after
 
 LIVE = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 1, 2)
 
@@ -99,3 +99,21 @@ def test_nobody_waits_longer_than_a_week() -> None:
     move = advance(old, replace(_sight(), hold=FROM_WINDOW), NOW, Switch())
     assert isinstance(move, Steer)
     assert (move.ending, move.reason.code) == (ChangeState.REFUSED, Code.EXPIRED)
+
+
+def test_autoscaling_that_the_owner_registers_again_is_neither_taken_away_again_nor_overwritten() -> None:
+    cleared = replace(CLEARED, journal=tuple(replace(e, at=NOW - timedelta(minutes=5)) for e in CLEARED.journal))
+    theirs = _sight(scaling=(replace(LIVE, minimum=5, maximum=40),))
+    move = advance(cleared, theirs, NOW, Switch())
+    assert isinstance(move, Steer)
+    assert (move.course, move.ending) == (Course.CLOSE, ChangeState.ROLLED_BACK)
+    assert "registered autoscaling" in move.reason.sentence
+    closing = replace(cleared, course=Course.CLOSE, ending=move.ending, reason=move.reason)
+    assert advance(closing, theirs, NOW, Switch()) == Do(TIDY)
+    assert advance(closing, _sight(scaling=()), NOW, Switch()) == Do(RESTORE), "what is missing is given back"
+    begun = replace(closing, journal=(*closing.journal, Entry(NOW, RESTORE.key, "intended")))
+    assert advance(begun, theirs, NOW, Switch()) == Do(RESTORE), "a target of ours is put right"
+
+
+def test_a_target_that_is_still_listed_after_it_was_taken_away_is_waited_for() -> None:
+    assert isinstance(advance(CLEARED, _sight(), NOW, Switch()), Wait)

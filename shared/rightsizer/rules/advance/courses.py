@@ -7,11 +7,11 @@ from rightsizer.model.limits import Switch
 from rightsizer.model.move import Finish, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Sight, Verdict
-from rightsizer.model.step import Step
+from rightsizer.model.step import Step, StepKind
 from rightsizer.rules.advance.outside import foreign, hand_over, old_config
 from rightsizer.rules.advance.steps import attempt, first
 from rightsizer.rules.advance.still import unsettled
-from rightsizer.rules.advance.taken import given_back, reopened, touched_scaling
+from rightsizer.rules.advance.taken import given_back, owners_again, reopened, touched_scaling
 from rightsizer.rules.advance.turning import not_shown, rolled_back
 
 ALARMS_READY = timedelta(minutes=30)
@@ -180,7 +180,7 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=change.failure)
     goals: list[Step] = []
     if isinstance(endpoint, EndpointSight) and touched_scaling(change) and not _settled(change, endpoint, carries_new):
-        goals += plan.settle if carries_new else plan.restore
+        goals += plan.settle if carries_new else _missing(change, sight, now)
     goals += plan.tidy
     open_goals = [g for g in goals if sight.concrete(g).command not in change.remaining]
     move = first(change, sight, open_goals, now)
@@ -199,6 +199,13 @@ def _settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool
     plan = change.plan
     theirs = reopened(change) and bool(plan.new_config) and all(e.step != _key(plan.back) for e in change.journal)
     return carries_new or theirs or bool(foreign(change, endpoint))
+
+
+def _missing(change: Change, sight: Sight, now: datetime) -> tuple[Step, ...]:
+    """What is to be restored, without what the owner registered again since it was taken away."""
+    theirs = owners_again(change, sight, now)
+    alarms = StepKind.PUT_ALARM  # they point at policies, and there are others now
+    return tuple(s for s in change.plan.restore if s.subject not in theirs and not (theirs and s.kind is alarms))
 
 
 def _key(step: Step | None) -> str:

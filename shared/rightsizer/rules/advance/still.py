@@ -11,6 +11,7 @@ from rightsizer.model.move import Move, Replan, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Sight
 from rightsizer.model.step import StepKind
+from rightsizer.rules.advance.taken import GONE_AFTER, owners_again, registered_again
 from rightsizer.rules.advance.turning import accepted
 
 REPLANS = 5
@@ -30,7 +31,8 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
             return held
     moved = _moved(change, endpoint)
     if touched:
-        return _give_back(Code.CHANGED_SINCE, moved, FailureClass.OUTSIDE) if moved else None
+        taken = _registered_again(change, sight, now) if sight.scaling is not None else None
+        return _give_back(Code.CHANGED_SINCE, moved, FailureClass.OUTSIDE) if moved else taken
     moved = moved or _edited(change, sight)
     if not moved:
         return None
@@ -39,6 +41,17 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
         text = f"{moved}; it was planned {plans} times and moved each time"
         return _refused(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
     return Replan(Reason(Code.CHANGED_SINCE, moved))
+
+
+def _registered_again(change: Change, sight: Sight, now: datetime) -> Move | None:
+    """A target that we deregistered and that is there: still listed for a moment, or the owner's anew."""
+    theirs = owners_again(change, sight, now)
+    if theirs:
+        text = f"somebody registered autoscaling of {min(theirs)} again, which is left as it is"
+        return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+    listed = registered_again(change, sight)
+    until = max(listed.values(), default=now) + GONE_AFTER
+    return Wait(until, f"autoscaling of {min(listed)} is still listed after it was taken away") if listed else None
 
 
 def _held(change: Change, sight: Sight, now: datetime, touched: bool) -> Move | None:

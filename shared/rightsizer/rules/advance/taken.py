@@ -1,11 +1,18 @@
 """What a change took of the owner's autoscaling, told by its journal alone."""
 
-from rightsizer.model.change import Change, ChangeState
+from datetime import datetime, timedelta
+
+from rightsizer.model.change import Change, ChangeState, Entry
+from rightsizer.model.sight import Sight
+from rightsizer.model.step import Step, StepKind
 
 APPLIED = "applied"
 """The journal line of the moment at which autoscaling was given back whole on the new configuration."""
 FINISHED = "finish"
 """The journal line of an end, at which nothing of the owner's is missing."""
+
+GONE_AFTER = timedelta(minutes=3)
+"""A deregistered target may be listed this long (inferred): Application Auto Scaling is eventually consistent."""
 
 
 def touched_scaling(change: Change) -> bool:
@@ -27,3 +34,26 @@ def reopened(change: Change) -> bool:
 def _last(change: Change) -> str:
     marks = {APPLIED, FINISHED, *(s.key for s in change.plan.clear)}
     return next((e.step for e in reversed(change.journal) if e.step in marks), "")
+
+
+def registered_again(change: Change, sight: Sight) -> dict[str, datetime]:
+    """Resources that we deregistered, registered nowhere since, and that are registered now, with when we did it."""
+    found = {}
+    for step in change.plan.clear:
+        done = _taken(change, step) if step.kind is StepKind.DEREGISTER_TARGET else None
+        if done is not None and sight.target(step) is not None:
+            found[step.subject] = done.at
+    return found
+
+
+def owners_again(change: Change, sight: Sight, now: datetime) -> frozenset[str]:
+    """Those of them that are the owner's for sure: nothing lists a target for so long that was deregistered."""
+    return frozenset(name for name, at in registered_again(change, sight).items() if now - at >= GONE_AFTER)
+
+
+def _taken(change: Change, clear: Step) -> Entry | None:
+    """The line of a deregistering that was done, and after which we began to give nothing back."""
+    given = (s for s in (*change.plan.settle, *change.plan.restore) if s.kind is StepKind.REGISTER_TARGET)
+    ours = {s.key for s in given if s.subject == clear.subject}
+    last = next((e for e in reversed(change.journal) if e.step == clear.key or e.step in ours), None)
+    return last if last is not None and last.step == clear.key and last.status == "done" else None
