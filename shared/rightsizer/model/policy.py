@@ -66,7 +66,6 @@ class Policy:
     # latency
     rho_many: float = 0.85
     rho_one: float = 0.6
-    waiting_tail: float = 0.05
     objective_safety: float = 0.97
     objective_factor: float = 1.1
     """Without a declared objective: max(this x p95, p99) of the look-back."""

@@ -1,4 +1,4 @@
-"""Tell the service time behind a latency that contains waiting, and put waiting on a service time."""
+"""Tell the service time behind a latency that contains waiting."""
 
 import math
 from collections.abc import Sequence
