@@ -35,6 +35,7 @@ IN_PLACE = frozenset(OptionKind) - {OptionKind.DELETE, OptionKind.OTHER_ARCHITEC
 EAGER = replace(
     Policy(),
     by_itself=IN_PLACE,
+    several_at_once=True,
     ask_without_objective=False,
     act_without_gpu_metrics=True,
     valid_share=0.0,
@@ -57,7 +58,9 @@ EAGER = replace(
     test_hours_most=2.0,
 )
 """Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same."""
-PRODUCTION = replace(Policy(), by_itself=IN_PLACE, ask_without_objective=False, act_without_gpu_metrics=True)
+PRODUCTION = replace(
+    Policy(), by_itself=IN_PLACE, several_at_once=True, ask_without_objective=False, act_without_gpu_metrics=True
+)
 """The product's own gates, in an account that lets every dimension be applied and approves what is proposed."""
 
 

@@ -5,8 +5,11 @@ from decimal import Decimal
 
 import pytest
 
+from rightsizer.bootstrap import looking
 from rightsizer.errors import SettingsError
 from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.option import OptionKind
+from rightsizer.model.policy import TYPE_AND_COUNT
 from rightsizer.rules.window import is_open
 from rightsizer.settings import change_limits, from_environment
 
@@ -28,6 +31,14 @@ def test_every_limit_can_be_set() -> None:
     assert (found.changes_per_day, found.usd_per_day) == (3, Decimal("99.5"))
     assert (found.proof_requests, found.proof_limit, found.bake_s) == (500, timedelta(days=7), 300)
     assert found.incident_alarms == ("a", "b")
+
+
+def test_dimensions_reach_the_evaluation_and_the_change_alike() -> None:
+    known = from_environment({"RIGHTSIZER_LIMITS": '{"dimensions": ["schedule", "routing"]}'})
+    added = frozenset({OptionKind.SCHEDULE, OptionKind.ROUTING})
+    assert known.limits.by_itself == TYPE_AND_COUNT | added
+    assert looking.policy_of(known).by_itself == known.limits.by_itself
+    assert looking.policy_of(from_environment({})).by_itself == TYPE_AND_COUNT
 
 
 def test_a_window_is_wall_time_of_its_zone_with_the_summer_in_it() -> None:
@@ -75,6 +86,9 @@ def test_the_environment_carries_the_limits_and_the_least_saving_together() -> N
         ('{"changes_per_day": true}', "changes_per_day"),
         ('{"probation_hours": 48}', "between 1 h and 24 h"),
         ('{"incident_alarms": "one"}', "list of alarm names"),
+        ('{"dimensions": "schedule"}', "autoscaling, routing, schedule"),
+        ('{"dimensions": ["delete"]}', "autoscaling, routing, schedule"),
+        ('{"dimensions": [1]}', "autoscaling, routing, schedule"),
     ],
 )
 def test_nonsense_is_named(text: str, words: str) -> None:

@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 
 from rightsizer.errors import InputError, SettingsError
 from rightsizer.model.limits import ChangeLimits, ChangeWindow
+from rightsizer.model.option import OptionKind
+from rightsizer.model.policy import ADDABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ def change_limits(text: str) -> ChangeLimits:
 
     Keys: ``window`` ("mon-fri 09:00-17:00 Europe/Berlin"), ``cooldown_hours``, ``changes_per_day``, ``usd_per_day``,
     ``probation_hours`` (1 to 24), ``proof_requests``, ``proof_days``, ``grace_days``, ``bake_minutes`` (0 to 60),
-    ``incident_alarms`` (names), ``minimum_saving_usd``. SettingsError names the key that cannot be understood.
+    ``incident_alarms`` (names), ``dimensions`` (a list of ``autoscaling``, ``routing``, ``schedule``),
+    ``minimum_saving_usd``. SettingsError names the key that cannot be understood.
     """
     given = _object("RIGHTSIZER_LIMITS", text)
     unknown = sorted(set(given) - set(_LIMITS) - {"minimum_saving_usd"})
@@ -145,6 +148,13 @@ def _names(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or any(not isinstance(one, str) or not one for one in value):
         raise SettingsError(f"Limits has {key}: {value!r}; it should be a list of alarm names")
     return tuple(value)
+
+
+def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
+    known = {kind.value: kind for kind in ADDABLE}
+    if not isinstance(value, list) or any(not isinstance(one, str) or one not in known for one in value):
+        raise SettingsError(f"Limits has {key}: {value!r}; it should be a list of {', '.join(sorted(known))}")
+    return frozenset(known[one] for one in value)
 
 
 def _window(key: str, value: Any) -> ChangeWindow:
@@ -189,5 +199,6 @@ _LIMITS: Mapping[str, tuple[str, Reader]] = {
     "grace_days": ("grace", lambda k, v: timedelta(days=float(_number(k, v)))),
     "bake_minutes": ("bake_s", lambda k, v: int(60 * _number(k, v))),
     "incident_alarms": ("incident_alarms", _names),
+    "dimensions": ("dimensions", _dimensions),
 }
 """Key of the parameter: field of `ChangeLimits`, and how its value is read."""

@@ -22,7 +22,7 @@ from rightsizer.rules.inapplicable import ASYNC_TAG, async_refusal
 from rightsizer.wire import dumps, loads
 from tests.rules import kit
 
-OPEN = Policy(by_itself=frozenset(OptionKind), ask_without_objective=False)
+OPEN = Policy(by_itself=frozenset(OptionKind), several_at_once=True, ask_without_objective=False)
 """An account that lets every dimension be applied."""
 
 

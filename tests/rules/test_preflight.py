@@ -93,6 +93,17 @@ REFUSED: list[tuple[Code, dict[str, Any]]] = [
 ]
 
 
+def test_a_dimension_is_changed_by_itself_only_while_the_settings_name_it() -> None:
+    hours = samples.option(kind=OptionKind.SCHEDULE, target=Target("ml.g5.xlarge", 2))
+    auto: dict[str, Any] = {"tags": {"rightsizer:mode": "auto"}, "option": hours}
+    by_policy = ground(proposal=proposed(POLICY, gate=Gate.APPLY), **auto)
+    (reason,) = refusals(by_policy)
+    assert reason.code is Code.NEEDS_APPROVAL
+    assert "schedule is changed only after an approval" in reason.sentence
+    assert refusals(replace(by_policy, limits=ChangeLimits(dimensions=frozenset({OptionKind.SCHEDULE})))) == ()
+    assert refusals(ground(proposal=proposed(PERSON), **auto)) == ()
+
+
 @pytest.mark.parametrize(("code", "changes"), REFUSED, ids=[f"{c.value}-{i}" for i, (c, _) in enumerate(REFUSED)])
 def test_each_check_alone_refuses_with_its_own_code(code: Code, changes: dict[str, Any]) -> None:
     assert [reason.code for reason in refusals(ground(**changes))] == [code]

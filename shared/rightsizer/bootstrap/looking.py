@@ -76,7 +76,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
     from rightsizer.flows.usage import Memory
 
-    ports, policy = reading_ports(session(), store().history), _policy(settings())
+    ports, policy = reading_ports(session(), store().history), policy_of(settings())
     keeping = Keeping(store(), _reach(settings()), settings().proposal_days)
 
     digests = S3Digests(session().client("s3"), settings().bucket) if settings().bucket else None
@@ -127,10 +127,15 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
     return look
 
 
-def _policy(known: Settings) -> Policy:
+def policy_of(known: Settings) -> Policy:
+    """The thresholds of the decision in this deployment."""
     from rightsizer.model.policy import Policy
 
-    return Policy(lookback_days=known.lookback_days, minimum_saving_usd=known.minimum_saving_usd)
+    return Policy(
+        lookback_days=known.lookback_days,
+        minimum_saving_usd=known.minimum_saving_usd,
+        by_itself=known.limits.by_itself,
+    )
 
 
 def _reach(known: Settings) -> Callable[[Endpoint], Reach]:

@@ -77,10 +77,10 @@ def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendatio
     if price is None:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
     count = max(at.fleet)
-    hourly = at.fleet if min(at.fleet) != count and at.may(OptionKind.SCHEDULE) else None
+    hourly = at.fleet if min(at.fleet) != count and at.hourly(at.reference.name, rerouted=False) else None
     # A fleet may grow with its load; a single instance gets no autoscaling that it never had.
     top = at.peak * at.policy.count_factor if at.peak > 1 else count
-    target = Target(at.reference.name, count, hourly, maximum=top if at.may(OptionKind.AUTOSCALING) else None)
+    target = Target(at.reference.name, count, hourly, maximum=top if at.bounded else None)
     cost = cost_of(at.usd, price, sum(at.fleet) / 24, count, 0.0, at.given.prices.commitment, at.policy, True)
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     option = restore_option((at.runs.name, at.variant.current_count), target, price, money, at.demand.confidence)
@@ -141,8 +141,16 @@ def _gated(
 ) -> Recommendation:
     longer = max((best.p95_s or at.latency.p95_s) / at.latency.p95_s - 1, 0.0)
     moved = best.target.instance_type != at.runs.name
+    then = at.given.catalogue.find(best.target.instance_type)
     case = Case(
-        at.endpoint, best, at.demand, at.runs.name, saving_share(at, best), at.goal.declared, longer if moved else 0.0
+        at.endpoint,
+        best,
+        at.demand,
+        at.runs.name,
+        saving_share(at, best),
+        at.goal.declared,
+        longer if moved else 0.0,
+        gpus=(at.runs.accelerator_count, then.accelerator_count if then else at.runs.accelerator_count),
     )
     if at.tight and best.saving_usd_per_month <= 0:
         why = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load with its margin")

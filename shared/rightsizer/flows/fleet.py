@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from rightsizer.flows.situation import Situation
-from rightsizer.model.option import OptionKind
 from rightsizer.model.serving import Plan
 from rightsizer.rules.replay import concurrency, hourly_plan
 
@@ -11,13 +10,15 @@ SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
 
 
-def smallest(at: Situation, slower: float, workers: int, random_routing: bool, hourly: bool, most: int) -> Plan | None:
+def smallest(
+    at: Situation, slower: float, workers: int, random_routing: bool, hourly: bool, most: int, top: int
+) -> Plan | None:
     """The smallest fleet that carries the past days with the margin; None when none up to `most` does.
 
-    Where autoscaling may be set, it is part of the fleet: the counts are what it starts from.
+    Where autoscaling adds up to `top` instances, it is part of the fleet: the counts are what it starts from.
     """
     levels = concurrency(at.stream, slower * at.margin)
-    ceiling = most if at.may(OptionKind.AUTOSCALING) and not random_routing else 0
+    ceiling = top if not random_routing else 0
     best: Plan | None = None
     low, high = 0, len(SHARES) - 1
     while low <= high:

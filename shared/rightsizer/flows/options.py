@@ -95,11 +95,12 @@ def _told(at: Situation) -> float:
 
 
 def _offer(at: Situation, draft: Draft) -> Option | Reason:
-    if at.endpoint.scaling and not at.changed and not at.may(OptionKind.AUTOSCALING):
+    if at.endpoint.scaling and not at.changed and not _sets_bounds(at, draft):
         return _rescaled(at, draft)
     switch = at.may(OptionKind.ROUTING)
     random_routing = at.random and not switch
-    hourly = at.may(OptionKind.SCHEDULE) and at.policy.days_for_hours <= len({d.day for d in at.days})
+    hourly = at.hourly(draft.hardware.name, switch and at.random)
+    hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
     today = math.ceil(at.peak * at.workers / draft.workers)
     most = at.policy.count_factor * today + at.policy.count_spare
     slower = draft.ratio.bound
@@ -109,7 +110,7 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     if at.peak == 1 and (same or at.carries_alone(single)):
         plan = single
     elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
-        plan = smallest(at, slower, draft.workers, random_routing, hourly, most)
+        plan = smallest(at, slower, draft.workers, random_routing, hourly, most, _top(at, draft, most))
     if (plan is None or max(plan.counts) > today) and _as_today(at, draft):
         plan = Plan(at.fleet, draft.workers, random_routing, slower)
     if plan is None:
@@ -121,6 +122,18 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     if option.saving_usd_per_month <= 0 and not at.tight:
         return Reason(Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost USD {option.usd_per_month}")
     return option
+
+
+def _top(at: Situation, draft: Draft, most: int) -> int:
+    """Instances up to which autoscaling may add: the owner's maximum stays as it is; 0 where no bounds are set."""
+    if not _sets_bounds(at, draft):
+        return 0
+    return most if at.policy.several_at_once else max(t.maximum for t in at.endpoint.scaling)
+
+
+def _sets_bounds(at: Situation, draft: Draft) -> bool:
+    """Whether the fleet of this type may be chosen with its bounds; for another type the owner's are scaled."""
+    return at.bounded and (at.policy.several_at_once or draft.hardware.name == at.runs.name)
 
 
 def _as_today(at: Situation, draft: Draft) -> bool:
@@ -195,13 +208,13 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     if served is not None:
         facts["replay"] = _replay(at, served)
     hourly = plan.counts if min(plan.counts) != count else None
-    insured = at.may(OptionKind.AUTOSCALING) and (count < at.peak or hourly is not None or moved)
+    insured = _sets_bounds(at, draft) and (count < at.peak or hourly is not None or moved)
     target = Target(
         hardware.name,
         count,
         hourly_counts=hourly,
         minimum=min(plan.counts) if insured else None,
-        maximum=max(at.peak * policy.count_factor, count) if insured else None,
+        maximum=max(_top(at, draft, at.peak * policy.count_factor), count) if insured else None,
         routing=routing,
     )
     return type_option(

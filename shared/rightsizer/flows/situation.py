@@ -226,3 +226,14 @@ class Situation:
     def may(self, kind: OptionKind) -> bool:
         """Whether that dimension may be changed without a person."""
         return kind in self.policy.by_itself
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the bounds of autoscaling may be set: of the owner's, or of one that is added for it."""
+        scales = any(target.policies for target in self.endpoint.scaling)
+        return self.may(OptionKind.AUTOSCALING) and (scales or self.policy.several_at_once)
+
+    def hourly(self, candidate: str, rerouted: bool) -> bool:
+        """Whether counts by the hour may be set on that type; alone, unless all dimensions move at once."""
+        alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
+        return self.may(OptionKind.SCHEDULE) and (alone or self.policy.several_at_once)

@@ -5,6 +5,8 @@ from datetime import datetime, time, timedelta
 from decimal import Decimal
 
 from rightsizer.errors import InputError
+from rightsizer.model.option import OptionKind
+from rightsizer.model.policy import ADDABLE, TYPE_AND_COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class ChangeLimits:
     """Baking time of a deployment, seconds (AWS: 0 to 3600)."""
     rewire_alarms: bool = False
     """Whether customers' alarms that start step policies may be written (their actions only)."""
+    dimensions: frozenset[OptionKind] = frozenset()
+    """Dimensions beside type and count that are offered, and changed in automatic mode (`ADDABLE`)."""
     change_untagged: bool = False
     """Whether untagged endpoints may be changed after an approval."""
     dry_run: bool = False
@@ -63,6 +67,14 @@ class ChangeLimits:
             raise InputError(f"bake_s must be between 0 and 3600 seconds, got {self.bake_s}")
         if self.changes_per_day < 0 or self.usd_per_day < 0:
             raise InputError("changes_per_day and usd_per_day must not be negative")
+        if odd := sorted(self.dimensions - ADDABLE):
+            known = ", ".join(sorted(ADDABLE))
+            raise InputError(f"dimensions may name {known}; {odd[0].value} is never changed by itself")
+
+    @property
+    def by_itself(self) -> frozenset[OptionKind]:
+        """Every dimension that may be changed without a person."""
+        return TYPE_AND_COUNT | self.dimensions
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,21 @@ from decimal import Decimal
 
 from rightsizer.model.option import OptionKind
 
+TYPE_AND_COUNT = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT})
+"""Dimensions that automatic mode changes unless an operator adds others."""
+ADDABLE = frozenset({OptionKind.AUTOSCALING, OptionKind.ROUTING, OptionKind.SCHEDULE})
+"""Dimensions that an operator may add: the journal carries them out and takes them back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Thresholds of the decision. Shares are 0..1; the reasons for each default are in docs/decision-model.md."""
 
     lookback_days: int = 14
-    by_itself: frozenset[OptionKind] = frozenset(
-        {OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT}
-    )
-    """Dimensions that may be applied without a person; the others are proposed."""
+    by_itself: frozenset[OptionKind] = TYPE_AND_COUNT
+    """Dimensions that are offered in place, and may be applied without a person; the others are proposed."""
+    several_at_once: bool = False
+    """Whether one change may move several of them, and add autoscaling where there is none. The journal moves one."""
     ask_without_objective: bool = True
     """Whether a person decides where no latency objective is declared."""
     act_without_gpu_metrics: bool = False

@@ -28,6 +28,8 @@ class Case:
     """Whether the owner declared a latency objective."""
     lengthening: float
     """Promised p95 over today's, minus 1; 0 when the type stays."""
+    gpus: tuple[int, int] = (0, 0)
+    """GPUs of one instance, now and then."""
 
 
 def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict:
@@ -145,6 +147,11 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
     if option.kind not in policy.by_itself or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
+    if case.gpus[1] < case.gpus[0]:
+        text = (
+            f"{case.gpus[0]} to {case.gpus[1]} GPUs in one instance splits the model differently, so a person decides"
+        )
+        return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
     return None
 
 

@@ -106,5 +106,7 @@ def _kind(now: tuple[str, int], target: Target) -> OptionKind:
     if target.hourly_counts is not None:
         return OptionKind.SCHEDULE
     if target.instance_type == now[0]:
-        return OptionKind.INSTANCE_COUNT
+        if target.routing is not None:
+            return OptionKind.ROUTING
+        return OptionKind.INSTANCE_COUNT if target.minimum is None else OptionKind.AUTOSCALING
     return OptionKind.INSTANCE_TYPE if target.instance_count == now[1] else OptionKind.TYPE_AND_COUNT

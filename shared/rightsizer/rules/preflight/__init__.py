@@ -4,26 +4,21 @@ A refusal is for good: the proposal is withdrawn with it. What only takes time (
 budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from rightsizer.model.ground import Deferred, Ground
-from rightsizer.model.observation import EndpointKind, Mode
+from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import AlarmSight, Hold
+from rightsizer.rules.preflight import consent, image
 
-MODE_TAG = "rightsizer:mode"
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
-MOVING_WORDS = frozenset({"latest", "stable", "main", "master", "dev", "nightly", "edge", "snapshot"})
-VERSION = re.compile(r"(?:^|[-_+])(?:v?\d+\.\d+|(?:v\d+|\d{3,}|(?=[a-f]*\d)[0-9a-f]{7,40})(?=$|[-_.+]))")
-"""In a tag: 1.2, v3, a build number or a date, a commit. A figure in a word (cu124, py310, eu1) is no version."""
 STACK_TAGS = ("aws:cloudformation:stack-name", "aws:servicecatalog:provisioningartifactidentifier")
 TERRAFORM = ("terraform", "opentofu", "pulumi")
 
@@ -77,33 +72,6 @@ def _status(ground: Ground) -> Reason | None:
     )
 
 
-def _mode(ground: Ground) -> Reason | None:
-    mode = ground.tags.get(MODE_TAG, "")
-    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
-    if by_policy and (mode != Mode.AUTO or ground.proposal.recommendation.gate is not Gate.APPLY):
-        return Reason(
-            Code.NOT_OPTED_IN, f"automatic changes need the tag {MODE_TAG}=auto and a gate of apply, not {mode!r}"
-        )
-    if mode in (Mode.PROPOSE, Mode.AUTO) or (not mode and ground.limits.change_untagged):
-        return None
-    text = f"the tag {MODE_TAG} is {mode or 'absent'}; the role may change endpoints tagged propose or auto"
-    return Reason(Code.MODE_OFF if mode == Mode.OFF else Code.NOT_OPTED_IN, text)
-
-
-def _approved(ground: Ground) -> Reason | None:
-    if ground.proposal.decision is not None:
-        return None
-    return Reason(Code.NEEDS_APPROVAL, f"proposal {ground.proposal.id} carries no decision")
-
-
-def _deletion(ground: Ground) -> Reason | None:
-    """Only a person begins the two steps of a deletion."""
-    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
-    if ground.option.kind is not OptionKind.DELETE or not by_policy:
-        return None
-    return Reason(Code.NEEDS_APPROVAL, "an endpoint is marked for deletion only after a person approved it")
-
-
 def _owner(ground: Ground) -> Reason | None:
     owner = owned_by(ground.tags)
     if not owner:
@@ -124,8 +92,7 @@ def owned_by(tags: Mapping[str, str]) -> str:
 
 def _kind(ground: Ground) -> Reason | None:
     kind = ground.proposal.recommendation.kind
-    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
-    if by_policy and kind is not EndpointKind.REAL_TIME:
+    if consent.by_policy(ground) and kind is not EndpointKind.REAL_TIME:
         return Reason(Code.NEEDS_APPROVAL, f"an endpoint with {kind.value} is changed only after an approval")
     if kind is EndpointKind.INFERENCE_COMPONENTS and ground.option.kind is OptionKind.COPIES:
         return None
@@ -186,23 +153,6 @@ def _sold(ground: Ground) -> Reason | None:
     return Reason(Code.NOT_SOLD, f"{ground.option.target.instance_type} is not offered in the zones of its subnets")
 
 
-def _image(ground: Ground) -> Reason | None:
-    """A new deployment resolves image tags again; after an approval that risk is the approver's."""
-    by_policy = ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
-    moving = [s for v in ground.endpoint.variants for s, _ in v.resolved_images if _moves(s)]
-    if not by_policy or not moving:
-        return None
-    text = f"the image {moving[0]} is named by a tag without a version; it can move, "
-    return Reason(Code.MOVING_TAG, text + "so a resize could also deploy other code")
-
-
-def _moves(image: str) -> bool:
-    """Whether the name may mean other code tomorrow: no digest, and no version, date or commit in the tag."""
-    _, _, tag = image.rpartition("/")[2].partition(":")
-    words = set(re.split(r"[-_.+]", tag.lower()))
-    return "@sha256:" not in image and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)
-
-
 def blindness(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str) -> str:
     """Why SageMaker would not see the roll-back alarms with these execution roles; empty when it would.
 
@@ -230,9 +180,10 @@ type Check = Callable[[Ground], Reason | None]
 _CHECKS: tuple[Check, ...] = (
     _dry_run,
     _status,
-    _approved,
-    _deletion,
-    _mode,
+    consent.approved,
+    consent.deletion,
+    consent.mode,
+    consent.dimension,
     _owner,
     _kind,
     _in_place,
@@ -240,6 +191,6 @@ _CHECKS: tuple[Check, ...] = (
     _same,
     _quota,
     _sold,
-    _image,
+    image.image,
     _sighted,
 )
