@@ -10,15 +10,27 @@ SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
 
 
+def sets_bounds(at: Situation, candidate: str) -> bool:
+    """Whether the fleet of this type may be chosen with its bounds; for another type the owner's are scaled."""
+    return at.bounded and (at.policy.several_at_once or candidate == at.runs.name)
+
+
+def top(at: Situation, candidate: str, most: int) -> int:
+    """Instances up to which autoscaling may add: the owner's maximum stays as it is; 0 where no bounds are set."""
+    if not sets_bounds(at, candidate):
+        return 0
+    return most if at.policy.several_at_once else max(t.maximum for t in at.endpoint.scaling)
+
+
 def smallest(
-    at: Situation, slower: float, workers: int, random_routing: bool, hourly: bool, most: int, top: int
+    at: Situation, slower: float, workers: int, random_routing: bool, hourly: bool, most: int, ceiling: int
 ) -> Plan | None:
     """The smallest fleet that carries the past days with the margin; None when none up to `most` does.
 
-    Where autoscaling adds up to `top` instances, it is part of the fleet: the counts are what it starts from.
+    Where autoscaling adds up to `ceiling` instances, it is part of the fleet: the counts are what it starts from.
     """
     levels = concurrency(at.stream, slower * at.margin)
-    ceiling = top if not random_routing else 0
+    ceiling = 0 if random_routing else ceiling
     best: Plan | None = None
     low, high = 0, len(SHARES) - 1
     while low <= high:

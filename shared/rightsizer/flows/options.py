@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.flows.drafts import Draft, draft_of
-from rightsizer.flows.fleet import mean_instances, smallest
+from rightsizer.flows.fleet import mean_instances, sets_bounds, smallest, top
 from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.option import Excluded, Money, Option, OptionKind, Risk, Target
@@ -95,7 +95,7 @@ def _told(at: Situation) -> float:
 
 
 def _offer(at: Situation, draft: Draft) -> Option | Reason:
-    if at.endpoint.scaling and not at.changed and not _sets_bounds(at, draft):
+    if at.endpoint.scaling and not at.changed and not sets_bounds(at, draft.hardware.name):
         return _rescaled(at, draft)
     switch = at.may(OptionKind.ROUTING)
     random_routing = at.random and not switch
@@ -110,7 +110,7 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     if at.peak == 1 and (same or at.carries_alone(single)):
         plan = single
     elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
-        plan = smallest(at, slower, draft.workers, random_routing, hourly, most, _top(at, draft, most))
+        plan = smallest(at, slower, draft.workers, random_routing, hourly, most, top(at, draft.hardware.name, most))
     if (plan is None or max(plan.counts) > today) and _as_today(at, draft):
         plan = Plan(at.fleet, draft.workers, random_routing, slower)
     if plan is None:
@@ -122,18 +122,6 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     if option.saving_usd_per_month <= 0 and not at.tight:
         return Reason(Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost USD {option.usd_per_month}")
     return option
-
-
-def _top(at: Situation, draft: Draft, most: int) -> int:
-    """Instances up to which autoscaling may add: the owner's maximum stays as it is; 0 where no bounds are set."""
-    if not _sets_bounds(at, draft):
-        return 0
-    return most if at.policy.several_at_once else max(t.maximum for t in at.endpoint.scaling)
-
-
-def _sets_bounds(at: Situation, draft: Draft) -> bool:
-    """Whether the fleet of this type may be chosen with its bounds; for another type the owner's are scaled."""
-    return at.bounded and (at.policy.several_at_once or draft.hardware.name == at.runs.name)
 
 
 def _as_today(at: Situation, draft: Draft) -> bool:
@@ -208,13 +196,13 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     if served is not None:
         facts["replay"] = _replay(at, served)
     hourly = plan.counts if min(plan.counts) != count else None
-    insured = _sets_bounds(at, draft) and (count < at.peak or hourly is not None or moved)
+    insured = sets_bounds(at, draft.hardware.name) and (count < at.peak or hourly is not None or moved)
     target = Target(
         hardware.name,
         count,
         hourly_counts=hourly,
         minimum=min(plan.counts) if insured else None,
-        maximum=max(_top(at, draft, at.peak * policy.count_factor), count) if insured else None,
+        maximum=max(top(at, hardware.name, at.peak * policy.count_factor), count) if insured else None,
         routing=routing,
     )
     return type_option(
