@@ -9,9 +9,10 @@ import pytest
 
 from rightsizer.aws.journal import TableJournal
 from rightsizer.errors import ConflictError, ReadError
-from rightsizer.model.change import Before, Change, ChangeState, Entry, VariantCount
+from rightsizer.model.change import Change, ChangeState, Entry
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef
+from rightsizer.model.plan import Before, VariantCount
 from sandbox.account import Sandbox
 from tests import samples
 from tests.table import create_table

@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.change import Before, Change, ChangeState, Course, Entry, Plan, VariantCount
+from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.limits import Switch
 from rightsizer.model.move import Do, Finish, Steer, Wait
 from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.plan import Before, Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Sight, VariantSight, Verdict
 from rightsizer.model.step import Step, StepKind

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.catalog import tables
-from rightsizer.model.change import VariantCount
 from rightsizer.model.option import Target
+from rightsizer.model.plan import VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules.catalogue import catalogue

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import ChangeState, Plan
+from rightsizer.model.change import ChangeState
+from rightsizer.model.plan import Plan
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.usage import MetricWindow, NoMetrics, Series
 from rightsizer.rules.farewell import ALIVE, judge

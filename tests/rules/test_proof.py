@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import Change, ChangeState, FailureClass, Plan, VariantCount
+from rightsizer.model.change import Change, ChangeState, FailureClass
 from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.plan import Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
 from rightsizer.rules import proof

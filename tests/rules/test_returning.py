@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.change import Change, Course, VariantCount
+from rightsizer.model.change import Change, Course
 from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.plan import VariantCount
 from rightsizer.model.sight import EndpointSight, Sight, VariantSight
 from rightsizer.model.step import Step
 from rightsizer.rules import returning

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import Before, Change, ChangeState, Course, Entry
+from rightsizer.model.change import Change, ChangeState, Course, Entry
 from rightsizer.model.limits import Switch
 from rightsizer.model.move import Do, Steer, Wait
+from rightsizer.model.plan import Before
 from rightsizer.model.sight import AlarmSight, EndpointSight, Sight, VariantSight
 from rightsizer.rules.advance import UNANSWERED, advance
 from rightsizer.rules.advance.steps import LAG

@@ -9,6 +9,7 @@ from typing import Literal
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.apply_books import Books
 from rightsizer.flows.apply_measure import taught
+from rightsizer.flows.apply_met import added
 from rightsizer.flows.apply_return import WAY_BACK
 from rightsizer.flows.apply_schedule import SCHEDULE
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
@@ -111,6 +112,10 @@ class Following:
             sentence = f"{change.ref.name} runs {old} again: {sentence}"
         told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE)]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
+        lines = added(change) if move.state is ChangeState.ROLLED_BACK else ()
+        if lines:
+            sentence += "; what was added to autoscaling since the change went with it, and is put again by: "
+            sentence += " ; ".join(lines)
         differs = differences(change, sight, move.state)
         if differs:
             sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)

@@ -12,9 +12,10 @@ from rightsizer.errors import RightsizerError
 from rightsizer.flows.apply_schedule import as_due
 from rightsizer.flows.planning.capacity import capacity_step
 from rightsizer.flows.planning.config import create, update
-from rightsizer.model.change import Change, Course, Entry, FailureClass, Plan, VariantCount
+from rightsizer.model.change import Change, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.option import Target
+from rightsizer.model.plan import Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.model.step import Step, StepKind
@@ -57,7 +58,7 @@ class Returning:
         if change.last(plan.back, "intended", "done", "failed") is not None:
             return change
         change = self._edited(change, sight, now)
-        plan, due = change.plan, as_due(change, now)[0]
+        plan, due = change.plan, as_due(change, now).change
         if not plan.grown and returning.counts(due, endpoint, {}) == (change.before.variants if change.before else ()):
             return change  # without a look at the quotas
         wanted = returning.counts(due, endpoint, self._quotas())
@@ -74,11 +75,11 @@ class Returning:
 
     def _edited(self, change: Change, sight: Sight, now: datetime) -> Change:
         """The change with the bounds that its owner raised since, and with a line about every edit, once."""
-        edits = returning.edits(as_due(change, now)[0], sight)
+        edits = returning.edits(as_due(change, now).change, sight)
         text = f"autoscaling was edited since the change ({', '.join(edits)}); the way back gives back what was stored"
         if not edits or any(e.step == WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal):
             return change
-        due = as_due(change, now)[0]
+        due = as_due(change, now).change
         restore = returning.raised(replace(due, plan=replace(due.plan, restore=change.plan.restore)), sight)
         if restore != change.plan.restore:
             text += ", with bounds as large as yours"

@@ -11,6 +11,7 @@ from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.apply_measure import measured
+from rightsizer.flows.apply_met import as_met, meet
 from rightsizer.flows.apply_return import Returning
 from rightsizer.flows.apply_schedule import SCHEDULE, as_due
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
@@ -59,12 +60,13 @@ class Walking:
         for _ in range(BUDGET):
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
             change = self.returning.grown(measured(change, sight, now), sight, now)
-            due, said = as_due(change, now)
-            due = returning.in_place(due, sight)
+            change = meet(self.changer, change, sight, now)
+            view = as_met(as_due(change, now), now)
+            due = returning.in_place(view.change, sight)
             move = advance(due, sight, now, switch)
             match move:
                 case Do():
-                    change = _noted(change, said.get(move.step.command, ""), now)
+                    change = _noted(change, view.said.get(move.step.command, ""), now)
                     change = self._do(change, move.step, sight, now)
                 case Steer():
                     change = self._steer(change, move, now, sight)

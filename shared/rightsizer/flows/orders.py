@@ -63,7 +63,7 @@ class Orders:
         """No change starts and no forward step is taken from now on; returns the changes that are open,
         with the autoscaling that is due now."""
         self.journal.set_switch(Switch(True, hard, by, now))
-        return tuple(as_due(change, now)[0] for change in self.journal.open_changes())
+        return tuple(as_due(change, now).change for change in self.journal.open_changes())
 
     def thaw(self, by: str, now: datetime) -> None:
         """Let changes go on."""

@@ -7,8 +7,9 @@ can never be worse than today. What the approver was asked stays what is done: t
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass, Plan
+from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.option import Option, OptionKind
+from rightsizer.model.plan import Plan
 
 WAITS = (timedelta(hours=6), timedelta(hours=24))
 """How long the endpoint is left alone before each further try."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from rightsizer.model.change import Before, Change, FailureClass
+from rightsizer.model.change import Change, FailureClass
 from rightsizer.model.observation import EndpointRef, ScalableTarget
+from rightsizer.model.plan import Before
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight, Verdict
 from rightsizer.model.step import command

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rightsizer.model.change import Change, VariantCount
+from rightsizer.model.change import Change
 from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.plan import VariantCount
 from rightsizer.model.sight import EndpointSight, Sight
 from rightsizer.model.step import Step, StepKind
 

@@ -6,11 +6,12 @@ from rightsizer.flows.planning.farewell import two_steps
 from rightsizer.flows.planning.fleet import live, most, wanted
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.flows.planning.shadow import shadow_test
-from rightsizer.model.change import Before, Change, VariantCount
+from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import OptionKind
+from rightsizer.model.plan import Before, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 from rightsizer.rules import scaling, schedule

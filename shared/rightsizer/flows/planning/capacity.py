@@ -3,10 +3,11 @@
 from decimal import Decimal
 
 from rightsizer.flows.planning.planned import Planned
-from rightsizer.model.change import Before, Change, Plan, VariantCount
+from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind
+from rightsizer.model.plan import Before, Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import MOVING
 from rightsizer.model.step import Step, StepKind

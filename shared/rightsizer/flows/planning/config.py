@@ -4,11 +4,12 @@ from decimal import Decimal
 
 from rightsizer.flows.planning.fleet import capacity_of
 from rightsizer.flows.planning.planned import Planned
-from rightsizer.model.change import Before, Change, Plan, VariantCount
+from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import Target
+from rightsizer.model.plan import Before, Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight
 from rightsizer.model.step import Step, StepKind

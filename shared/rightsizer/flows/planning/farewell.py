@@ -7,10 +7,11 @@ endpoints, and who holds that can opt endpoints in. No role of the program may d
 from decimal import Decimal
 
 from rightsizer.flows.planning.planned import Planned
-from rightsizer.model.change import Before, Change, Plan
+from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind
+from rightsizer.model.plan import Before, Plan
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules import farewell

@@ -2,9 +2,10 @@
 
 import math
 
-from rightsizer.model.change import Change, VariantCount
+from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.plan import VariantCount
 from rightsizer.model.sight import ConfigSight, EndpointSight
 from rightsizer.rules import scaling
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rightsizer.model.change import Before, Plan
+from rightsizer.model.plan import Before, Plan
 
 
 @dataclass(frozen=True, slots=True)

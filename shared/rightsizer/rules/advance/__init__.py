@@ -14,10 +14,20 @@ from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.rules.advance.courses import back, close, towards, watch
 from rightsizer.rules.advance.left import differences, left_open, leftovers
 from rightsizer.rules.advance.outside import BUSY, busy, lost
-from rightsizer.rules.advance.taken import APPLIED, FINISHED
+from rightsizer.rules.advance.taken import APPLIED, FINISHED, given_back
 from rightsizer.rules.advance.turning import UNANSWERED, rolled_back
 
-__all__ = ["APPLIED", "FINISHED", "UNANSWERED", "advance", "differences", "left_open", "leftovers", "rolled_back"]
+__all__ = [
+    "APPLIED",
+    "FINISHED",
+    "UNANSWERED",
+    "advance",
+    "differences",
+    "given_back",
+    "left_open",
+    "leftovers",
+    "rolled_back",
+]
 
 
 def advance(change: Change, sight: Sight, now: datetime, switch: Switch) -> Move:

@@ -180,7 +180,7 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=change.failure)
     goals: list[Step] = []
     if isinstance(endpoint, EndpointSight) and touched_scaling(change) and not _settled(change, endpoint, carries_new):
-        goals += plan.settle if carries_new else _missing(change, sight, now)
+        goals += _missing(change, sight, now, plan.settle if carries_new or _failed(change, endpoint) else plan.restore)
     goals += plan.tidy
     open_goals = [g for g in goals if sight.concrete(g).command not in change.remaining]
     move = first(change, sight, open_goals, now)
@@ -201,11 +201,16 @@ def _settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool
     return carries_new or theirs or bool(foreign(change, endpoint))
 
 
-def _missing(change: Change, sight: Sight, now: datetime) -> tuple[Step, ...]:
-    """What is to be restored, without what the owner registered again since it was taken away."""
+def _failed(change: Change, endpoint: EndpointSight) -> bool:
+    """Whether a return took autoscaling away and did not arrive: what it met is given back, not what was stored."""
+    return change.met is not None and endpoint.config_name not in (old_config(change), change.plan.back_config)
+
+
+def _missing(change: Change, sight: Sight, now: datetime, goals: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Those goals without what the owner registered again since it was taken away."""
     theirs = owners_again(change, sight, now)
     alarms = StepKind.PUT_ALARM  # they point at policies, and there are others now
-    return tuple(s for s in change.plan.restore if s.subject not in theirs and not (theirs and s.kind is alarms))
+    return tuple(s for s in goals if s.subject not in theirs and not (theirs and s.kind is alarms))
 
 
 def _key(step: Step | None) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rightsizer.model.change import VariantCount
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.option import Target
+from rightsizer.model.plan import VariantCount
 from rightsizer.model.reason import Reason
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules.clone.refusals import CARRIED, CARRIED_OF_VARIANT, refusals

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rightsizer.model.change import VariantCount
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.option import Target
+from rightsizer.model.plan import VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight
 
