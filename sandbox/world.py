@@ -14,6 +14,7 @@ from sandbox.gate import Gate
 from sandbox.iam import Iam
 from sandbox.prices import Pricing, SavingsPlans
 from sandbox.quotas import Quotas
+from sandbox.registry import Registry
 from sandbox.sagemaker.api import SageMaker
 from sandbox.sagemaker.components import Components
 from sandbox.sagemaker.fleet import Fleet
@@ -42,12 +43,14 @@ class World:
         self.fleet = Fleet(self)
         self.components = Components(self)
         self.iam = Iam()
+        self.registry = Registry(self)
         self.scaling = ApplicationAutoScaling(self)
         self.alarms = Alarms(self)
         for timed in (self.fleet.load, self.alarms, self.fleet, self.components, ScheduledScaling(self)):
             self.clock.drive(timed)
         self._apis: dict[str, object] = {
             "iam": self.iam,
+            "ecr": self.registry,
             "sagemaker": Several(SageMaker(self), self.components),
             "cloudwatch": CloudWatch(self),
             "application-autoscaling": self.scaling,

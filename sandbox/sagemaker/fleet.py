@@ -93,9 +93,10 @@ class Fleet:
         if model is None:
             return []
         containers = model.request.get("Containers") or [model.request.get("PrimaryContainer") or {}]
-        return [self._resolved(container["Image"]) for container in containers if container.get("Image")]
+        return [self.resolved(container["Image"]) for container in containers if container.get("Image")]
 
-    def _resolved(self, image: str) -> dict[str, Any]:
+    def resolved(self, image: str) -> dict[str, Any]:
+        """What an image would be deployed as now."""
         repository = image.partition("@")[0].rsplit(":", 1)[0]
         digest = hashlib.sha256(f"{image}#{self.image_generation[image]}".encode()).hexdigest()
         resolved = image if "@sha256:" in image else f"{repository}@sha256:{digest}"

@@ -10,7 +10,7 @@ from rightsizer.model.history import PastChange
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef, ScalableTarget
 from rightsizer.model.outcome import LedgerEntry, Occurrence
-from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.model.step import Step
 
 
@@ -115,6 +115,10 @@ class Changer(Protocol):
 
     def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
         """Whether EC2 offers the hardware in the zones of these subnets (any zone when empty); None when unknown."""
+        ...
+
+    def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
+        """By name of each of these images that has a tag and no digest: what its registry says of it today."""
         ...
 
     def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:

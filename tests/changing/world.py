@@ -193,6 +193,7 @@ def _changer(session: Session) -> AwsChanger:
         session.client("cloudwatch"),
         session.client("ec2"),
         session.client("iam"),
+        session.client("ecr"),
     )
 
 

@@ -20,6 +20,7 @@ SERVICES = {
     "cloudwatch": "cloudwatch",
     "dynamodb": "dynamodb",
     "ec2": "ec2",
+    "ecr": "ecr",
     "events": "events",
     "iam": "iam",
     "pricing": "pricing",

@@ -1,4 +1,4 @@
-"""The writes of a change and the looks that it is decided by: SageMaker, Application Auto Scaling, CloudWatch, EC2."""
+"""The writes of a change and the looks that it is decided by: SageMaker, Application Auto Scaling, CloudWatch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rightsizer.aws.alarm_sight import sees_alarms
 from rightsizer.aws.components import copies
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
+from rightsizer.aws.offerings import sold
 from rightsizer.aws.raw import UNKNOWN, watch
+from rightsizer.aws.registry import RegistryClient, images
 from rightsizer.errors import (
     PermissionMissingError,
     ReadError,
@@ -20,7 +22,7 @@ from rightsizer.errors import (
     WriteRefusedError,
 )
 from rightsizer.model.observation import EndpointRef, ScalableTarget
-from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, VariantSight
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight, VariantSight
 from rightsizer.model.step import Step, StepKind
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class AwsChanger:
     cloudwatch: "CloudWatchClient"
     ec2: "EC2Client"
     iam: "IAMClient"
+    ecr: RegistryClient
 
     def __post_init__(self) -> None:
         watch(self.sagemaker, "DescribeEndpointConfig")
@@ -154,19 +157,12 @@ class AwsChanger:
         return copies(self.sagemaker, components)
 
     def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
-        """EC2's offerings are a hint, not SageMaker's word; None when the role may not ask."""
-        try:
-            pages = self.ec2.get_paginator("describe_instance_type_offerings").paginate(
-                LocationType="availability-zone",
-                Filters=[{"Name": "instance-type", "Values": [instance_type.removeprefix("ml.")]}],
-            )
-            zones = {o.get("Location") for page in pages for o in page["InstanceTypeOfferings"]}
-            if not subnets:
-                return bool(zones)
-            wanted = {s.get("AvailabilityZone") for s in self.ec2.describe_subnets(SubnetIds=list(subnets))["Subnets"]}
-        except (ClientError, BotoCoreError):
-            return None  # not knowing is an answer here: UpdateEndpoint itself refuses what is not sold
-        return bool(zones & wanted)
+        """See `rightsizer.aws.offerings`."""
+        return sold(self.ec2, instance_type, subnets)
+
+    def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
+        """See `rightsizer.aws.registry`."""
+        return images(self.ecr, ref, names)
 
     def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
         """See `rightsizer.aws.alarm_sight`."""

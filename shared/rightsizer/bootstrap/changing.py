@@ -28,7 +28,12 @@ def apply() -> Apply:
     return Apply(
         journal=TableJournal(client("dynamodb"), known.table),
         changer=AwsChanger(
-            client("sagemaker"), client("application-autoscaling"), client("cloudwatch"), client("ec2"), client("iam")
+            client("sagemaker"),
+            client("application-autoscaling"),
+            client("cloudwatch"),
+            client("ec2"),
+            client("iam"),
+            client("ecr"),
         ),
         store=store(),
         ledger=SavingsBook(table()),

@@ -64,6 +64,5 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
 def _look(account: Session, endpoint: str) -> EndpointSight | Gone:
     from rightsizer.aws.changer import AwsChanger
 
-    services = ("sagemaker", "application-autoscaling", "cloudwatch", "ec2", "iam")
-    sagemaker, scaling, cloudwatch, ec2, iam = (account.client(service) for service in services)
-    return AwsChanger(sagemaker, scaling, cloudwatch, ec2, iam).endpoint(endpoint)
+    services = ("sagemaker", "application-autoscaling", "cloudwatch", "ec2", "iam", "ecr")
+    return AwsChanger(*(account.client(service) for service in services)).endpoint(endpoint)

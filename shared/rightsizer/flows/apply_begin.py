@@ -1,5 +1,6 @@
 """The beginning of a change: look at the ground, preflight, plan, and take the locks; nothing is written to AWS yet."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -12,7 +13,7 @@ from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Hold
+from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import preflight, proof, window
@@ -59,6 +60,7 @@ class Beginning:
         planned = planning.make(change, ground, catalogue, limits)
         if not isinstance(planned, planning.Planned):
             return self._refuse(change, planned, now)
+        planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
         ready = replace(_planned(change, planned, now), models=tuple(sorted({*change.models, *ground.models})))
         if change.option.restores:  # no day's budget is spent on letting users suffer
             limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
@@ -122,7 +124,15 @@ class Beginning:
             models=tuple(sorted(models)),
             copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
             blind=self._blind(change, sorted(models)),
+            registry=self._registry(change, endpoint),
         )
+
+    def _registry(self, change: Change, endpoint: EndpointSight) -> Mapping[str, ImageSight]:
+        """What the images' tags mean today; a change that deploys nothing resolves none."""
+        if change.option.kind not in planning.CONFIG_KINDS:
+            return {}
+        names = [name for v in endpoint.variants for name, _ in v.resolved_images if "@sha256:" not in name]
+        return self.changer.images(change.ref, names) if names else {}
 
     def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
         """The configured alarms as they are now; one that is not found is there, as missing."""

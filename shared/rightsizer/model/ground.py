@@ -8,7 +8,7 @@ from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal
-from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, ImageSight
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Ground:
     models: tuple[str, ...] = ()
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of the components that the option is about."""
+    registry: Mapping[str, ImageSight] = field(default_factory=dict)
+    """By name of each image with a tag, what it means today; empty where nothing is deployed."""
     marketplace: bool = False
     blind: str = ""
     """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""

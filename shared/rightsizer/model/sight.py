@@ -32,6 +32,20 @@ class VariantSight:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageSight:
+    """What the tag of an image means in its registry today."""
+
+    name: str
+    """As the model names it."""
+    digests: tuple[str, ...] = ()
+    """``sha256:...`` of what it names, then of the images in it where it is an index; () when not known."""
+    gone: bool = False
+    """The registry answered that there is no such image."""
+    problem: str = ""
+    """Why it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointSight:
     """DescribeEndpoint, now."""
 

@@ -12,11 +12,14 @@ from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
-from rightsizer.rules.preflight import consent, image
+from rightsizer.rules.preflight import consent
+from rightsizer.rules.preflight.image import image, unchecked
 
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
+__all__ = ["MISSING", "blindness", "deferral", "hold", "owned_by", "refusals", "unchecked"]
+
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
 STACK_TAGS = ("aws:cloudformation:stack-name", "aws:servicecatalog:provisioningartifactidentifier")
@@ -191,6 +194,6 @@ _CHECKS: tuple[Check, ...] = (
     _same,
     _quota,
     _sold,
-    image.image,
+    image,
     _sighted,
 )

@@ -12,12 +12,34 @@ VERSION = re.compile(r"(?:^|[-_+])(?:v?\d+\.\d+|(?:v\d+|\d{3,}|(?=[a-f]*\d)[0-9a
 
 
 def image(ground: Ground) -> Reason | None:
-    """A new deployment resolves image tags again; after an approval that risk is the approver's."""
-    moving = [s for v in ground.endpoint.variants for s, _ in v.resolved_images if _moves(s)]
+    """A new deployment resolves image tags again: the code that runs must be what the tags mean today.
+
+    Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
+    """
+    moving = ""
+    for name, resolved in (pair for v in ground.endpoint.variants for pair in v.resolved_images):
+        if "@sha256:" in name:
+            continue
+        sight, runs = ground.registry.get(name), resolved.rpartition("@")[2]
+        if sight is not None and sight.gone:
+            text = f"the image {name} is not in its registry any more, so new instances could not start; push it again"
+            return Reason(Code.MOVING_TAG, text)
+        if sight is None or not sight.digests or not runs.startswith("sha256:"):
+            moving = moving or (name if _moves(name) else "")
+        elif runs not in sight.digests:
+            text = f"the tag {name} means {sight.digests[0]} today, and the endpoint runs {runs}: a new deployment "
+            return Reason(Code.MOVING_TAG, f"{text}would bring other code; deploy that first, or name it by its digest")
     if not by_policy(ground) or not moving:
         return None
-    text = f"the image {moving[0]} is named by a tag without a version; it can move, "
-    return Reason(Code.MOVING_TAG, text + "so a resize could also deploy other code")
+    text = f"the image {moving} is named by a tag without a version; it can move, "
+    text += "so a resize could also deploy other code"
+    return Reason(Code.MOVING_TAG, "; ".join((text, *unchecked(ground))))
+
+
+def unchecked(ground: Ground) -> tuple[str, ...]:
+    """A sentence for each image of which nobody could say what its tag means today."""
+    found = (sight for sight in ground.registry.values() if sight.problem)
+    return tuple(f"the digest of {s.name} was not compared with the registry: {s.problem}" for s in found)
 
 
 def _moves(image: str) -> bool:
