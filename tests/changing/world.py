@@ -46,7 +46,7 @@ class Frozen:
     at: datetime
     hard: bool
     holds: int | None = None
-    """So many requests were made before a minute had passed; from then on it must hold."""
+    """So many requests were made before it must hold: at once between two steps, else after a minute."""
     thawed: int | None = None
     """So many requests were made before it was lifted."""
     bare: bool = False

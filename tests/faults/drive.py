@@ -77,7 +77,8 @@ def _frozen(hard: bool) -> Callable[[World], Callable[[Call], None]]:
         def freeze(call: Call) -> None:
             with w.box.gate.unrecorded():
                 Orders(w.journal).freeze("U1", w.now, hard=hard)
-            w.frozen = Frozen(w.now, hard)
+            seen = call.service != "dynamodb"  # else the intent is written, and its step follows
+            w.frozen = Frozen(w.now, hard, len(w.box.calls) if seen else None)
 
         return freeze
 

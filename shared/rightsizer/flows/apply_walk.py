@@ -56,14 +56,13 @@ class Walking:
             if change.before is None:
                 return change
             self.following.follow(change, now)
-        switch = self._switch()
         for _ in range(BUDGET):
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
             change = self.returning.grown(measured(change, sight, now), sight, now)
             change = meet(self.changer, change, sight, now)
             view = as_met(as_due(change, now), now)
             due = returning.in_place(view.change, sight)
-            move = advance(due, sight, now, switch)
+            move = advance(due, sight, now, self._switch())
             match move:
                 case Do():
                     change = _noted(change, view.said.get(move.step.command, ""), now)
@@ -79,7 +78,10 @@ class Walking:
         return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
 
     def _switch(self) -> Switch:
-        """The freeze switch; a stack that lost its write permissions makes no forward step either."""
+        """The freeze switch, read for each move, since one invocation may make many.
+
+        A stack that lost its write permissions makes no forward step either.
+        """
         switch = self.journal.switch()
         return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
 
