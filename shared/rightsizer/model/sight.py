@@ -9,11 +9,10 @@ from rightsizer.model.change import FailureClass
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.reason import Reason
 from rightsizer.model.step import Step, StepKind
+from rightsizer.model.wiring import wired
 
 MOVING = -1
 """Copies of an inference component that is being changed."""
-POLICY_PLACEHOLDER = "policy:"
-"""Stands in an alarm's actions for the ARN that a scaling policy will have once it is put again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,26 +134,16 @@ class Sight:
         return next((t for t in self.scaling or () if (t.resource_id, t.dimension) == wanted), None)
 
     def concrete(self, step: Step) -> Step:
-        """The step as it is asked for now: with the live ARN of each re-created scaling policy, and without idle tags.
+        """The step as it is asked for now: an alarm wired to the live policies (`model.wiring`), and without idle tags.
 
-        A re-created step policy has a new ARN (Application Auto Scaling), so an alarm is re-wired only by what is live.
         Tags belong to the registration of a new target; one that is there still has its own (RegisterScalableTarget).
         """
         if step.kind is StepKind.REGISTER_TARGET and self.target(step) is not None:
             return replace(step, params={k: v for k, v in step.params.items() if k != "Tags"})
         if step.kind is not StepKind.PUT_ALARM:
             return step
-        arns = {
-            f"{POLICY_PLACEHOLDER}{t.resource_id}|{t.dimension}|{p['PolicyName']}": p["PolicyARN"]
-            for t in self.scaling or ()
-            for p in t.policies
-            if "PolicyARN" in p
-        }
-        params = {
-            key: [arns.get(action, action) for action in value] if key.endswith("Actions") else value
-            for key, value in step.params.items()
-        }
-        return replace(step, params=params)
+        live = (self.alarms or {}).get(step.subject)
+        return wired(step, self.scaling or (), live.body if live is not None else None)
 
     def shows(self, step: Step) -> bool:
         """Whether AWS already shows what the step would bring about. Pure; raises nothing."""

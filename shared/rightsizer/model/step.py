@@ -9,6 +9,9 @@ from typing import Any
 
 from rightsizer.model.checks import named
 
+POLICY_PLACEHOLDER = "policy:"
+"""``policy:<resource>|<dimension>|<name>`` stands for the ARN that a scaling policy will have once it is put again."""
+
 
 class StepKind(StrEnum):
     """Every write that a change may make, as its IAM action. None of them deletes what serves."""

@@ -12,8 +12,8 @@ from typing import Any
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.option import Target
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import POLICY_PLACEHOLDER
 from rightsizer.model.step import Step, StepKind
+from rightsizer.model.wiring import placed
 
 NAMESPACE = "sagemaker"
 POLICY_FIELDS = frozenset(
@@ -121,23 +121,12 @@ def rebuild(
         for action in target.scheduled:
             params = {k: v for k, v in action.items() if k in SCHEDULED_FIELDS}
             steps.append(Step(StepKind.PUT_SCHEDULED, target.resource_id, params))
-    return (*steps, *(_rewire(alarm, snapshot) for alarm in alarms))
+    return (*steps, *(Step(StepKind.PUT_ALARM, str(a["AlarmName"]), placed(a, snapshot)) for a in alarms))
 
 
 def own_tags(target: ScalableTarget) -> dict[str, str]:
     """Tags of a target that a caller may set; AWS refuses a request with a tag of its own prefix, ``aws:``."""
     return {k: v for k, v in target.tags.items() if not k.lower().startswith("aws:")}
-
-
-def _rewire(alarm: Mapping[str, Any], snapshot: Sequence[ScalableTarget]) -> Step:
-    places = {
-        p["PolicyARN"]: f"{POLICY_PLACEHOLDER}{t.resource_id}|{t.dimension}|{p['PolicyName']}"
-        for t in snapshot
-        for p in t.policies
-        if "PolicyARN" in p
-    }
-    params = {k: [places.get(a, a) for a in v] if k.endswith("Actions") else v for k, v in alarm.items()}
-    return Step(StepKind.PUT_ALARM, str(alarm["AlarmName"]), params)
 
 
 def retarget(targets: Sequence[ScalableTarget], wanted: Target, capacity: Capacity) -> tuple[ScalableTarget, ...]:

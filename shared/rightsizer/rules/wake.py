@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.sight import POLICY_PLACEHOLDER
-from rightsizer.model.step import Step, StepKind
+from rightsizer.model.step import POLICY_PLACEHOLDER, Step, StepKind
 
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 BACKLOG = "ApproximateBacklogSizePerInstance"
