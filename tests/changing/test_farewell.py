@@ -49,7 +49,7 @@ def test_the_restore_file_makes_the_same_endpoint_again() -> None:
         lines = w.run(24 * 6).plan.restore_file
         w.box.remove_endpoint(NAME)
         for line in lines:
-            if line.startswith("aws ") and " wait " not in line:
+            if line.startswith("aws ") and " wait " not in line:  # the line of the alarm: test_lines.py
                 _, service, verb, _, body = shlex.split(line)
                 with w.box.gate.unrecorded():
                     getattr(w.box.client(service), verb.replace("-", "_"))(**json.loads(body))

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from shlex import quote
 from typing import Any
 
 from rightsizer.model.checks import named
 
 POLICY_PLACEHOLDER = "policy:"
 """``policy:<resource>|<dimension>|<name>`` stands for the ARN that a scaling policy will have once it is put again."""
+PLACE = re.compile(rf"{POLICY_PLACEHOLDER}[^|]+/[^|]+\|sagemaker:[^|]+\|.+")
 
 
 class StepKind(StrEnum):
@@ -68,7 +70,43 @@ class Step:
 
 
 def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
-    """The AWS CLI line of a request, quoted for a shell."""
+    """The AWS CLI line of a request, quoted for a shell.
+
+    A policy that is named by its place is asked for first: the line puts its ARN into a variable, and uses it.
+    """
     verb = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", operation).lower()
-    body = json.dumps(params, sort_keys=True, default=str).replace("'", "'\\''")
-    return f"aws {service} {verb} --cli-input-json '{body}'"
+    places = {value: f"POLICY_{number}" for number, value in enumerate(dict.fromkeys(_places(params)), start=1)}
+    body = json.dumps(_named(params, places), sort_keys=True, default=str).replace("'", "'\\''")
+    for variable in places.values():
+        body = body.replace(f"@{variable}@", f"'\"${variable}\"'")
+    asked = "".join(f'{variable}="$({_asking(place)})" && ' for place, variable in places.items())
+    return f"{asked}aws {service} {verb} --cli-input-json '{body}'"
+
+
+def _places(value: Any) -> Iterator[str]:
+    """Every policy that a request names by its place."""
+    if isinstance(value, str) and PLACE.fullmatch(value):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (place for part in value.values() for place in _places(part))
+    elif isinstance(value, (list, tuple)):
+        yield from (place for part in value for place in _places(part))
+
+
+def _named(value: Any, places: Mapping[str, str]) -> Any:
+    """The request with the name of a variable in the place of each of them."""
+    if isinstance(value, Mapping):
+        return {key: _named(part, places) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_named(part, places) for part in value]
+    return f"@{places[value]}@" if isinstance(value, str) and value in places else value
+
+
+def _asking(place: str) -> str:
+    """The AWS CLI line that prints the ARN of a policy."""
+    resource, dimension, name = place.removeprefix(POLICY_PLACEHOLDER).split("|", 2)
+    return (
+        "aws application-autoscaling describe-scaling-policies --service-namespace sagemaker "
+        f"--resource-id {quote(resource)} --scalable-dimension {quote(dimension)} --policy-names {quote(name)} "
+        "--query 'ScalingPolicies[0].PolicyARN' --output text"
+    )

@@ -14,6 +14,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight, Verdict
 from rightsizer.model.step import command
 from rightsizer.model.usage import MetricWindow, NoMetrics, Signal, unread
+from rightsizer.model.wiring import placed
 
 REQUESTS = Signal("Invocations", "Sum")
 ALIVE = (Signal("MemoryUtilization", "Maximum"), Signal("GPUMemoryUtilization", "Maximum"))
@@ -55,7 +56,7 @@ def restore_file(ref: EndpointRef, config: ConfigSight, before: Before) -> tuple
     """Lines of a shell script that makes the endpoint again, with its tags, counts, autoscaling and alarms.
 
     The configuration is kept, so its line is only for the case that somebody removed it. Autoscaling is registered
-    once the endpoint is in service, and a step policy has another ARN then: its alarm is named, to be pointed at it.
+    once the endpoint is in service, and a step policy has another ARN then: the line of its alarm asks for it first.
     """
     body = {k: v for k, v in config.body.items() if k not in OUTPUT_ONLY and v is not None}
     created: dict[str, Any] = {"EndpointConfigName": config.name, **body, "Tags": _tags(config.tags)}
@@ -77,11 +78,7 @@ def restore_file(ref: EndpointRef, config: ConfigSight, before: Before) -> tuple
             lines.append(command("sagemaker", "UpdateEndpointWeightsAndCapacities", wanted))
     for target in before.scaling:
         lines += _scaling(target)
-    lines += [
-        f"# point the alarm {alarm.get('AlarmName')} at the new ARN of its policy: "
-        + command("cloudwatch", "PutMetricAlarm", alarm)
-        for alarm in before.alarms
-    ]
+    lines += [command("cloudwatch", "PutMetricAlarm", placed(alarm, before.scaling)) for alarm in before.alarms]
     return tuple(lines)
 
 

@@ -19,8 +19,8 @@ COMPARED = frozenset(
 def left_open(change: Change) -> tuple[str, ...]:
     """Command lines, in their order, that undo what an open change has begun; empty when nothing is to be undone.
 
-    By the journal alone, so the way back may show done already: each line may be run again. An alarm names a policy by
-    ``policy:<resource>|<dimension>|<name>`` where its ARN is only known once the policy was put again.
+    By the journal alone, so the way back may show done already: each line may be run again. The line of an alarm asks
+    for the ARN of its policy first, which is only known once the policy was put again.
     """
     if change.closed:
         return change.remaining
