@@ -7,11 +7,14 @@ from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.move import Do, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import MOVING, Sight
-from rightsizer.model.step import Step, StepKind
+from rightsizer.model.step import Step, StepKind, command
+from rightsizer.rules.advance.outside import next_look
 
 RETRY_MIN = (1, 3, 10, 20, 30)
 """Minutes until a step that failed for a passing reason is tried again."""
 ATTEMPTS = 6
+COPIES_LIMIT = timedelta(hours=4)
+"""Twice what one copy may take: an hour to load, an hour to answer (InferenceComponentStartupParameters)."""
 LAG = timedelta(minutes=3)
 """An accepted update may take this long to show (inferred)."""
 SETTLES = timedelta(minutes=1)
@@ -22,10 +25,27 @@ def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) ->
     """The first goal that AWS does not show yet, as a move; None when all are shown."""
     for step in goals:
         if step.kind is StepKind.SET_COPIES and sight.copies.get(step.subject) == MOVING:
-            return Wait(now + timedelta(minutes=2), f"component {step.subject} is being changed")
+            return _moving(change, step, now)
         if not sight.shows(step):
             return attempt(change, sight.concrete(step), now, step.subject in sight.configs_differ)
     return None
+
+
+def _moving(change: Change, step: Step, now: datetime) -> Move:
+    """Wait for a component that is being changed; a person gets one that never ends, with the line of its old copies.
+
+    Its age counts from the last line of the journal, since a wait writes none.
+    """
+    began = max((e.at for e in change.journal if e.status != "failed"), default=change.created_at)
+    if now - began < COPIES_LIMIT:
+        return Wait(min(next_look(change, now), began + COPIES_LIMIT), f"component {step.subject} is being changed")
+    hours = (now - began).total_seconds() / 3600
+    text = f"component {step.subject} is being changed for {hours:.1f} h, longer than any change of its copies may take"
+    old = next((s for s in change.plan.restore if s.key == step.key), step)
+    shown = command("sagemaker", "DescribeInferenceComponent", {"InferenceComponentName": step.subject})
+    reason = Reason(Code.TIMEOUT, f"{text}; once it is InService or Failed, its copies can be set")
+    lines = (shown, old.command)
+    return Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.TIMEOUT, remaining=lines)
 
 
 def attempt(change: Change, step: Step, now: datetime, config_differs: bool = False) -> Move:
