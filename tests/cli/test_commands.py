@@ -171,6 +171,63 @@ def test_doctor_tries_each_permission_and_names_the_one_that_lacks(
     assert "permission sagemaker:DescribeModel is missing" in checks["sagemaker:DescribeModel"]["detail"]
 
 
+def stack(box: Sandbox, limits: str) -> None:
+    """A deployed stack with these limits."""
+    template = {
+        "Parameters": {"Limits": {"Type": "String"}},
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+    }
+    box.client("cloudformation").create_stack(
+        StackName="rightsizer",
+        TemplateBody=json.dumps(template),
+        Parameters=[{"ParameterKey": "Limits", "ParameterValue": limits}],
+    )
+
+
+def test_doctor_warns_of_an_incident_alarm_of_the_settings_that_does_not_exist(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloudwatch = box.client("cloudwatch")
+    cloudwatch.put_metric_alarm(
+        AlarmName="pager",
+        Namespace="Shop",
+        MetricName="Orders",
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=1.0,
+        ComparisonOperator="LessThanThreshold",
+    )
+    stack(box, '{"incident_alarms": ["pager", "gone"]}')
+    assert run(["doctor", "--json"]) == Exit.INCOMPLETE
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    alarms = [(check["ok"], check["detail"]) for check in checks if check["action"] == "cloudwatch:DescribeAlarms"]
+    assert alarms == [
+        (True, "alarm pager"),
+        (False, "there is no alarm gone; no change begins until it exists or leaves incident_alarms of Limits"),
+    ]
+
+
+def test_doctor_says_what_is_wrong_with_the_settings_of_the_stack(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(box, '{"incident_alarms": "pager"}')
+    assert run(["doctor", "--json"]) == Exit.INCOMPLETE
+    (check,) = (c for c in json.loads(capsys.readouterr().out)["checks"] if not c["ok"])
+    assert "it should be a list of alarm names" in check["detail"]
+
+
+@pytest.mark.parametrize("ways", ["no stack", "nobody may ask"])
+def test_doctor_lacks_nothing_where_there_are_no_settings_to_read(
+    ways: str, box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if ways == "nobody may ask":
+        box.deny("cloudformation:*")
+    assert run(["doctor", "--json"]) == Exit.NOTHING_TO_DO
+    told = [c["detail"] for c in json.loads(capsys.readouterr().out)["checks"]]
+    assert any(detail.startswith("not checked: ") for detail in told) is (ways == "nobody may ask")
+
+
 @pytest.mark.parametrize("value", ["x", "-1", "nan", "inf"])
 def test_a_minimum_that_is_no_amount_of_money_is_a_usage_error(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["scan", "--min-saving", value]) == Exit.USAGE

@@ -36,6 +36,22 @@ def table_of(session: "Session", stack: str) -> str:
     return str(outputs[OUTPUT])
 
 
+def limits_of(session: "Session", stack: str) -> str | None:
+    """The parameter Limits of a deployed stack, as JSON; None where no such stack is deployed.
+
+    Raises ReadError when nobody may ask.
+    """
+    with reading("cloudformation:DescribeStacks", f"looking for the stack {stack}"):
+        try:
+            answer = session.client("cloudformation").describe_stacks(StackName=stack)
+        except ClientError as error:
+            if code_of(error) == "ValidationError":
+                return None
+            raise
+    given = {p["ParameterKey"]: p["ParameterValue"] for found in answer["Stacks"] for p in found.get("Parameters", [])}
+    return str(given.get("Limits", "{}"))
+
+
 def caller(session: "Session") -> str:
     """``cli:`` and the ARN of the credentials in use, as decisions record it."""
     with reading("sts:GetCallerIdentity", "asking who decides"):

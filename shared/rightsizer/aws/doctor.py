@@ -1,6 +1,6 @@
 """Every read that an evaluation makes, tried once: what works, and which permission lacks."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -33,6 +33,26 @@ def examine(session: Session, now: datetime) -> Iterator[Check]:
     yield _try("sts:GetCallerIdentity", "knowing the account", lambda: session.client("sts").get_caller_identity())
     for action, purpose, call in _calls(session, now):
         yield _try(action, purpose, call)
+
+
+def incident_alarms(session: Session, names: Sequence[str]) -> Iterator[Check]:
+    """Whether each incident alarm of the settings exists: no change begins while one of them is missing."""
+    action, purpose = "cloudwatch:DescribeAlarms", "changing nothing while an incident is on"
+    found: set[str] = set()
+    try:
+        for start in range(0, len(names), 100):
+            with reading(action, purpose):
+                answer = session.client("cloudwatch").describe_alarms(
+                    AlarmNames=names[start : start + 100], AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=100
+                )
+            rows: list[Any] = [*answer.get("MetricAlarms", ()), *answer.get("CompositeAlarms", ())]
+            found |= {row["AlarmName"] for row in rows}
+    except RightsizerError as error:
+        yield Check(action, purpose, ok=False, detail=str(error))
+        return
+    for name in names:
+        missing = f"there is no alarm {name}; no change begins until it exists or leaves incident_alarms of Limits"
+        yield Check(action, purpose, ok=name in found, detail=f"alarm {name}" if name in found else missing)
 
 
 def _calls(session: Session, now: datetime) -> Iterator[tuple[str, str, Call]]:

@@ -13,9 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rightsizer import bootstrap
-from rightsizer.aws.doctor import examine
+from rightsizer.aws.deployed import limits_of
+from rightsizer.aws.doctor import Check, examine, incident_alarms
 from rightsizer.aws.session import Session
+from rightsizer.errors import RightsizerError, SettingsError
 from rightsizer.model.policy import Policy
+from rightsizer.settings import change_limits
 from rightsizer.terminal import document, show
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.survey import Survey, survey
@@ -106,10 +109,20 @@ def explain(
 
 @app.command(epilog="Example: rightsizer doctor --profile prod --region eu-west-1")
 def doctor(
-    region: Region = None, profile: Profile = None, endpoint_url: EndpointUrl = None, as_json: AsJson = False
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    stack: Annotated[
+        str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="The stack of which the settings are checked.")
+    ] = "rightsizer",
+    as_json: AsJson = False,
 ) -> None:
-    """Try every read that a scan needs once, and say which permission lacks and what for."""
-    checks = list(examine(Session(region, profile, endpoint_url), bootstrap.now()))
+    """Try every read that a scan needs once, and say which permission lacks and what for.
+
+    Where the stack is deployed, the incident alarms of its settings are looked for too.
+    """
+    session = Session(region, profile, endpoint_url)
+    checks = [*examine(session, bootstrap.now()), *_settings(session, stack)]
     if as_json:
         rows = [{"action": c.action, "purpose": c.purpose, "ok": c.ok, "detail": c.detail} for c in checks]
         print_json({"version": document.VERSION, "checks": rows})
@@ -123,6 +136,20 @@ def doctor(
                 markup=False,
             )
     raise typer.Exit(Exit.NOTHING_TO_DO if all(check.ok for check in checks) else Exit.INCOMPLETE)
+
+
+def _settings(session: Session, stack: str) -> Iterator[Check]:
+    """What the settings of a deployed stack name; a scan needs none, so who may not read them lacks nothing."""
+    try:
+        limits = limits_of(session, stack)
+        names = change_limits(limits).incident_alarms if limits is not None else ()
+    except SettingsError as error:
+        yield Check("cloudformation:DescribeStacks", f"the settings of stack {stack}", ok=False, detail=str(error))
+    except RightsizerError as error:
+        detail = f"not checked: {error}"
+        yield Check("cloudformation:DescribeStacks", f"the settings of stack {stack}", ok=True, detail=detail)
+    else:
+        yield from incident_alarms(session, names)
 
 
 def code_of(found: Survey) -> Exit:
