@@ -175,7 +175,12 @@ class Following:
             self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
 
-    def _remember(self, change: Change, now: datetime) -> None:
+    def lacked(self, change: Change, planned: Change, now: datetime) -> None:
+        """Remember a lack of capacity that the change leaves behind for another type."""
+        if planned.option.target.instance_type != change.option.target.instance_type:
+            self._remember(replace(change, state=ChangeState.ROLLED_BACK), now, f"{change.id}-{change.tries}")
+
+    def _remember(self, change: Change, now: datetime, name: str = "") -> None:
         """What the next decision should know. A refusal changed nothing, and teaches nothing about the hardware."""
         if change.before is None or change.plan.kind == "delete" or change.state is ChangeState.REFUSED:
             return
@@ -197,7 +202,7 @@ class Following:
             ended=ended,
             failure=change.failure.value,
         )
-        self.history.record(change.ref.name, change.id, taught(past, change, self.catalogue))
+        self.history.record(change.ref.name, name or change.id, taught(past, change, self.catalogue))
 
     def _entry(
         self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.apply_again import ranking
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
@@ -132,8 +133,9 @@ class Walking:
 
         What differs is told by the autoscaling that is `due` now; the plan stays as it was made.
         """
-        planned = again(change, move.state, now)
+        planned = again(change, move.state, now, ranking(self.store, change))
         if planned is not None:
+            self.following.lacked(change, planned, now)
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
             return self.journal.save(planned)
         closed = replace(self.following.finished(due, move, sight, now), plan=change.plan)

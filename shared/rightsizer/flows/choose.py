@@ -1,8 +1,11 @@
 """Choose among the options of one endpoint, or keep it, each with its reason."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
+from itertools import islice
 
-from rightsizer.flows.options import Options, options_for, saving_share
+from rightsizer.flows.options import Options, options_for, saving_share, stand_ins
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option, OptionKind, Target
 from rightsizer.model.reason import Code, Reason
@@ -36,7 +39,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     at = replace(at, tight=hurt is not None or not at.still_carries, cautious=at.cautious + (hurt is not None))
     options = options_for(at)
     asleep = _sleep(at)
-    sure = tuple(sorted((*options.sure, *asleep), key=lambda o: (o.usd_per_month, o.target.instance_type)))
+    sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))
     base = replace(base, excluded=options.excluded)
     hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
     if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
@@ -49,6 +52,12 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
         reason = _why_kept(options, at)
         return replace(base, reason=reason, gate_reason=reason)
     return _gated(base, at, best, sure, options)
+
+
+def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
+    """The cheapest first; types that had no capacity lately after all others."""
+    name = option.target.instance_type
+    return name in at.lacking, option.usd_per_month, name
 
 
 def _hurt(at: Situation) -> Suffering | None:
@@ -139,19 +148,7 @@ def _testing(base: Recommendation, test: Unsure, why: Reason, sure: tuple[Option
 def _gated(
     base: Recommendation, at: Situation, best: Option, sure: tuple[Option, ...], options: Options
 ) -> Recommendation:
-    longer = max((best.p95_s or at.latency.p95_s) / at.latency.p95_s - 1, 0.0)
-    moved = best.target.instance_type != at.runs.name
-    then = at.given.catalogue.find(best.target.instance_type)
-    case = Case(
-        at.endpoint,
-        best,
-        at.demand,
-        at.runs.name,
-        saving_share(at, best),
-        at.goal.declared,
-        longer if moved else 0.0,
-        gpus=(at.runs.accelerator_count, then.accelerator_count if then else at.runs.accelerator_count),
-    )
+    case = _case(at, best)
     if at.tight and best.saving_usd_per_month <= 0:
         why = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load with its margin")
         verdict, why = restoring(at.endpoint, why)
@@ -161,6 +158,7 @@ def _gated(
     base = replace(base, replay=_replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
     small = why.code is Code.SAVING_TOO_SMALL
+    unsure = tuple(u.option for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{best.target.instance_count} x {best.target.instance_type} ({best.kind.value}) serves the same load for"
@@ -170,10 +168,43 @@ def _gated(
         base,
         finding=Finding.OPTIMIZED if small else Finding.OVER_PROVISIONED,
         reason=why if small else reason,
-        options=(*sure, *(u.option for u in options.unsure[:3])),
+        options=(*(sure if verdict is not Gate.APPLY else _standing_by(at, sure, options)), *unsure),
         gate=verdict,
         gate_reason=why,
     )
+
+
+def _case(at: Situation, option: Option) -> Case:
+    longer = max((option.p95_s or at.latency.p95_s) / at.latency.p95_s - 1, 0.0)
+    moved = option.target.instance_type != at.runs.name
+    then = at.given.catalogue.find(option.target.instance_type)
+    return Case(
+        at.endpoint,
+        option,
+        at.demand,
+        at.runs.name,
+        saving_share(at, option),
+        at.goal.declared,
+        longer if moved else 0.0,
+        gpus=(at.runs.accelerator_count, then.accelerator_count if then else at.runs.accelerator_count),
+    )
+
+
+def _standing_by(at: Situation, sure: Sequence[Option], options: Options) -> Iterator[Option]:
+    """The options, marked where they could stand in for the chosen one by the same gate; one of another type more."""
+    yield sure[0]
+    others = False
+    for option in sure[1:]:
+        marked = replace(option, by_itself=_passes(at, option))
+        others = others or (marked.by_itself and option.target.instance_type != sure[0].target.instance_type)
+        yield marked
+    if not others:
+        found = (o for o in stand_ins(at, options) if _passes(at, o))
+        yield from (replace(o, by_itself=True) for o in islice(found, 1))
+
+
+def _passes(at: Situation, option: Option) -> bool:
+    return gate(_case(at, option), at.given.history, at.policy, at.given.now)[0] is Gate.APPLY
 
 
 def _replayed(at: Situation, option: Option) -> Replay | None:

@@ -7,6 +7,7 @@ from rightsizer.model.candidate import Slowdown
 from rightsizer.model.demand import MemoryClass
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import PastChange
+from rightsizer.model.option import Excluded
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.demand import latency_of
@@ -37,6 +38,22 @@ class Draft:
     def sure(self) -> bool:
         """Whether nothing remains to be measured."""
         return self.fit >= 1 and self.fast >= 1
+
+
+def drafts_of(at: Situation) -> tuple[list[Draft], list[Excluded]]:
+    """Every type with a GPU: those that may serve, by the least that they could cost, and those that are ruled out."""
+    drafts: list[Draft] = []
+    excluded: list[Excluded] = []
+    for hardware in at.given.catalogue:
+        if not hardware.has_gpu:
+            continue
+        found = draft_of(at, hardware)
+        if isinstance(found, Draft):
+            drafts.append(found)
+        else:
+            excluded.append(Excluded(hardware.name, found))
+    drafts.sort(key=lambda d: (d.least_usd, -d.hardware.vcpu, d.hardware.name))
+    return drafts, excluded
 
 
 def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:

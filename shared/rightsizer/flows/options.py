@@ -1,11 +1,11 @@
 """Compose the rules into options: every type of the catalogue, sized, priced, rated; or ruled out with a reason."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.flows.drafts import Draft, draft_of
+from rightsizer.flows.drafts import Draft, drafts_of
 from rightsizer.flows.fleet import mean_instances, sets_bounds, smallest, top
 from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.hardware import InstanceType
@@ -21,6 +21,8 @@ from rightsizer.rules.trial import Unsure, hours_of_test, telling
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
+SPARE = 2
+"""Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
 ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
 OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
@@ -35,38 +37,42 @@ class Options:
     """Cheapest first."""
     unsure: tuple[Unsure, ...]
     excluded: tuple[Excluded, ...]
+    later: tuple[Draft, ...] = ()
+    """Types that serve and cannot be cheaper than the best: their fleets were not computed."""
 
 
 def options_for(at: Situation) -> Options:
     """Options that save and every candidate that was ruled out."""
-    drafts: list[Draft] = []
-    excluded: list[Excluded] = []
-    for hardware in at.given.catalogue:
-        if not hardware.has_gpu:
-            continue
-        found = draft_of(at, hardware)
-        if isinstance(found, Draft):
-            drafts.append(found)
-        else:
-            excluded.append(Excluded(hardware.name, found))
-    drafts.sort(key=lambda d: (d.least_usd, -d.hardware.vcpu, d.hardware.name))
+    drafts, excluded = drafts_of(at)
     sure: list[Option] = []
     hopeful: list[Unsure] = []
     best = at.ceiling
-    for draft in (d for d in drafts if d.sure):
+    certain = [d for d in drafts if d.sure]
+    tried = 0
+    for draft in certain:
         if draft.least_usd >= best or len(sure) >= 4:
             break
+        tried += 1
         offer = _offer(at, draft)
         if isinstance(offer, Option):
             sure.append(offer)
-            best = min(best, float(offer.usd_per_month))
+            if draft.hardware.name not in at.lacking:
+                best = min(best, float(offer.usd_per_month))
         elif len(hopeful) < GUESSED and (less := _if_faster(at, draft)) is not None:
             hopeful.append(less)
         else:
             excluded.append(Excluded(draft.hardware.name, offer))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
     unsure = _unsure(at, drafts, best)
-    return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded))
+    return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded), tuple(certain[tried:]))
+
+
+def stand_ins(at: Situation, options: Options) -> Iterator[Option]:
+    """Options of the types behind the cheapest that save too, for a lack of capacity; a few at most."""
+    for draft in options.later[:SPARE]:
+        offer = _offer(at, draft) if draft.least_usd < at.ceiling else None
+        if isinstance(offer, Option):
+            yield offer
 
 
 def _unsure(at: Situation, drafts: Sequence[Draft], best: float) -> list[Unsure]:

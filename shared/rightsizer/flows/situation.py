@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 
@@ -226,6 +226,12 @@ class Situation:
     def may(self, kind: OptionKind) -> bool:
         """Whether that dimension may be changed without a person."""
         return kind in self.policy.by_itself
+
+    @cached_property
+    def lacking(self) -> frozenset[str]:
+        """Types that had no capacity for this endpoint in the last days."""
+        since = self.given.now - timedelta(days=self.policy.capacity_days)
+        return frozenset(p.to_type for p in self.given.history.endpoint if p.lacked and p.at >= since)
 
     @property
     def bounded(self) -> bool:

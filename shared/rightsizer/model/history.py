@@ -39,6 +39,11 @@ class PastChange:
             return self.failure in ("memory", "health-check")
         return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
 
+    @property
+    def lacked(self) -> bool:
+        """Whether there was no capacity for the new type, so that the endpoint never ran it."""
+        return self.ended == "update-failed" and self.failure == "capacity"
+
 
 @dataclass(frozen=True, slots=True)
 class History:

@@ -117,6 +117,8 @@ class Option:
     not_checked: tuple[str, ...] = ()
     restores: bool = False
     """Brings back what was good while users suffer: it waits for nobody, and latency alone never undoes it."""
+    by_itself: bool = False
+    """Of an option behind the chosen one: automatic mode may apply it where the chosen type has no capacity."""
 
     @classmethod
     def priced(

@@ -119,6 +119,8 @@ class Policy:
     cooldown_hours: float = 24.0
     cooldown_type_hours: float = 72.0
     halve_at_most: bool = True
+    capacity_days: float = 7.0
+    """A type that had no capacity so lately comes after those that may have some."""
     blacklist_days: float = 30.0
     """Doubled with every further failure of the same type."""
     blacklist_demand: float = 0.25

@@ -1,9 +1,11 @@
-"""After a failure for want of capacity: the same change once more, later, with the old type as a fallback.
+"""After a failure for want of capacity: the next option, or the same change later with the old type as a fallback.
 
-Instance pools are tried in the order of their priority (SageMaker InstancePools), so [new, old] takes what there is and
-can never be worse than today. What the approver was asked stays what is done: the new type, or the old one.
+In automatic mode the next option is one of the same judgement that passed the same gate. Instance pools are tried in
+the order of their priority (SageMaker InstancePools), so [new, old] takes what there is and can never be worse than
+today. What an approver was asked stays what is done: the new type, or the old one.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -13,11 +15,15 @@ from rightsizer.model.plan import Plan
 
 WAITS = (timedelta(hours=6), timedelta(hours=24))
 """How long the endpoint is left alone before each further try."""
+ELSEWHERE = timedelta(hours=1)
+"""The same where the next try is for another type, whose capacity the lack says nothing about."""
 POOLED = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.TYPE_AND_COUNT})
 
 
-def again(change: Change, ending: ChangeState, now: datetime) -> Change | None:
+def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[Option] = ()) -> Change | None:
     """The change planned anew, or None when it is over. Only a roll-back for want of capacity is tried again.
+
+    `ranking` are the options that may stand in, the chosen one first; () where a person approved that one alone.
 
     The journal keeps what was done, under the number of its try, so that no step of an earlier try counts as done.
     """
@@ -26,15 +32,19 @@ def again(change: Change, ending: ChangeState, now: datetime) -> Change | None:
         return None
     if change.asked_back_by or change.remaining:
         return None
-    due, number = now + WAITS[change.tries], change.tries + 1
-    option = _pooled(change)
+    behind = _behind(change, ranking)
+    option, number = behind or _pooled(change), change.tries + 1
+    due = now + (ELSEWHERE if behind else WAITS[change.tries])
     said = f"try {number} ended for want of capacity; the next is at {due:%Y-%m-%d %H:%M} UTC"
-    if option is not change.option:
+    if behind is not None:
+        said += f", with the next option, {option.target.instance_count} x {option.target.instance_type}"
+    elif option is not change.option:
         said += f", from the pools {' and '.join(option.target.pools)}"
     earlier = tuple(replace(e, step=f"try {number}: {e.step}") for e in change.journal)
     return replace(
         change,
         option=option,
+        saving_usd_per_month=option.saving_usd_per_month if behind else change.saving_usd_per_month,
         before=None,
         plan=Plan(),
         state=ChangeState.PLANNED,
@@ -50,6 +60,18 @@ def again(change: Change, ending: ChangeState, now: datetime) -> Change | None:
         looks=0,
         tries=number,
     )
+
+
+def _behind(change: Change, ranking: Sequence[Option]) -> Option | None:
+    """The next option of another type that may stand in; None once the pools were tried."""
+    if change.option.kind not in POOLED or change.before is None:
+        return None
+    names = [o.target.instance_type for o in ranking]
+    here = change.option.target.instance_type
+    old = {v.instance_type for v in change.before.variants}
+    later = ranking[names.index(here) + 1 :] if here in names else ()
+    free = (o for o in later if o.by_itself and o.in_place and o.kind in POOLED)
+    return next((o for o in free if o.target.instance_type not in {here, *old}), None)
 
 
 def _pooled(change: Change) -> Option:

@@ -65,7 +65,7 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
             f"confidence {case.demand.confidence:.2f} is below {policy.confidence_propose:g}"
             f" ({case.demand.days:.1f} days of data, {case.demand.requests:.0f} requests)",
         )
-    if (waits := cooling(history, policy, now)) is not None:
+    if (waits := cooling(history, policy, now, option.target.instance_type)) is not None:
         return Gate.SILENT, waits
     if (banned := blacklisted(case, history, policy, now)) is not None:
         return Gate.SILENT, banned
@@ -74,10 +74,13 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     return None
 
 
-def cooling(history: History, policy: Policy, now: datetime) -> Reason | None:
-    """The reason to wait after the endpoint's last change, or None."""
+def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
+    """The reason to wait after the endpoint's last change, or None.
+
+    Where another type had no capacity, nothing was served differently: this type need not wait for that.
+    """
     for past in reversed(history.endpoint):
-        if past.ended == "tested":
+        if past.ended == "tested" or (past.lacked and past.to_type != to_type):
             continue
         hours = policy.cooldown_hours if past.from_type == past.to_type else policy.cooldown_type_hours
         left = past.at + timedelta(hours=hours) - now

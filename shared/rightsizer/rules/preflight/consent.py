@@ -43,7 +43,8 @@ def deletion(ground: Ground) -> Reason | None:
 
 def dimension(ground: Ground) -> Reason | None:
     """Automatic mode changes the dimensions that the settings name now, not those of when it was decided."""
-    kind, gate = ground.option.kind, ground.proposal.recommendation.gate
+    judged = ground.proposal.recommendation
+    kind, gate = (judged.chosen or ground.option).kind, judged.gate  # pools that stand in were not what was judged
     free = {OptionKind.DELETE, *ground.limits.by_itself}  # a deletion has its own refusal
     if not by_policy(ground) or gate is not Gate.APPLY or kind in free:
         return None
