@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.errors import RightsizerError
+from rightsizer.flows import apply_missing
 from rightsizer.flows.apply_again import ranking
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
@@ -101,8 +102,10 @@ class Walking:
             self.changer.perform(step)
         except RightsizerError as error:
             result = Entry(now, step.key, "failed", Following.meaning(error))
+            change = apply_missing.refused(change, step, sight, result, self.following.tell)
         else:
             result = Entry(now, step.key, "done")
+            change = apply_missing.done(change, step, now, self.following.tell)
         return self.journal.save(replace(change, journal=(*change.journal, result)))
 
     def _replan(self, change: Change, move: Replan, now: datetime) -> Change:

@@ -1,0 +1,69 @@
+"""Tell at once that an endpoint is left without its autoscaling, and tell when it is back.
+
+A step that AWS refuses is tried for about an hour, in which load may come that nothing answers. What is handed over is
+told by the hand-over itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from rightsizer.model.change import Change, ChangeState, Entry, FailureClass
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.sight import Sight
+from rightsizer.model.step import Step, StepKind
+
+INCIDENT, OVER = "incident", "incident-over"
+"""Journal lines of the two messages, with the resource as their detail."""
+DENIED = f"again:{FailureClass.PERMISSION.value}:"
+"""How the line of a step begins that no try will mend soon; other failures pass, and are told when they come again."""
+
+
+def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Callable[[str, str], None]) -> Change:
+    """The change with the line of the message, where this refusal leaves a resource without autoscaling; told once."""
+    lack, detail = _lack(change, step, sight), result.detail
+    if not lack or change.ending is ChangeState.HANDED_OVER or _open(change, step.subject):
+        return change
+    if not detail.startswith("again:") or (not detail.startswith(DENIED) and change.attempts(step) < 2):
+        return change
+    text = f"{lack}: {step.key} was refused ({detail}). It serves with the instances that it has. "
+    tell(
+        f"INCIDENT {change.ref.name}: its autoscaling is missing",
+        f"{text}It is tried again for about an hour; until then this does it: {sight.concrete(step).command}",
+    )
+    return _noted(change, INCIDENT, step.subject, result.at)
+
+
+def done(change: Change, step: Step, now: datetime, tell: Callable[[str, str], None]) -> Change:
+    """The change with the line of the message that ends the incident, where there was one; told once."""
+    if step.kind not in (StepKind.REGISTER_TARGET, StepKind.PUT_POLICY) or not _open(change, step.subject):
+        return change
+    tell(f"{change.ref.name}: its autoscaling is back", f"{step.key} was accepted at {now:%Y-%m-%d %H:%M} UTC")
+    return _noted(change, OVER, step.subject, now)
+
+
+def _lack(change: Change, step: Step, sight: Sight) -> str:
+    """What the resource of the step lacks that it had before the change; empty where it lacks nothing."""
+    had = _had(change, step)
+    if had is None or sight.scaling is None:
+        return ""
+    live = sight.target(step)
+    if step.kind is StepKind.REGISTER_TARGET and live is None:
+        return f"{step.subject} has no scalable target"
+    if step.kind is StepKind.PUT_POLICY and had.policies and (live is None or not live.policies):
+        return f"{step.subject} has no scaling policy"
+    return ""
+
+
+def _had(change: Change, step: Step) -> ScalableTarget | None:
+    stored = change.before.scaling if change.before is not None else ()
+    return next((t for t in stored if t.resource_id == step.subject), None)
+
+
+def _open(change: Change, resource: str) -> bool:
+    lines = (e.step for e in reversed(change.journal) if e.step in (INCIDENT, OVER) and e.detail == resource)
+    return next(lines, OVER) == INCIDENT
+
+
+def _noted(change: Change, line: str, resource: str, now: datetime) -> Change:
+    return replace(change, journal=(*change.journal, Entry(now, line, "noted", resource)))
