@@ -53,6 +53,15 @@ def test_an_option_that_automatic_mode_may_not_apply_is_left_to_a_person_and_the
     assert change.option.target.pools == (NEW_TYPE, OLD_TYPE)
 
 
+def test_a_model_that_does_not_start_is_remembered_by_its_name() -> None:
+    with offered(FIRST) as w:
+        w.box.script_deployment(NAME, "health_check")
+        w.start()
+        w.run(24)
+        (past,) = w.store.history(NAME).endpoint
+    assert (past.no_start, past.models) == (True, (f"{NAME}-model",))
+
+
 def test_what_a_person_approved_is_what_is_done() -> None:
     with offered(FIRST, SECOND, by="slack:U1") as w:
         lacking(w, 1)

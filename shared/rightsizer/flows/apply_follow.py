@@ -201,6 +201,7 @@ class Following:
             to_count=change.option.target.instance_count,
             ended=ended,
             failure=change.failure.value,
+            models=change.models if len(change.before.variants) == 1 else (),
         )
         self.history.record(change.ref.name, name or change.id, taught(past, change, self.catalogue))
 

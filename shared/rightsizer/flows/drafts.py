@@ -64,7 +64,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if reason is not None or price is None or old is None or new is None:
         return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
     tried = sum(1 for p in at.given.history.endpoint if p.ended == "tested" and p.to_type == hardware.name)
-    known = lesson(at.given.history, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t), at.links)
+    known = lesson(at.past, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t), at.links)
     if (rests := _resting(at, hardware, known)) is not None:
         return rests
     if known.too_small_gib >= new.usable_gib and old.model != new.model:
@@ -107,15 +107,16 @@ def _phi(at: Situation, hardware: InstanceType) -> float:
 def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | None:
     if known.refuted is None or hardware.name == at.reference.name:
         return None
-    times = failures(at.given.history.endpoint, hardware.name)
+    times = failures(at.past.endpoint, hardware.name)
     if times < 2 and known.refuted.failure == "alarm" and _no_slower(at, hardware):
         return None
     until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
     if until is None:
         return None
+    where = "" if known.refuted in at.given.history.endpoint else " behind another endpoint with the same model"
     return Reason(
         Code.BLACKLISTED,
-        f"{hardware.name} failed {times} time(s), last on {known.refuted.at:%Y-%m-%d}"
+        f"{hardware.name} failed {times} time(s), last on {known.refuted.at:%Y-%m-%d}{where}"
         f" ({known.refuted.failure or 'unknown cause'}); it rests until {until:%Y-%m-%d}",
     )
 

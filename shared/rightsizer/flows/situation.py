@@ -18,7 +18,7 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.learn import Link, gpu_ratios
+from rightsizer.rules.learn import Link, gpu_ratios, of_model
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
 from rightsizer.rules.stream import stream_of
@@ -226,6 +226,11 @@ class Situation:
     def may(self, kind: OptionKind) -> bool:
         """Whether that dimension may be changed without a person."""
         return kind in self.policy.by_itself
+
+    @cached_property
+    def past(self) -> History:
+        """The endpoint's changes, with the failed starts of its model behind other endpoints."""
+        return of_model(self.given.history, self.variant.model_name)
 
     @cached_property
     def lacking(self) -> frozenset[str]:

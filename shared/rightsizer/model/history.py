@@ -32,6 +32,14 @@ class PastChange:
     memory_gib: float | None = None
     """Largest GPU memory seen on the new type, GiB per GPU."""
 
+    models: tuple[str, ...] = ()
+    """Names of the models that the changed variant served; () where that was not recorded."""
+
+    @property
+    def no_start(self) -> bool:
+        """Whether the model did not start or did not fit on the new type, whatever the load was."""
+        return self.refuted and self.failure in ("health-check", "memory")
+
     @property
     def refuted(self) -> bool:
         """Whether the outcome speaks against the new type itself; a lack of capacity or quota does not."""

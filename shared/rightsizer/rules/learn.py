@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.model.digest import DayDigest
@@ -48,6 +48,16 @@ type Find = Callable[[str], InstanceType | None]
 
 FALSE_ALARM = 1.05
 """Median latency ratio up to which a roll-back by alarm was not the new type's fault."""
+
+
+def of_model(history: History, model: str) -> History:
+    """The history with what the account knows of this model: failed starts belong to a model and a type.
+
+    Those of other endpoints with the model count, own ones of a model that is not served any more do not.
+    """
+    own = [p for p in history.endpoint if not (p.no_start and p.models and model and model not in p.models)]
+    others = [p for p in history.account if p.no_start and model and model in p.models]
+    return replace(history, endpoint=tuple(sorted((*own, *others), key=lambda past: past.at)))
 
 
 def threads(history: History, reference: InstanceType, find: Find, share: float) -> float | None:
@@ -146,9 +156,9 @@ def _no_smaller(candidate: InstanceType, target: InstanceType) -> bool:
 def resting(past: PastChange, times: int, demand_now: float | None, policy: Policy, now: datetime) -> datetime | None:
     """Until when a refuted type rests, or None when it may be tried again. Each failure doubles the rest.
 
-    A change of demand by a quarter lifts it: the failure belonged to another load.
+    A change of demand by a quarter lifts it: the failure belonged to another load. A failed start belongs to none.
     """
-    if past.demand and demand_now and abs(demand_now / past.demand - 1) > policy.blacklist_demand:
+    if not past.no_start and past.demand and demand_now and abs(demand_now / past.demand - 1) > policy.blacklist_demand:
         return None
     until = past.at + timedelta(days=policy.blacklist_days * 2 ** (times - 1))
     return until if now < until else None
