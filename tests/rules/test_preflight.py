@@ -17,7 +17,7 @@ from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, VariantSight
 from rightsizer.rules import preflight
-from rightsizer.rules.preflight import blindness, deferral, owned_by, refusals
+from rightsizer.rules.preflight import blindness, deferral, owned_by, refusals, unchecked
 from tests import samples
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -113,6 +113,69 @@ def test_every_reason_is_told_at_once() -> None:
     found = refusals(ground(tags={}, quota=1, sold=False))
     assert [reason.code for reason in found] == [Code.NOT_OPTED_IN, Code.NO_QUOTA, Code.NOT_SOLD]
     assert "the new fleet needs 2 at once" in found[1].sentence
+
+
+def pair(first: int, second: int, kind: str = "ml.g5.xlarge") -> dict[str, Any]:
+    """The judged variant on ml.g5.4xlarge beside another one of `kind`, on an endpoint that is deployed anew."""
+    rows = [("AllTraffic", "ml.g5.4xlarge", first), ("Second", kind, second)]
+    body = {"ProductionVariants": [{"VariantName": name, "InstanceType": t} for name, t, _ in rows]}
+    variants = tuple(replace(VARIANT, name=name, desired_count=n, current_count=n) for name, _, n in rows)
+    counts = ",".join(f"{name}={n}" for name, _, n in rows)
+    fingerprint = f"old|{LIVE.modified_at.isoformat()}|{counts}"
+    return {
+        "config": replace(CONFIG, body=body),
+        "endpoint": replace(LIVE, variants=variants),
+        "proposal": proposed(kind=EndpointKind.MULTI_VARIANT, fingerprint=fingerprint),
+        "deploys": True,
+    }
+
+
+def quota_said(**changes: Any) -> list[str]:
+    found = refusals(ground(**changes))
+    assert {reason.code for reason in found} <= {Code.NO_QUOTA}
+    return [reason.sentence for reason in found]
+
+
+def test_other_variants_of_the_same_type_count_towards_its_quota() -> None:
+    (said,) = quota_said(**pair(1, 3), quota=4)
+    assert "is 4" in said
+    assert "needs 2 at once, and other variants of the endpoint run 3" in said
+    assert quota_said(**pair(1, 3), quota=8) == []
+
+
+def test_without_rolling_both_fleets_must_fit_the_quota_of_each_type() -> None:
+    (said,) = quota_said(**pair(1, 3), quota=7)
+    assert "3 and 5 run at once" in said
+    (said,) = quota_said(**pair(1, 3, "ml.g6.xlarge"), quota=9, quotas={"ml.g6.xlarge": 5})
+    assert "ml.g6.xlarge" in said
+    assert "3 and 3 run at once" in said
+    assert quota_said(**pair(1, 3, "ml.g6.xlarge"), quota=9, quotas={"ml.g6.xlarge": 6}) == []
+
+
+def test_what_deploys_nothing_or_can_roll_needs_no_room_for_a_second_fleet() -> None:
+    assert quota_said(**(pair(1, 3) | {"deploys": False}), quota=5) == []
+    body = {"ProductionVariants": [{"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge"}]}
+    same: dict[str, Any] = {"config": replace(CONFIG, body=body), "deploys": True, "quota": 3}
+    three = replace(LIVE, variants=(replace(VARIANT, desired_count=3, current_count=3),))
+    judged = proposed(fingerprint=f"old|{LIVE.modified_at.isoformat()}|AllTraffic=3")
+    assert quota_said(**same, endpoint=three, proposal=judged) == []
+    (said,) = quota_said(**(same | {"quota": 2}))
+    assert "1 and 2 run at once" in said, "one instance cannot be rolled"
+
+
+def test_one_pool_that_holds_the_fleet_is_enough() -> None:
+    option = samples.option(target=Target("ml.g5.xlarge", 2, pools=("ml.g5.xlarge", "ml.g5.4xlarge")))
+    limits = {"ml.g5.xlarge": 1, "ml.g5.4xlarge": 2}
+    assert quota_said(option=option, quota=1, quotas=limits) == []
+    (said,) = quota_said(option=option, quota=1, quotas=limits | {"ml.g5.4xlarge": 1})
+    assert "no pool could hold the fleet" in said
+
+
+def test_that_other_endpoints_are_not_counted_is_said_where_a_fleet_is_started() -> None:
+    (said,) = unchecked(ground(deploys=True))
+    assert "(2) was compared with this endpoint alone" in said
+    assert unchecked(ground()) == ()
+    assert unchecked(ground(deploys=True, quota=None)) == ()
 
 
 def test_a_quota_below_the_maximum_of_autoscaling_is_said_to_be_about_autoscaling() -> None:

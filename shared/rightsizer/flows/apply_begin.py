@@ -117,6 +117,8 @@ class Beginning:
             scaling=scaling,
             customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
             quota=quotas.get(target.instance_type),
+            quotas=quotas,
+            deploys=change.option.kind in planning.CONFIG_KINDS,
             sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
             incident_alarms=self._incidents(limits),
             switch=self.journal.switch(),

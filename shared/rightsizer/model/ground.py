@@ -29,6 +29,9 @@ class Ground:
     most: int = 0
     """Instances of the target type that autoscaling could ask for once re-targeted; 0 without autoscaling."""
     quotas: Mapping[str, int] = field(default_factory=dict)
+    """Applied quotas of all types; one that is absent is unknown."""
+    deploys: bool = False
+    """Whether a new configuration is deployed, so that an old and a new fleet overlap."""
     sold: bool | None = None
     """Whether the target type is offered where the endpoint's subnets are; None when it could not be asked."""
     incident_alarms: tuple[AlarmSight, ...] = ()

@@ -12,8 +12,7 @@ from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
-from rightsizer.rules.preflight import consent
-from rightsizer.rules.preflight.image import image, unchecked
+from rightsizer.rules.preflight import consent, image, quota
 
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
@@ -29,6 +28,11 @@ TERRAFORM = ("terraform", "opentofu", "pulumi")
 def refusals(ground: Ground) -> tuple[Reason, ...]:
     """Every reason why this change must not be made; empty when it may. Total."""
     return tuple(r for check in _CHECKS if (r := check(ground)) is not None)
+
+
+def unchecked(ground: Ground) -> tuple[str, ...]:
+    """What could not be checked, a sentence each; it stands in the plan's line of the journal."""
+    return (*image.unchecked(ground), *quota.unchecked(ground))
 
 
 def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred | None:
@@ -138,18 +142,6 @@ def _same(ground: Ground) -> Reason | None:
     return None
 
 
-def _quota(ground: Ground) -> Reason | None:
-    target = ground.option.target
-    most = max(target.instance_count, target.maximum or 0, ground.most)
-    if ground.quota is None or ground.quota >= most or target.pools:
-        return None
-    text = f"the quota 'ml.{target.instance_type.removeprefix('ml.')} for endpoint usage' is {ground.quota}; "
-    if max(target.instance_count, target.maximum or 0) <= ground.quota:
-        text += f"its autoscaling for the new type could ask for {most} instances and would stop at the quota; "
-        return Reason(Code.NO_QUOTA, text + "raise the quota, or lower the maximum")
-    return Reason(Code.NO_QUOTA, text + f"the new fleet needs {most} at once")
-
-
 def _sold(ground: Ground) -> Reason | None:
     if ground.sold is not False:
         return None
@@ -192,8 +184,8 @@ _CHECKS: tuple[Check, ...] = (
     _in_place,
     _config,
     _same,
-    _quota,
+    quota.quota,
     _sold,
-    image,
+    image.image,
     _sighted,
 )
