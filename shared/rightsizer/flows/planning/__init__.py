@@ -3,7 +3,7 @@
 from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only, to_zero
 from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
-from rightsizer.flows.planning.fleet import live, most, wanted
+from rightsizer.flows.planning.fleet import live, most, unbounded, wanted
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.flows.planning.shadow import shadow_test
 from rightsizer.model.change import Change
@@ -57,6 +57,9 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
         return two_steps(change, ground, config, before, limits)
     if ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS:
         return shadow_test(change, ground, config, before, catalogue, limits)
+    alone = unbounded(change, ground)
+    if alone:
+        return alone
     after = tuple(wanted(v, change, ground) for v in running)
     if ground.option.kind in CONFIG_KINDS:
         return new_config(change, ground, config, before, after, catalogue, limits)

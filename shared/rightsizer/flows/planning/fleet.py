@@ -5,7 +5,9 @@ import math
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.option import OptionKind
 from rightsizer.model.plan import VariantCount
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight, EndpointSight
 from rightsizer.rules import scaling
 
@@ -30,6 +32,23 @@ def wanted(variant: VariantCount, change: Change, ground: Ground) -> VariantCoun
         needed = math.ceil(variant.count * capacity.new / capacity.old - 1e-9)
         count = min(max(needed, bounds.minimum, 1), max(bounds.maximum, 1))
     return VariantCount(variant.name, target.instance_type, count, variant.weight)
+
+
+def unbounded(change: Change, ground: Ground) -> tuple[Reason, ...]:
+    """Why an option that grows with its load would not: it counts on autoscaling that the variant does not have.
+
+    It was judged with instances that autoscaling adds, and no policy here is made up for it. Sleeping brings its own
+    policies; a restore of what served the load before waits for nothing.
+    """
+    target, own = change.option.target, mine(ground, change.variant)
+    fixed = max(target.instance_count, *(target.hourly_counts or (0,)))
+    if change.option.restores or change.option.kind is OptionKind.SCALE_TO_ZERO or (own is not None and own.policies):
+        return ()
+    if (target.maximum or 0) <= fixed:
+        return ()
+    text = f"this counts on autoscaling up to {target.maximum} instances, and variant {change.variant} of "
+    text += f"{change.ref.name} is not autoscaled: it would stay at {fixed}"
+    return (Reason(Code.CHANGED_SINCE, text),)
 
 
 def mine(ground: Ground, variant: str) -> ScalableTarget | None:
