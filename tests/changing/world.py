@@ -72,6 +72,10 @@ class World:
     grown: tuple[bool, int] | None = None
     """Whether it ran the new configuration when others scaled it, and the count that they left."""
     frozen: Frozen | None = None
+    released: Mapping[str, Any] | None = None
+    """What a release left that somebody made after the change was over."""
+    taken: str = ""
+    """A model of which another change holds the lock."""
 
     @property
     def now(self) -> datetime:

@@ -1,13 +1,22 @@
 """What happens to a change from outside: how deployments end, what is refused, what others do meanwhile."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
 
+from botocore.exceptions import ReadTimeoutError
+
+from rightsizer.aws import decisions
+from rightsizer.aws.changer import AwsChanger
+from rightsizer.aws.table import Table
 from rightsizer.flows.orders import Orders
 from rightsizer.model.change import ChangeState
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, World, steady
+from tests.faults.laws import snapshot
 
 type Meddle = Callable[[World], bool]
 """Called before every delivery; returns True once it has done its deed."""
@@ -28,6 +37,8 @@ class Course:
     """Makes sense only where a configuration is deployed."""
     turns: bool = False
     """Makes sense only where one write changes counts or configuration."""
+    afterwards: Callable[[World], Callable[[], object]] | None = None
+    """Called once when the change is over; what it returns is delivered as an invocation until it is answered."""
     patient: bool = False
     """The deed is for the probation, so that hours may pass until it is time."""
 
@@ -159,6 +170,90 @@ def _failing_late(w: World) -> bool:
     return True
 
 
+@contextmanager
+def others(w: World) -> Iterator[None]:
+    """What people do with permissions of their own."""
+    with w.box.gate.unrecorded():
+        judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
+        yield
+        w.box.gate.judge = judge
+
+
+def _unanswered(w: World) -> None:
+    """The answer of the first update is lost, and its deployment is rolled back by an alarm."""
+    w.box.script_deployment(NAME, Ending.ALARM)
+    changer = w.apply.changer
+    assert isinstance(changer, AwsChanger)
+    lossy: Any = _Lossy(changer.sagemaker)
+    w.apply = replace(w.apply, changer=replace(changer, sagemaker=lossy))
+
+
+class _Lossy:
+    """A client that loses the answer of its first update."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._lost = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def update_endpoint(self, **params: Any) -> Any:
+        answer = self._client.update_endpoint(**params)
+        if not self._lost:
+            self._lost = True
+            raise ReadTimeoutError(endpoint_url="https://api.sagemaker")
+        return answer
+
+
+def _refused_retry(w: World) -> bool:
+    """Before the further try the endpoint is opted out, and another change takes the lock of its model."""
+    if not w.change.tries:
+        return False
+    with others(w):
+        w.taken = w.change.models[0]
+        key = {"pk": {"S": f"LOCK#MODEL#{w.taken}"}, "sk": {"S": "LOCK"}}
+        w.box.client("dynamodb").put_item(TableName="t", Item=key | {"change": {"S": "c-other"}})
+        w.box.world.tags.put(w.box.world.fleet.arn("endpoint", NAME), {"rightsizer:mode": "off"})
+    return True
+
+
+def _release(w: World) -> None:
+    """The owner deploys after the change was over, with bounds of their own."""
+    sagemaker, scaling = w.box.client("sagemaker"), w.box.client("application-autoscaling")
+    with others(w):
+        body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
+        keys = ("ProductionVariants", "MetricsConfig", "AsyncInferenceConfig")
+        kept: Any = {k: body[k] for k in keys if k in body}
+        sagemaker.create_endpoint_config(EndpointConfigName="theirs", **kept)
+        sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs", RetainAllVariantProperties=True)
+        w.box.clock.advance(timedelta(minutes=45))
+        for target in scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]:
+            who: Any = {k: target[k] for k in ("ServiceNamespace", "ResourceId", "ScalableDimension")}
+            scaling.register_scalable_target(**who, MinCapacity=1, MaxCapacity=40)
+        w.released = snapshot(w)
+
+
+def _late_button(w: World) -> Callable[[], object]:
+    """After a release somebody presses the button of the old message."""
+    _release(w)
+    with w.box.gate.unrecorded():
+        if w.change.state is not ChangeState.PROVEN:
+            return lambda: None
+        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        proposal = w.shown()
+    return lambda: w.apply.go_back(proposal, w.now)
+
+
+def _late_order(w: World) -> Callable[[], object]:
+    """An order was recorded by somebody who did not look, and the release came before it was carried out."""
+    _release(w)
+    with w.box.gate.unrecorded():
+        if w.change.state is ChangeState.PROVEN:
+            Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    return lambda: w.apply.tick(w.now)
+
+
 COURSES: tuple[Course, ...] = (
     Course("success"),
     scripted(Ending.ALARM),
@@ -191,4 +286,13 @@ COURSES: tuple[Course, ...] = (
     Course("scaled while watched", meddle=_grown_later, turns=True),
     Course("scaled while watched, then asked back", meddle=_grown_and_asked_back, turns=True),
     Course("scaled while watched, then failing late", meddle=_grown_and_failing, patient=True, deploys=True),
+    Course("answer lost, then an alarm", _unanswered, deploys=True),
+    Course(
+        "a further try refused",
+        lambda w: w.box.script_deployment(NAME, Ending.CAPACITY),
+        _refused_retry,
+        deploys=True,
+    ),
+    Course("released, then the button", afterwards=_late_button, deploys=True),
+    Course("released, then an order under way", afterwards=_late_order, deploys=True),
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from rightsizer import intake
 from rightsizer.errors import RightsizerError
@@ -146,6 +146,7 @@ def scenario_world(scenario: Scenario) -> AbstractContextManager[World]:
 def _live(w: World, course: Course, delivery: Delivery) -> None:
     """The stream delivers the approval until it was taken; events and ticks follow; somebody meddles once."""
     end, meddled, seen = w.now + timedelta(hours=HOURS), course.meddle is None, len(w.box.events)
+    later, answered = cast("Callable[[], object] | None", None), False
     dice, waiting = random.Random(f"{course.name}{delivery.name}"), list[tuple[datetime, Any]]()
     tick, change = w.now, _change(w)
     while w.now < end:
@@ -159,7 +160,13 @@ def _live(w: World, course: Course, delivery: Delivery) -> None:
             _deliver(delivery, lambda: w.apply.tick(w.now))
         change = _change(w)
         if change is not None and change.closed:
-            return
+            if course.afterwards is None:
+                return
+            later = later or course.afterwards(w)
+            answered = answered or _answered(later)
+            change = _change(w)
+            if answered and change is not None and change.closed:
+                return
         _thaw(w)
         due = change.next_due if change is not None and change.next_due is not None else w.now + TICK
         tick = max(due, w.now + timedelta(minutes=1)) + _late(delivery, dice)
@@ -202,6 +209,17 @@ def _deliver(delivery: Delivery, invoke: Callable[[], object]) -> None:
             invoke()
         except (Killed, RightsizerError):
             continue
+
+
+def _answered(invoke: Callable[[], object]) -> bool:
+    """Deliver one invocation; a refusal is an answer, a death is none."""
+    try:
+        invoke()
+    except Killed:
+        return False
+    except RightsizerError:
+        return True
+    return True
 
 
 def _change(w: World) -> Change | None:

@@ -1,6 +1,7 @@
 """The laws of changing, as checks of one account after a change that was killed, disturbed or left alone."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import EndpointSight, Gone
 from rightsizer.model.step import Step, StepKind
+from rightsizer.rules.advance import FINISHED
 from rightsizer.rules.advance.outside import LEFT_ALONE
 from sandbox.gate import Call
 from sandbox.schedule import next_fire
@@ -116,7 +118,7 @@ def the_intent_is_written_first(after: After) -> Iterator[str]:
 def new_is_what_was_asked(after: After) -> Iterator[str]:
     """Proven and applied: the new configuration, and autoscaling as it was declared for it."""
     change, endpoint = after.change, after.endpoint
-    if change.state not in (ChangeState.PROVEN, ChangeState.APPLIED):
+    if change.state not in (ChangeState.PROVEN, ChangeState.APPLIED) or after.w.released is not None:
         return
     if isinstance(endpoint, Gone):
         yield f"the endpoint is gone, and the change is {change.state.value}"
@@ -136,6 +138,8 @@ def old_is_what_it_was(after: After) -> Iterator[str]:
     """Rolled back and refused: configuration, counts, autoscaling and the customer's alarm are those of before."""
     w, change, endpoint, before = after.w, after.change, after.endpoint, after.before
     if change.state not in (ChangeState.ROLLED_BACK, ChangeState.REFUSED) or isinstance(endpoint, Gone):
+        return
+    if w.released is not None:
         return
     if endpoint.config_name not in (before["config"], change.plan.back_config):
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
@@ -264,7 +268,7 @@ def handed_over_lists_the_rest(after: After) -> Iterator[str]:
         return
     if not after.w.told:
         yield "it was handed over, and nobody was told"
-    if isinstance(endpoint, Gone):
+    if isinstance(endpoint, Gone) or after.w.released is not None:
         return
     if endpoint.config_name == change.plan.new_config or not change.plan.new_config:
         same = plain(after.live) == after.before["scaling"] and _copies(after.w) == after.before["copies"]
@@ -314,7 +318,8 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
     w, change = after.w, after.change
     entries = [e for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1)) if e.change_id == change.id]
     proven = [e for e in entries if e.proven]
-    if bool(proven) != (change.state is ChangeState.PROVEN):
+    ever = any(e.step == FINISHED and e.detail.startswith("proven") for e in change.journal)
+    if bool(proven) != (change.state is ChangeState.PROVEN or ever):
         yield f"the change is {change.state.value}, and the ledger has {len(proven)} proven entries"
     if change.turned_at is None and entries:
         yield f"nothing was ever deployed, and the ledger has {[e.kind for e in entries]}"
@@ -337,9 +342,37 @@ def the_proposal_follows(after: After) -> Iterator[str]:
 
 
 def the_locks_are_given_back(after: After) -> Iterator[str]:
-    """A closed change holds no endpoint."""
-    if after.change.closed and after.w.journal.held_by(NAME):
+    """A closed change holds no endpoint and no model; the lock of another change stays."""
+    if not after.change.closed:
+        return
+    if after.w.journal.held_by(NAME):
         yield "the change is closed, and its endpoint is still locked"
+    table = after.w.box.client("dynamodb")
+    for model in after.change.models:
+        key = {"pk": {"S": f"LOCK#MODEL#{model}"}, "sk": {"S": "LOCK"}}
+        holder = table.get_item(TableName="t", Key=key).get("Item", {}).get("change", {}).get("S", "")
+        wanted = "c-other" if model == after.w.taken else ""
+        if holder != wanted:
+            yield f"the change is closed, and model {model} is held by {holder or 'nobody'}"
+
+
+def nothing_is_deployed_twice(after: After) -> Iterator[str]:
+    """AWS accepts each configuration once in a try: what was rolled back, or runs already, is not asked for again."""
+    accepted = Counter(
+        str(call.params["EndpointConfigName"])
+        for call in after.w.box.calls.of("sagemaker", "UpdateEndpoint")
+        if call.error is None
+    )
+    for config, times in accepted.items():
+        if times > 1 + after.change.tries:
+            yield f"{config} was deployed {times} times in {1 + after.change.tries} tries"
+
+
+def a_release_after_the_end_is_left_alone(after: After) -> Iterator[str]:
+    """What somebody deployed and registered after the change was over is theirs."""
+    released = after.w.released
+    if released is not None and snapshot(after.w) != released:
+        yield f"a release left {released}, and now it is {snapshot(after.w)}"
 
 
 LAWS: tuple[Callable[[After], Iterator[str]], ...] = (
@@ -355,4 +388,6 @@ LAWS: tuple[Callable[[After], Iterator[str]], ...] = (
     the_ledger_tells_the_truth,
     the_proposal_follows,
     the_locks_are_given_back,
+    a_release_after_the_end_is_left_alone,
+    nothing_is_deployed_twice,
 )

@@ -52,6 +52,18 @@ def test_a_death_after_a_read_leaves_what_the_death_after_the_write_before_left(
     laws_hold(*runs(scenarios.PLAIN, BY_NAME["success"], every=40, disturbance=READS), ended="proven")
 
 
+def test_a_release_after_the_end_is_left_alone_by_a_late_order() -> None:
+    laws_hold(*runs(scenarios.AUTOSCALED, BY_NAME["released, then an order under way"], every=40), ended="handed-over")
+
+
+def test_an_update_of_which_the_answer_is_lost_and_that_is_rolled_back_is_not_deployed_again() -> None:
+    laws_hold(*runs(scenarios.PLAIN, BY_NAME["answer lost, then an alarm"], every=20), ended="rolled-back")
+
+
+def test_a_further_try_that_is_refused_ends_beside_the_lock_of_another_change() -> None:
+    laws_hold(*runs(scenarios.PLAIN, BY_NAME["a further try refused"], every=20), ended="rolled-back")
+
+
 FREEZES = pytest.mark.parametrize("freeze", [FROZEN, FROZEN_HARD], ids=lambda d: d.name)
 
 
