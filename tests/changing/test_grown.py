@@ -15,17 +15,32 @@ def autoscaled(box: Sandbox) -> None:
     box.autoscale(NAME, 1, 8)
 
 
-def back_from(w: World, count: int, late: timedelta = timedelta(0)) -> Change:
-    """The change arrives, the fleet grows, and somebody asks for the way back."""
+def arrived(w: World, hours: float = 0.5) -> None:
+    """The change arrives, and so many hours pass."""
     w.start()
     while w.change.turned_at is None:
         w.run(0.25)
-    w.run(30 if late else 0.5)
-    w.box.clock.advance(late)
+    w.run(hours)
+
+
+def grown(w: World, count: int) -> None:
+    """Others scale the fleet, and it is in service again after it."""
     w.scale(count)
     w.box.clock.advance(timedelta(minutes=20))
+
+
+def asked_back(w: World, hours: float = 6) -> Change:
+    """Somebody asks for the way back, and it is walked."""
     Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-    return w.run(6)
+    return w.run(hours)
+
+
+def back_from(w: World, count: int, late: timedelta = timedelta(0)) -> Change:
+    """The change arrives, the fleet grows, and somebody asks for the way back."""
+    arrived(w, 30 if late else 0.5)
+    w.box.clock.advance(late)
+    grown(w, count)
+    return asked_back(w)
 
 
 def fleet(w: World) -> list[tuple[str, int]]:
@@ -79,15 +94,10 @@ def test_counts_that_a_person_raised_since_are_not_cut_by_the_way_back() -> None
 
 def test_a_larger_way_back_that_fails_for_capacity_is_followed_by_the_stored_one() -> None:
     with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
-        w.start()
-        while w.change.turned_at is None:
-            w.run(0.25)
-        w.run(0.5)
-        w.scale(6)
-        w.box.clock.advance(timedelta(minutes=20))
+        arrived(w)
+        grown(w, 6)
         w.box.script_deployment(NAME, Ending.CAPACITY)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(12)
+        change = asked_back(w, hours=12)
         now = fleet(w)
     assert change.state is ChangeState.ROLLED_BACK
     assert now == [(OLD_TYPE, 1)]
@@ -100,15 +110,10 @@ def test_a_larger_way_back_that_the_quota_refuses_is_followed_by_the_stored_one(
         "of 1 Instances and a request delta of 6 Instances."
     )
     with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
-        w.start()
-        while w.change.turned_at is None:
-            w.run(0.25)
-        w.run(0.5)
-        w.scale(6)
-        w.box.clock.advance(timedelta(minutes=20))
+        arrived(w)
+        grown(w, 6)
         w.box.fail("sagemaker", "UpdateEndpoint", "ResourceLimitExceeded", refused, times=1)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(12)
+        change = asked_back(w, hours=12)
         now = fleet(w)
     assert change.state is ChangeState.ROLLED_BACK
     assert now == [(OLD_TYPE, 1)]
@@ -116,18 +121,13 @@ def test_a_larger_way_back_that_the_quota_refuses_is_followed_by_the_stored_one(
 
 def test_bounds_that_the_owner_raised_since_are_not_cut_by_the_way_back() -> None:
     with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
-        w.start()
-        while w.change.turned_at is None:
-            w.run(0.25)
-        w.run(30)
+        arrived(w, hours=30)
         assert w.change.state is ChangeState.PROVEN
         with w.box.gate.unrecorded():
             w.box.autoscale(NAME, 2, 20)
         w.box.clock.advance(timedelta(minutes=20))
-        w.scale(12)
-        w.box.clock.advance(timedelta(minutes=20))
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(6)
+        grown(w, 12)
+        change = asked_back(w)
         now, (target,) = fleet(w), w.apply.changer.scaling(NAME, ["AllTraffic"])
     assert change.state is ChangeState.ROLLED_BACK
     assert now == [(OLD_TYPE, 12)]
@@ -143,8 +143,7 @@ def test_bounds_changed_alone_and_raised_since_stay_raised_on_the_way_back() -> 
         w.run(0.5)
         with w.box.gate.unrecorded():
             w.box.autoscale(NAME, 1, 20)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(6)
+        change = asked_back(w)
         (target,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
     assert change.state is ChangeState.ROLLED_BACK
     assert (target.minimum, target.maximum) == (1, 20)
@@ -163,8 +162,7 @@ def test_copies_that_somebody_raised_since_stay_on_the_way_back() -> None:
             )
             w.box.gate.judge = judge
         w.box.clock.advance(timedelta(minutes=30))
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(6)
+        change = asked_back(w)
         copies = {name: c.desired for name, c in w.box.world.components.known.items()}
     assert change.state is ChangeState.ROLLED_BACK
     assert copies == {"small": 5, "large": 1}
@@ -172,15 +170,10 @@ def test_copies_that_somebody_raised_since_stay_on_the_way_back() -> None:
 
 def test_a_role_that_may_make_no_configuration_goes_back_to_the_stored_one() -> None:
     with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
-        w.start()
-        while w.change.turned_at is None:
-            w.run(0.25)
-        w.run(0.5)
-        w.scale(6)
-        w.box.clock.advance(timedelta(minutes=20))
+        arrived(w)
+        grown(w, 6)
         w.box.deny("sagemaker:CreateEndpointConfig")
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(2)
+        change = asked_back(w, hours=2)
         now, config = fleet(w), w.box.config_name(NAME)
     assert change.state is ChangeState.ROLLED_BACK
     assert (now, config) == ([(OLD_TYPE, 1)], f"{NAME}-config")

@@ -1,16 +1,19 @@
 """What AWS shows of a change's surroundings at one moment. Never cached: `apply` decides on nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
+from rightsizer.model.alike import covers
 from rightsizer.model.change import FailureClass
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.reason import Reason
 from rightsizer.model.step import Step, StepKind
 from rightsizer.model.wiring import wired
 
+AUTOSCALING = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
+"""Steps that put something of the owner's autoscaling."""
 MOVING = -1
 """Copies of an inference component that is being changed."""
 
@@ -133,6 +136,16 @@ class Sight:
         wanted = (step.params.get("ResourceId"), step.params.get("ScalableDimension"))
         return next((t for t in self.scaling or () if (t.resource_id, t.dimension) == wanted), None)
 
+    def edits(self, goals: Iterable[Step], stored: Iterable[ScalableTarget]) -> tuple[str, ...]:
+        """What of autoscaling is not as these steps would put it, by their keys, and what is there that was not stored.
+
+        New policies and scheduled actions are named by their resource and name. Empty where nothing was looked at.
+        """
+        if self.scaling is None:
+            return ()
+        other = (s.key for s in goals if s.kind in AUTOSCALING and not self.shows(s))
+        return (*other, *(f"{resource} {name}" for resource, name in sorted(_names(self.scaling) - _names(stored))))
+
     def concrete(self, step: Step) -> Step:
         """The step as it is asked for now: an alarm wired to the live policies (`model.wiring`), and without idle tags.
 
@@ -156,7 +169,7 @@ class Sight:
                 return self._serving(step)
             case StepKind.PUT_ALARM:
                 alarm = (self.alarms or {}).get(step.subject)
-                return alarm is not None and _covers(alarm.body, self.concrete(step).params, skip=("Tags",))
+                return alarm is not None and covers(alarm.body, self.concrete(step).params, skip=("Tags",))
             case StepKind.DELETE_ALARMS:
                 return not any(name in (self.alarms or {}) for name in step.params["AlarmNames"])
             case _:
@@ -192,7 +205,16 @@ class Sight:
                 live = None if target is None else _record(target.policies, "PolicyName", step)
             case _:
                 live = None if target is None else _record(target.scheduled, "ScheduledActionName", step)
-        return live is not None and _covers(live, step.params, skip=())
+        return live is not None and covers(live, step.params, skip=())
+
+
+def _names(targets: Iterable[ScalableTarget]) -> set[tuple[str, str]]:
+    """The policies and scheduled actions, each with its resource."""
+    return {
+        (t.resource_id, str(row.get("PolicyName") or row.get("ScheduledActionName") or ""))
+        for t in targets
+        for row in (*t.policies, *t.scheduled)
+    }
 
 
 def _record(rows: tuple[Mapping[str, Any], ...], key: str, step: Step) -> Mapping[str, Any] | None:
@@ -206,30 +228,3 @@ def _bounds(target: ScalableTarget) -> tuple[int, int, dict[str, bool]]:
 def _suspended(state: Mapping[str, bool]) -> dict[str, bool]:
     """Only what is suspended: AWS reports the rest as false or leaves it out."""
     return {key: True for key, value in state.items() if value}
-
-
-def _covers(live: Any, wanted: Any, skip: tuple[str, ...]) -> bool:
-    """Whether everything that was asked for is there; AWS may add defaults of its own."""
-    if isinstance(wanted, Mapping):
-        return isinstance(live, Mapping) and all(
-            _covers(live.get(key), value, skip) for key, value in wanted.items() if key not in skip
-        )
-    if isinstance(wanted, (list, tuple)):
-        return (
-            isinstance(live, (list, tuple))
-            and len(live) == len(wanted)
-            and all(_covers(a, b, skip) for a, b in zip(live, wanted, strict=True))
-        )
-    if isinstance(wanted, float) or isinstance(live, float):
-        return isinstance(live, (int, float)) and float(live) == float(wanted)
-    return bool(_moment(live) == _moment(wanted))
-
-
-def _moment(value: Any) -> Any:
-    """Times compare as instants, whether AWS gave a datetime or the journal kept ISO text."""
-    if isinstance(value, str) and value[:4].isdigit() and "T" in value:
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return value
-    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value

@@ -7,15 +7,11 @@ counts of the plan's hour would take instances away in the middle of a peak.
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from rightsizer.model.change import Change
-from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.plan import VariantCount
 from rightsizer.model.sight import EndpointSight, Sight
 from rightsizer.model.step import Step, StepKind
-
-KEPT = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
 
 
 def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
@@ -51,12 +47,9 @@ def edits(change: Change, sight: Sight) -> tuple[str, ...]:
     Empty where nothing was edited, where the change takes no autoscaling away, and once the return has taken it away.
     """
     plan, before = change.plan, change.before
-    if before is None or not plan.clear or sight.scaling is None or not _given_back(change):
+    if before is None or not plan.clear or not _given_back(change):
         return ()
-    other = [s.key for s in plan.settle if s.kind in KEPT and not sight.shows(s)]
-    stored = {_named(t, row) for t in before.scaling for row in (*t.policies, *t.scheduled)}
-    found = {_named(t, row) for t in sight.scaling for row in (*t.policies, *t.scheduled)}
-    return (*other, *(f"{resource} {name}" for resource, name in sorted(found - stored)))
+    return sight.edits(plan.settle, before.scaling)
 
 
 def raised(change: Change, sight: Sight) -> tuple[Step, ...]:
@@ -113,10 +106,6 @@ def _given_back(change: Change) -> bool:
     settled, cleared = {s.key for s in change.plan.settle}, {s.key for s in change.plan.clear}
     last = next((e.step for e in reversed(change.journal) if e.step in settled | cleared), "")
     return change.turned_at is not None and last in settled
-
-
-def _named(target: ScalableTarget, row: Mapping[str, Any]) -> tuple[str, str]:
-    return target.resource_id, str(row.get("PolicyName") or row.get("ScheduledActionName") or "")
 
 
 def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:

@@ -10,7 +10,6 @@ from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.move import Move, Replan, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Sight
-from rightsizer.model.step import StepKind
 from rightsizer.rules.advance.taken import GONE_AFTER, owners_again, registered_again
 from rightsizer.rules.advance.turning import accepted
 
@@ -18,7 +17,6 @@ REPLANS = 5
 """So often a plan is made again; a fleet that moves more than that is asked about another day."""
 PATIENCE = timedelta(days=7)
 """As long as an approved change waits for its beginning."""
-KEPT = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
 
 
 def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
@@ -80,18 +78,10 @@ def _moved(change: Change, endpoint: EndpointSight) -> str:
 
 def _edited(change: Change, sight: Sight) -> str:
     """What of autoscaling is not as the plan would give it back; empty where all is, or nothing is taken away."""
-    if change.before is None or not change.plan.clear or sight.scaling is None:
+    if change.before is None or not change.plan.clear:
         return ""
-    other = [s.key for s in change.plan.restore if s.kind in KEPT and not sight.shows(s)]
-    stored = {_name(t.resource_id, row) for t in change.before.scaling for row in (*t.policies, *t.scheduled)}
-    found = {_name(t.resource_id, row) for t in sight.scaling for row in (*t.policies, *t.scheduled)}
-    new = [f"{resource} {name}" for resource, name in sorted(found - stored)]
-    return f"autoscaling was edited since the plan: {', '.join((*other, *new))}" if other or new else ""
-
-
-def _name(resource: str, row: object) -> tuple[str, str]:
-    known = row if isinstance(row, dict) else {}
-    return resource, str(known.get("PolicyName") or known.get("ScheduledActionName") or "")
+    edits = sight.edits(change.plan.restore, change.before.scaling)
+    return f"autoscaling was edited since the plan: {', '.join(edits)}" if edits else ""
 
 
 def _give_back(code: Code, text: str, failure: FailureClass) -> Steer:
