@@ -27,6 +27,7 @@ def test_a_change_of_type_is_proven_by_what_left_the_queue() -> None:
         published = metrics_read(w)
     assert change.state is ChangeState.PROVEN, change.outcome
     assert published >= {"InvocationsProcessed", "InvocationsProcesssed", "InvocationFailures", "ExpiredRequests"}
+    assert "ApproximateBacklogSize" in published
 
 
 def test_failures_in_the_queue_bring_the_old_type_back() -> None:
@@ -51,6 +52,20 @@ def test_requests_that_expire_in_the_queue_are_failures() -> None:
         change = w.run(12)
     assert change.state is ChangeState.ROLLED_BACK
     assert "requests failed" in change.outcome
+
+
+def test_a_queue_that_grows_under_the_new_type_brings_the_old_one_back() -> None:
+    with world(load=steady(requests=6), **QUEUED) as w:
+        w.box.put_series(NAME, None, "ApproximateBacklogSize", w.now - timedelta(hours=6), 300, [1.0] * 84)
+        w.box.clock.advance(timedelta(hours=1))
+        w.start()
+        while w.change.turned_at is None:
+            w.run(0.25)
+        began = w.now.replace(minute=w.now.minute // 5 * 5, second=0, microsecond=0) + timedelta(minutes=5)
+        w.box.put_series(NAME, None, "ApproximateBacklogSize", began, 300, [500.0] * 9)
+        change = w.run(12)
+    assert (change.state, change.failure) == (ChangeState.ROLLED_BACK, FailureClass.PERFORMANCE), change.outcome
+    assert "were in the queue" in change.outcome
 
 
 def test_what_was_usual_comes_from_the_queue_too() -> None:

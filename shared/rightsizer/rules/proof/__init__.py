@@ -2,36 +2,42 @@
 
 An idle endpoint trips no alarm, so time proves nothing: proven means the probation is over, and each variant that was
 changed served at least 200 requests, or one daily peak with half its usual ones, well. Bad means: in any 30 minutes at
-least 5 bad requests and more than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 97 %.
+least 5 bad requests and more than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 97 %;
+or, of an asynchronous endpoint, a queue in which requests wait twice as long as ever before (`queue`).
 
 What was not seen proves nothing (law 1): requests of a period without a latency do not count where latency is
 judged, and a read that was refused or came in part waits for the next one.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from rightsizer.model.change import Change, FailureClass
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import Verdict
-from rightsizer.model.usage import MetricWindow, NoMetrics, Signal, unread
+from rightsizer.model.usage import MetricWindow, unread
+from rightsizer.rules.proof import queue
+from rightsizer.rules.proof.periods import (
+    ERRORS,
+    HOST_MEMORY,
+    LATENCY,
+    PEAK,
+    PERIOD_S,
+    REQUESTS,
+    SIGNALS,
+    Period,
+    Windows,
+    by_hour,
+    figures,
+    signals,
+)
+from rightsizer.rules.proof.periods import periods as rows_of
+from rightsizer.rules.proof.usual import baseline
 
-REQUESTS = Signal("Invocations", "Sum")
-ERRORS = Signal("Invocation5XXErrors", "Sum")
-LATENCY = Signal("ModelLatency", "p95")
-HOST_MEMORY = Signal("MemoryUtilization", "Maximum")
-GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
-MEAN = Signal("ModelLatency", "Average")
-PROCESSED = (Signal("InvocationsProcessed", "Sum"), Signal("InvocationsProcesssed", "Sum"))
-"""What asynchronous endpoints count instead of requests; AWS's documentation spells one with three s."""
-FAILURES = Signal("InvocationFailures", "Sum")
-EXPIRED = Signal("ExpiredRequests", "Sum")
-"""What went wrong in a queue: the model failed, or the request waited longer than it may (RequestTTLSeconds)."""
-SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN)
-QUEUED = (*PROCESSED, FAILURES, EXPIRED)
-PERIOD_S = 300
+__all__ = ["ERRORS", "HOST_MEMORY", "LATENCY", "PERIOD_S", "REQUESTS", "SIGNALS", "baseline", "judge", "signals"]
+
 WINDOW = 6
 """Periods in the 30 minutes that are judged together."""
 BAD_REQUESTS = 5
@@ -40,31 +46,10 @@ BASELINE_FACTOR = 3.0
 SLOW_FACTOR = 2.0
 """Without an objective: p95 above this multiple of the baseline is bad."""
 MEMORY_LIMIT = 97.0
-PEAK = "peak_hour_requests"
 ON_TARGET = 0.5
 """Of the instance hours of a fleet with pools, the share that may run elsewhere while the first pool is proven."""
 BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
-
-type Windows = Sequence[MetricWindow | NoMetrics]
-
-
-@dataclass(frozen=True, slots=True)
-class _Period:
-    at: datetime
-    requests: float
-    errors: float
-    p95_s: float | None
-    memory: float | None
-
-
-def signals(asynchronous: bool) -> tuple[Signal, ...]:
-    """What is read of a variant. Asynchronous endpoints publish no `Invocations`, but what left their queue.
-
-    Source: developer guide, async-inference-monitor. Failed downloads of the input and uploads of the answer are not
-    read: they tell about buckets, not about the instance.
-    """
-    return (*SIGNALS, *QUEUED) if asynchronous else SIGNALS
 
 
 def judge(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> Verdict:
@@ -73,25 +58,9 @@ def judge(change: Change, windows: Windows, now: datetime, limits: ChangeLimits)
     return replace(verdict, figures=figures(windows))
 
 
-def figures(windows: Windows) -> dict[str, float]:
-    """How it serves: ``mean_s`` and ``p95_s`` (medians of the periods), ``gpu_memory_percent`` (largest). Total."""
-    found: dict[str, float] = {}
-    scales = (("mean_s", MEAN, 1e-6), ("p95_s", LATENCY, 1e-6), ("gpu_memory_percent", GPU_MEMORY, 1.0))
-    for name, signal, scale in scales:
-        values = sorted(v for w in windows if isinstance(w, MetricWindow) for v in _values(w, signal))
-        if values:
-            found[name] = scale * (values[-1] if signal is GPU_MEMORY else values[len(values) // 2])
-    return found
-
-
-def _values(window: MetricWindow, signal: Signal) -> Iterator[float]:
-    series = window.series.get(signal)
-    return (v for v in (series.values if series is not None else ()) if v == v)
-
-
 def _judged(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> Verdict:
     since = change.turned_at or now
-    rows = ([p for p in _periods(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
+    rows = ([p for p in rows_of(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
     bad = next((v for v in (_bad(change, periods) for periods in rows) if v is not None), None)
     if bad is not None:
         return bad
@@ -127,10 +96,10 @@ def _changed(change: Change) -> set[str]:
     return moved | {change.variant}
 
 
-def _seen(change: Change, windows: Windows, variant: str, since: datetime) -> list[_Period]:
+def _seen(change: Change, windows: Windows, variant: str, since: datetime) -> list[Period]:
     """The variant's periods that count: of the time since the turn, with a latency where latency is judged."""
     judged = _limit(change) is not None
-    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in _periods(w))
+    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in rows_of(w))
     return [p for p in rows if p.at >= since and (p.p95_s is not None or not judged)]
 
 
@@ -151,27 +120,19 @@ def _limit(change: Change) -> float | None:
     return change.objective_p95_s or (SLOW_FACTOR * usual if usual > 0 else None)
 
 
-def _peak_served(change: Change, variant: str, periods: Sequence[_Period]) -> bool:
+def _peak_served(change: Change, variant: str, periods: Sequence[Period]) -> bool:
     """Whether one hour had half the requests of the variant's usual daily peak hour, on one with few requests."""
     usual = change.baseline.get(f"{PEAK}/{variant}", change.baseline.get(PEAK, 0.0))
-    return usual > 0 and max(_by_hour(periods).values(), default=0.0) >= usual / 2
+    return usual > 0 and max(by_hour(periods).values(), default=0.0) >= usual / 2
 
 
-def _by_hour(periods: Sequence[_Period]) -> dict[datetime, float]:
-    found: dict[datetime, float] = {}
-    for p in periods:
-        hour = p.at.replace(minute=0, second=0, microsecond=0)
-        found[hour] = found.get(hour, 0.0) + p.requests
-    return found
-
-
-def _bad(change: Change, periods: Sequence[_Period]) -> Verdict | None:
+def _bad(change: Change, periods: Sequence[Period]) -> Verdict | None:
     windows = (periods[start : start + WINDOW] for start in range(len(periods)))
     found = (_errors(change, w) or _slow(change, w) or _memory(w) for w in windows)
-    return next((verdict for verdict in found if verdict is not None), None)
+    return next((verdict for verdict in found if verdict is not None), None) or queue.behind(change, periods)
 
 
-def _errors(change: Change, window: Sequence[_Period]) -> Verdict | None:
+def _errors(change: Change, window: Sequence[Period]) -> Verdict | None:
     requests, errors = sum(p.requests for p in window), sum(p.errors for p in window)
     limit = max(BAD_SHARE, BASELINE_FACTOR * change.baseline.get("error_share", 0.0))
     if errors < BAD_REQUESTS or errors <= limit * max(requests, errors):
@@ -180,7 +141,7 @@ def _errors(change: Change, window: Sequence[_Period]) -> Verdict | None:
     return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 
-def _slow(change: Change, window: Sequence[_Period]) -> Verdict | None:
+def _slow(change: Change, window: Sequence[Period]) -> Verdict | None:
     limit = _limit(change)
     if limit is None:
         return None
@@ -193,58 +154,9 @@ def _slow(change: Change, window: Sequence[_Period]) -> Verdict | None:
     return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 
-def _memory(window: Sequence[_Period]) -> Verdict | None:
+def _memory(window: Sequence[Period]) -> Verdict | None:
     high = [p.memory for p in window if p.memory is not None and p.memory > MEMORY_LIMIT]
     if len(high) < BREACHES:
         return None
     text = f"memory was at {max(high):.0f} % in {len(high)} of {len(window)} periods; the limit is {MEMORY_LIMIT:.0f} %"
     return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.MEMORY)
-
-
-def _periods(window: MetricWindow) -> Iterator[_Period]:
-    """One row a period. A gap in the requests counts as none served, which proves nothing and harms nothing."""
-    series = {signal: window.series.get(signal) for signal in (*SIGNALS, *QUEUED)}
-    longest = max((len(s.values) for s in series.values() if s is not None), default=0)
-
-    def at(signal: Signal, i: int) -> float | None:
-        s = series[signal]
-        if s is None or i >= len(s.values) or s.values[i] != s.values[i]:
-            return None
-        return s.values[i]
-
-    for i in range(longest):
-        latency = at(LATENCY, i)
-        yield _Period(
-            at=window.start + timedelta(seconds=window.period_s * i),
-            requests=max(at(signal, i) or 0.0 for signal in (REQUESTS, *PROCESSED)),
-            errors=max(at(ERRORS, i) or 0.0, at(FAILURES, i) or 0.0) + (at(EXPIRED, i) or 0.0),
-            p95_s=None if latency is None else latency / 1_000_000,
-            memory=at(HOST_MEMORY, i),
-        )
-
-
-def baseline(windows: Windows) -> dict[str, float]:
-    """What was usual, as `Change.baseline` has it. Empty when nothing was published; then only absolute limits hold."""
-    by_variant = {w.variant: list(_periods(w)) for w in windows if isinstance(w, MetricWindow)}
-    rows = [p for periods in by_variant.values() for p in periods]
-    requests, errors = sum(p.requests for p in rows), sum(p.errors for p in rows)
-    found: dict[str, float] = {}
-    if requests > 0:
-        found[PEAK] = _peak(rows)
-        found |= {f"{PEAK}/{name}": _peak(periods) for name, periods in by_variant.items() if periods}
-        found["error_share"] = errors / requests
-        found["errors_per_minute"] = max((p.errors for p in rows), default=0.0) * 60 / PERIOD_S
-    latencies = sorted(p.p95_s for p in rows if p.p95_s is not None)
-    if latencies:
-        found["p95_s"] = latencies[len(latencies) // 2]
-    mean = figures(windows).get("mean_s")
-    return found | ({"mean_s": mean} if mean else {})
-
-
-def _peak(rows: Sequence[_Period]) -> float:
-    """Requests of the busiest hour of a day; the median of the days."""
-    by_day: dict[datetime, float] = {}
-    for hour, requests in _by_hour(rows).items():
-        day = hour.replace(hour=0)
-        by_day[day] = max(by_day.get(day, 0.0), requests)
-    return sorted(by_day.values())[len(by_day) // 2]
