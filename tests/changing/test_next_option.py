@@ -70,6 +70,21 @@ def test_what_a_person_approved_is_what_is_done() -> None:
     assert change.option.target.pools == (NEW_TYPE, OLD_TYPE), "the next option was not what they approved"
 
 
+def test_where_the_next_option_has_no_quota_the_chosen_type_is_tried_again_later() -> None:
+    with offered(FIRST, SECOND) as w:
+        lacking(w, 1)
+        w.box.world.quotas.set(OTHER, 0)
+        w.start()
+        w.run(3)
+        waiting = w.change
+        change = w.run(24)
+    assert waiting.state is ChangeState.PLANNED, waiting.outcome
+    assert "is 0" in waiting.outcome
+    assert waiting.option.target.instance_type == NEW_TYPE
+    assert (change.state, change.option.target.instance_type) == (ChangeState.PROVEN, NEW_TYPE), change.outcome
+    assert change.saving_usd_per_month == FIRST.saving_usd_per_month
+
+
 def test_where_the_next_option_lacks_too_its_pools_are_the_last_try() -> None:
     with offered(FIRST, SECOND) as w:
         lacking(w, 3)

@@ -16,7 +16,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
-from rightsizer.rules import preflight, proof, window
+from rightsizer.rules import again, preflight, proof, window
 
 PATIENCE = timedelta(days=7)
 """How long an approved change waits for its window, a thaw, the budget; then it is refused."""
@@ -52,7 +52,8 @@ class Beginning:
         ground = replace(ground, most=planning.most(change, ground))
         refused = preflight.refusals(ground)
         if refused:
-            return self._refuse(change, refused, now)
+            other = again.instead(change, proposal.recommendation.chosen, refused, now)
+            return self.journal.save(other) if other is not None else self._refuse(change, refused, now)
         deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.plan import Plan
+from rightsizer.model.reason import Code, Reason
 
 WAITS = (timedelta(hours=6), timedelta(hours=24))
 """How long the endpoint is left alone before each further try."""
@@ -84,3 +85,25 @@ def _pooled(change: Change) -> Option:
         return change.option
     pools = (target.instance_type, old.instance_type)
     return replace(change.option, kind=OptionKind.INSTANCE_POOLS, target=replace(target, pools=pools))
+
+
+def instead(change: Change, chosen: Option | None, reasons: Sequence[Reason], now: datetime) -> Change | None:
+    """The chosen type again, where the option that stood in for it cannot be had at all; None where none stood in.
+
+    Only for refusals that speak about the type (its quota, where it is offered): nothing else is planned around.
+    """
+    own = {Code.NO_QUOTA, Code.NOT_SOLD}
+    if not change.tries or not change.option.by_itself or chosen is None or not {r.code for r in reasons} <= own:
+        return None
+    due = now + WAITS[min(change.tries, len(WAITS)) - 1]
+    kind = chosen.target.instance_type
+    said = f"{reasons[0].sentence}; {kind} is tried again at {due:%Y-%m-%d %H:%M} UTC"
+    return replace(
+        change,
+        option=chosen,
+        saving_usd_per_month=chosen.saving_usd_per_month,
+        journal=(*change.journal, Entry(now, "again", "noted", said)),
+        next_due=due,
+        lease_until=None,
+        outcome=said,
+    )
