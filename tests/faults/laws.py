@@ -186,7 +186,7 @@ def _carried(after: After, count: int, planned: int, on_new: bool) -> tuple[int,
 
 def the_bounds_are_those_of_the_schedule(after: After) -> Iterator[str]:
     """Where an action of the owner's schedule was due since the approval, the last one that was due set the bounds."""
-    for target in after.live:
+    for target in after.live if after.w.released is None else ():  # a release has bounds of its own
         action = _last_due(after, target.resource_id)
         if action is None:
             continue
