@@ -127,8 +127,8 @@ def test_another_chip_that_is_too_slow_by_its_datasheet_is_ruled_out_with_both_f
 
 
 def test_burstable_types_are_never_named_and_the_host_must_hold_the_model() -> None:
-    small = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.02, memory=30.0)))
-    large = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.02, memory=90.0)))
+    small = judged(kit.endpoint(p95_s=0.66), kit.window(kit.steady(gpu=0.02, memory=30.0)))
+    large = judged(kit.endpoint(p95_s=0.66), kit.window(kit.steady(gpu=0.02, memory=90.0)))
     assert {o.target.instance_type for o in small.options if not o.in_place} == {"ml.m8g.2xlarge", "ml.m5.2xlarge"}
     assert {o.target.instance_type for o in large.options if not o.in_place} == {"ml.m8g.4xlarge", "ml.m5.4xlarge"}
 

@@ -12,8 +12,9 @@ from rightsizer.model.serving import Plan, Stream
 from rightsizer.model.usage import MetricWindow, Series, Signal
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.replay import concurrency, serve
+from rightsizer.rules.replay import concurrency, hourly_plan, serve
 from rightsizer.rules.stream import roughness, stream_of
+from rightsizer.rules.tail import late_share
 from rightsizer.rules.waiting import without_waiting
 from tests.rules.kit import catalogue
 
@@ -141,6 +142,46 @@ def test_with_few_requests_an_hour_borrows_from_more_of_the_day() -> None:
     assert levels[15][-1] == 3
     busy = Stream((crowd(8 * HOUR, HOUR, 1.0, 3.0),))
     assert concurrency(busy, 1.0)[15] == ()
+
+
+def test_a_quiet_hour_borrows_from_the_quieter_side_so_that_the_night_does_not_take_the_mornings_count() -> None:
+    morning = crowd(0.0, HOUR, 20.0, 200.0)  # ten at once
+    evening = crowd(19 * HOUR, HOUR, 30.0, 80.0)  # three at once
+    levels = concurrency(Stream((([*morning[0], *evening[0]], [*morning[1], *evening[1]]),)), 1.0)
+    assert levels[21][-1] == 3
+    assert levels[22][-1] == 3
+    assert levels[23][-1] == 10
+    assert levels[12] == ()
+
+
+def test_an_hour_of_few_requests_keeps_relatively_more_room_than_the_busiest() -> None:
+    levels = ((16,), (4,), (1,), *((),) * 21)
+    assert hourly_plan(levels, 1.0, 1.0, 1, 99)[:4] == (16, 4, 1, 1)
+    assert hourly_plan(levels, 1.0, 1.5, 1, 99)[:4] == (16, 6, 3, 3)
+    assert max(hourly_plan(levels, 1.0, 1.5, 1, 5)) == 5
+
+
+def test_what_autoscaling_adds_is_what_the_load_that_was_seen_would_add() -> None:
+    stream = Stream((crowd(10 * HOUR, 3 * HOUR, 10.0, 15.0),))
+    seen = serve(stream, flat(1, maximum=9), 600.0)
+    grown = serve(stream, replace(flat(1, maximum=9), load=1.5), 600.0)
+    assert grown.mean_instances == seen.mean_instances
+
+
+def test_a_tail_of_many_requests_is_spread_between_its_quantiles_and_one_of_few_is_not() -> None:
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    figures = {"Average": 2.8e6, "p50": 3.0e6, "p90": 6.0e6, "p95": 8.0e6, "p99": 12.0e6}
+    found = []
+    for calls in (8.0, 400.0):
+        series = {Signal("ModelLatency", n): Series(start, 300, array("d", [v] * 288)) for n, v in figures.items()}
+        series[Signal("Invocations", "Sum")] = Series(start, 300, array("d", [calls] * 288))
+        window = MetricWindow("chat", "AllTraffic", start, start + timedelta(days=1), 300, series)
+        found.append(latency_of(fold(window, Setup(catalogue().types["ml.g6e.xlarge"], 1))))
+    few, many = found
+    assert few is not None
+    assert many is not None
+    assert abs(late_share(few.bins, 10.0) - 0.05) < 0.001
+    assert abs(late_share(many.bins, 10.0) - 0.03) < 0.001
 
 
 def test_the_histogram_keeps_the_mean_of_skewed_latencies() -> None:

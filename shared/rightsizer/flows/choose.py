@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
+from rightsizer.flows.lateness import budget_spent, caution, hurt
 from rightsizer.flows.options import Options, options_for, saving_share, stand_ins
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option, OptionKind, Target
@@ -12,13 +13,12 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
-from rightsizer.rules.finding import Suffering, outgrown, starving, suffering
+from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, gate, restoring
 from rightsizer.rules.offer import nap_option, restore_option
 from rightsizer.rules.sizing import workers_of
 from rightsizer.rules.sleep import best_nap, stopped
 from rightsizer.rules.strain import strain_of
-from rightsizer.rules.tail import late_share
 from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
 
 JUMPED = Reason(
@@ -31,12 +31,13 @@ COLD_TAG = "rightsizer:cold-start-ok"
 
 def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     """The recommendation with finding, options and gate."""
-    hurt = _hurt(at)
-    if hurt is not None and (hurt.severe or at.runs.name != at.reference.name):
-        return _restored(base, at, hurt.reason)
+    harm = hurt(at)
+    if harm is not None and (harm.severe or at.runs.name != at.reference.name):
+        return _restored(base, at, harm.reason)
     if at.jumped and not at.still_carries:
         return _restored(base, at, JUMPED)
-    at = replace(at, tight=hurt is not None or not at.still_carries, cautious=at.cautious + (hurt is not None))
+    at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
+    at = replace(at, tight=harm is not None or not at.still_carries)
     options = options_for(at)
     asleep = _sleep(at)
     sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))
@@ -45,7 +46,8 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
     best = sure[0] if sure else None
-    tested = _tested(at, options, best)
+    growing = harm is not None and best is not None  # users wait today, and a test takes a day
+    tested = None if growing else _tested(at, options, best)
     if tested is not None:
         return _testing(base, tested[0], tested[1], sure)
     if best is None:
@@ -58,27 +60,6 @@ def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
     """The cheapest first; types that had no capacity lately after all others."""
     name = option.target.instance_type
     return name in at.lacking, option.usd_per_month, name
-
-
-def _hurt(at: Situation) -> Suffering | None:
-    """Evidence that a change of ours must be taken back at once."""
-    changes = [p for p in at.given.history.endpoint if p.ended not in ("tested", "update-failed", "rolled-back")]
-    if not changes:
-        return None
-    since = [d for d in at.days if d.day >= changes[-1].at.date() and d.instance_type == at.runs.name]
-    grown = outgrown(at.runs, at.reference, at.demand.memory)
-    if grown is not None:
-        return Suffering(grown, severe=True)
-    if at.runs.name == at.reference.name and at.instances >= sum(at.fleet) / 24 - 0.01:
-        return None
-    usual = late_share(at.latency.bins, at.goal.p95_s)
-    for days in (since[-2:], since):
-        found = suffering(days, at.goal, usual, at.policy)
-        if found is not None and not found.severe and usual > 0:
-            found = suffering(days, at.goal, usual * at.harder(days), at.policy)
-        if found is not None:
-            return found
-    return None
 
 
 def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:
@@ -157,6 +138,8 @@ def _gated(
         )
     base = replace(base, replay=_replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
+    if verdict is not Gate.SILENT and (overdrawn := budget_spent(at)) is not None:
+        verdict, why = Gate.SILENT, overdrawn
     small = why.code is Code.SAVING_TOO_SMALL
     unsure = tuple(u.option for u in options.unsure[:3])
     reason = Reason(

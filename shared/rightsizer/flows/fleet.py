@@ -1,13 +1,16 @@
 """The smallest fleet of a type that carries the past days of an endpoint."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from rightsizer.flows.lateness import failed_instances
 from rightsizer.flows.situation import Situation
 from rightsizer.model.serving import Plan
 from rightsizer.rules.replay import concurrency, hourly_plan
 
 SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
+WARIER, ROOM = 4, 1.05
+"""Times that the margin is raised to get past a fleet that failed, and how much larger than that one it has to be."""
 
 
 def sets_bounds(at: Situation, candidate: str) -> bool:
@@ -22,27 +25,52 @@ def top(at: Situation, candidate: str, most: int) -> int:
     return most if at.policy.several_at_once else max(t.maximum for t in at.endpoint.scaling)
 
 
-def smallest(
-    at: Situation, slower: float, workers: int, random_routing: bool, hourly: bool, most: int, ceiling: int
-) -> Plan | None:
-    """The smallest fleet that carries the past days with the margin; None when none up to `most` does.
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a fleet of one type would serve, before its size is known."""
 
-    Where autoscaling adds up to `ceiling` instances, it is part of the fleet: the counts are what it starts from.
+    name: str
+    """The instance type."""
+    slower: float
+    workers: int
+    random_routing: bool
+    hourly: bool
+    """Whether every hour of the day may have its own count."""
+    most: int
+    """Instances at most."""
+
+
+def smallest(at: Situation, shape: Shape) -> Plan | None:
+    """The smallest fleet that carries the past days with the margin; None when none up to the most does.
+
+    A fleet that failed teaches: the next one is larger than it, whatever the replay says of it.
     """
+    failed = failed_instances(at, shape.name)
+    for more in range(WARIER + 1):
+        plan = _sized(replace(at, cautious=at.cautious + more) if more else at, shape)
+        if plan is None or sum(plan.counts) / 24 > ROOM * failed:
+            return plan
+    return None
+
+
+def _sized(at: Situation, shape: Shape) -> Plan | None:
+    """Where autoscaling adds instances, it is part of the fleet: the counts are what it starts from."""
+    slower, workers, random_routing, most = shape.slower, shape.workers, shape.random_routing, shape.most
     levels = concurrency(at.stream, slower * at.margin)
-    ceiling = 0 if random_routing else ceiling
+    ceiling = 0 if random_routing else top(at, shape.name, most)
     best: Plan | None = None
     low, high = 0, len(SHARES) - 1
     while low <= high:
         middle = (low + high) // 2
-        counts = tuple(max(c, at.floor) for c in hourly_plan(levels, SHARES[middle], 1.0, workers, most))
-        if not hourly:
+        counts = hourly_plan(levels, SHARES[middle], at.margin, workers, most)
+        counts = tuple(max(c, at.floor) for c in counts)
+        if not shape.hourly:
             counts = (max(counts),) * 24
         maximum = ceiling if ceiling > min(counts) else 0
         plan = Plan(counts, workers, random_routing, slower, at.margin, maximum)
         if at.carries(plan):
             best, low = plan, middle + 1
-        elif random_routing and not hourly and counts[0] < most:
+        elif random_routing and not shape.hourly and counts[0] < most:
             return _more(at, plan, counts[0], most)
         else:
             high = middle - 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.flows.drafts import Draft, drafts_of
-from rightsizer.flows.fleet import mean_instances, sets_bounds, smallest, top
+from rightsizer.flows.fleet import Shape, mean_instances, sets_bounds, smallest, top
 from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.option import Excluded, Money, Option, OptionKind, Risk, Target
@@ -116,7 +116,7 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     if at.peak == 1 and (same or at.carries_alone(single)):
         plan = single
     elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
-        plan = smallest(at, slower, draft.workers, random_routing, hourly, most, top(at, draft.hardware.name, most))
+        plan = smallest(at, Shape(draft.hardware.name, slower, draft.workers, random_routing, hourly, most))
     if (plan is None or max(plan.counts) > today) and _as_today(at, draft):
         plan = Plan(at.fleet, draft.workers, random_routing, slower)
     if plan is None:

@@ -67,8 +67,8 @@ class Situation:
     """Whether requests were routed without looking on the reference days."""
     tight: bool = False
     """Today's fleet, set by us, no longer carries the load: dearer options count too."""
-    cautious: int = 0
-    """Changes of count that were rolled back before."""
+    cautious: float = 0
+    """Changes of count that were rolled back before, and more where late requests use up what is allowed."""
     _served: dict[Plan, Served] = field(default_factory=dict)
 
     @property

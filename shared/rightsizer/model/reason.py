@@ -68,6 +68,7 @@ class Code(StrEnum):
     PAYBACK_TOO_LONG = "payback-too-long"
     COOLDOWN = "cooldown"
     BLACKLISTED = "blacklisted"
+    LATE_BUDGET_SPENT = "late-budget-spent"
     AUTOSCALED = "autoscaled"
     NOT_IN_PLACE = "not-in-place"
     NEEDS_APPROVAL = "needs-approval"

@@ -13,8 +13,8 @@ from rightsizer.model.quantile import quantile
 from rightsizer.model.usage import MetricWindow, Series, Signal
 
 INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
-UPPER = 0.9
-"""Quantile above which the mass between two quantiles is put at the upper one: a tail is never made lighter."""
+LAST = 1.0
+"""Requests above a quantile from which the mass up to the next one is spread; fewer are the slowest ones themselves."""
 PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
 SAMPLE_RATES = (6.0, 2.0, 1.0, 0.5, 1 / 3, 0.25, 0.2)
 """Samples per minute and instance that MetricPublishFrequencyInSeconds allows (10 s to 300 s)."""
@@ -167,23 +167,23 @@ class _Day:
                 continue
             total += n * mean[i] / 1e6
             seen = [(share, series[i]) for share, series in known if n > 1 and series[i] > 0]
-            for weight, value in _masses(mean[i], seen):
+            for weight, value in _masses(n, mean[i], seen):
                 bins[_bin(value)] = bins.get(_bin(value), 0.0) + n * weight
         return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
 
 
-def _masses(mean: float, seen: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _masses(calls: float, mean: float, seen: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """(share, latency) pairs behind the quantiles `seen` of one period, ascending, that keep its mean where they can.
 
-    Between two quantiles the mass lies half at either, above p90 all at the upper one; below the lowest it lies where
-    the mean asks for it.
+    Between two quantiles the mass lies half at either; where less than LAST requests lie above the lower one, all at
+    the upper one, which is nearly the slowest request. Below the lowest it lies where the mean asks for it.
     """
     if not seen:
         return [(1.0, mean)]
     lowest, first = seen[0]
     out: list[tuple[float, float]] = []
     for (low, below), (high, above) in pairwise([*seen, (1.0, seen[-1][1])]):
-        if high <= UPPER:
+        if calls * (1 - low) > LAST:
             out += [((high - low) / 2, below), ((high - low) / 2, above)]
         else:
             out.append((high - low, above))

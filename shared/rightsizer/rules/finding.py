@@ -96,6 +96,17 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
     return Suffering(reason, excess > SEVERE * total)
 
 
+def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> float:
+    """Requests over the objective on these days beyond the usual, as a multiple of those that `policy` allows.
+
+    An error budget: 1 is all of it. 0 when no latency is known; negative on days that were better than usual.
+    """
+    known = [(index, weight) for d in days for index, weight in d.latency]
+    total = sum(weight for _, weight in known)
+    late = sum(weight for index, weight in known if BIN**index / 1000 > goal.p95_s)
+    return (late - usual * total) / (policy.excess_share * total) if total > 0 else 0.0
+
+
 def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) -> Reason | None:
     """Evidence that the smaller card we moved to is too small for what the memory grew to."""
     usable = runs.accelerator.usable_gib if runs.accelerator else 0.0

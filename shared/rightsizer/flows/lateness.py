@@ -1,0 +1,101 @@
+"""Late requests since our own changes: what they forbid, and how much more room they ask for."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from rightsizer.flows.situation import Situation
+from rightsizer.model.digest import DayDigest
+from rightsizer.model.history import PastChange
+from rightsizer.model.reason import Code, Reason
+from rightsizer.rules.finding import Suffering, outgrown, spent, suffering
+from rightsizer.rules.tail import late_share
+
+BUDGET = 1.5
+"""Multiple of the allowed late requests from which nothing gets smaller."""
+WEEK = 7
+FREE, GAIN, WARIEST = 0.5, 1.0, 3.0
+"""Part of the allowed late requests that costs nothing, caution for each allowance beyond it, and its limit."""
+
+
+def hurt(at: Situation) -> Suffering | None:
+    """Evidence that a change of ours must be taken back at once."""
+    changes = [p for p in at.given.history.endpoint if p.ended not in ("tested", "update-failed", "rolled-back")]
+    if not changes:
+        return None
+    since = [d for d in at.days if d.day >= changes[-1].at.date() and d.instance_type == at.runs.name]
+    grown = outgrown(at.runs, at.reference, at.demand.memory)
+    if grown is not None:
+        return Suffering(grown, severe=True)
+    if at.runs.name == at.reference.name and at.instances >= sum(at.fleet) / 24 - 0.01:
+        return None
+    usual = late_share(at.latency.bins, at.goal.p95_s)
+    for days in (since[-2:], since):
+        found = suffering(days, at.goal, usual, at.policy)
+        if found is not None and not found.severe and usual > 0:
+            found = suffering(days, at.goal, usual * at.harder(days), at.policy)
+        if found is not None:
+            return found
+    return None
+
+
+def caution(at: Situation) -> float:
+    """Caution for the share of the allowed late requests that was used since our first change; a fleet can grow."""
+    return min(max(GAIN * (_used(at, _since(at)) - FREE), 0.0), WARIEST) if at.peak > 1 else 0.0
+
+
+def budget_spent(at: Situation) -> Reason | None:
+    """Why nothing gets smaller now: the fleets that we left standing used up the late requests that are allowed.
+
+    Days of a change that was taken back do not count here: what runs since is not to blame for them.
+    """
+    returned = {p.at.date() for p in _changes(at) if p.refuted}
+    days = [d for d in _since(at) if d.day not in returned]
+    used = _used(at, days)
+    if at.peak == 1 or used <= BUDGET or used / at.harder(days) <= BUDGET:
+        return None
+    return Reason(
+        Code.LATE_BUDGET_SPENT,
+        f"since our first change {used:.1f} times as many requests as allowed came later than before"
+        f" ({100 * at.policy.excess_share:g} % of them may); nothing gets smaller until it is one time again",
+    )
+
+
+def failed_instances(at: Situation, name: str) -> float:
+    """Mean instances of the largest fleet of a type that failed under such a load as today's; 0 when none did.
+
+    It failed when its change was taken back, or when a day under it had more late requests than days differ by.
+    """
+    policy, now = at.policy, at.demand.load.peak_busy_gpus
+    back = [p for p in _changes(at) if p.refuted]
+    alike = [p for p in back if not (p.demand and now) or abs(now / p.demand - 1) <= policy.blacklist_demand]
+    recent = [p for p in alike if at.given.now - p.at < timedelta(days=policy.blacklist_days)]
+    failed = [p.mean_instances or p.to_count for p in recent if p.from_type == p.to_type == name]
+    returned, least = {p.at.date() for p in back}, sum(at.fleet) / 24 - 0.01
+    busiest = max((d.request_count for d in at.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
+    for day in _since(at):
+        counts = [c for c in day.instances if c]
+        mean = sum(counts) / max(len(counts), 1)
+        ours = day.instance_type == name and day.day not in returned and mean < least
+        if ours and day.request_count <= busiest and _suffered(at, day):
+            failed.append(mean)
+    return max(failed, default=0.0)
+
+
+def _suffered(at: Situation, day: DayDigest) -> bool:
+    usual = late_share(at.latency.bins, at.goal.p95_s)
+    found = suffering([day], at.goal, usual, at.policy)
+    return found is not None and suffering([day], at.goal, usual * at.harder([day]), at.policy) is not None
+
+
+def _changes(at: Situation) -> list[PastChange]:
+    return [p for p in at.given.history.endpoint if p.ended not in ("tested", "update-failed")]
+
+
+def _since(at: Situation) -> list[DayDigest]:
+    """The days since our first change."""
+    first = min((p.at.date() for p in _changes(at)), default=date.max)
+    return [d for d in at.days if d.day >= first]
+
+
+def _used(at: Situation, days: Sequence[DayDigest]) -> float:
+    return spent(days, at.goal, late_share(at.latency.bins, at.goal.p95_s), at.policy)

@@ -1,0 +1,118 @@
+"""What the engine learns from fleets of its own that were too small."""
+
+import math
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from rightsizer.flows.judge import judge_digests
+from rightsizer.model.candidate import Goal
+from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.option import OptionKind
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.rules.finding import spent
+from tests.rules import kit
+
+TYPE = "ml.g6e.xlarge"
+PER_SLOT, SERVICE_S = 3000.0, 1.0
+"""Ten requests a second of a second each: ten workers are busy on average."""
+POLICY = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=frozenset(OptionKind))
+GOAL = Goal(3.0, True, "tag")
+
+
+def index(latency_s: float) -> int:
+    return round(math.log(1000 * latency_s) / math.log(1.02))
+
+
+def day(number: int, instances: float, late: float = 0.0) -> DayDigest:
+    """A day of the fleet on which the share `late` of the requests took five seconds in place of one."""
+    calls = PER_SLOT * SLOTS
+    bins = ((index(SERVICE_S), calls * (1 - late)), (index(5.0), calls * late))
+    return DayDigest(
+        date(2026, 11, 1) + timedelta(days=number),
+        TYPE,
+        1,
+        (PER_SLOT,) * SLOTS,
+        (PER_SLOT * SERVICE_S,) * SLOTS,
+        (instances,) * 24,
+        bins if late else bins[:1],
+        calls * SERVICE_S,
+        0.0,
+        None,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def judged(days: Sequence[DayDigest], now: int, changes: Sequence[PastChange] = ()) -> Recommendation:
+    usage = UsageDigest("chat", "AllTraffic", tuple(days))
+    endpoint = kit.endpoint(count=now, p95_s=GOAL.p95_s)
+    history, others = History(tuple(changes)), tuple(name for name in kit.TYPES if name != TYPE)
+    prices = kit.prices(without=others)  # only counts are left to choose
+    return judge_digests(endpoint, usage, prices, kit.catalogue(), {}, history, POLICY, kit.NOW)
+
+
+def changed(days_ago: int, count: int, ended: str) -> PastChange:
+    at = kit.NOW - timedelta(days=days_ago)
+    failure = "alarm" if ended == "rolled-back" else ""
+    return PastChange(at, TYPE, TYPE, 40, count, ended, failure=failure, mean_instances=float(count))  # type: ignore[arg-type]
+
+
+def count_of(found: Recommendation) -> float:
+    assert found.chosen is not None
+    target = found.chosen.target
+    assert target.instance_type == TYPE
+    return sum(target.hourly_counts) / 24 if target.hourly_counts else target.instance_count
+
+
+def test_after_a_fleet_was_taken_back_a_larger_one_is_chosen_and_not_silence() -> None:
+    days = [day(i, 40.0) for i in range(5, 19)]
+    first = count_of(judged(days, 40))
+    again = judged(days, 40, [changed(2, round(first), "rolled-back")])
+    assert first < 25
+    assert 1.05 * first < count_of(again) < 40
+    assert again.gate is not Gate.SILENT
+    assert again.gate_reason.code is not Code.BLACKLISTED
+
+
+def test_a_day_with_too_many_late_requests_under_our_fleet_makes_the_next_one_larger() -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    small = count_of(judged(before, 40))
+    after = [day(i, small, late=0.02) for i in range(16, 19)]
+    assert count_of(judged([*before, *after], round(small), [changed(3, round(small), "proven")])) > small
+
+
+def test_late_requests_that_use_up_what_is_allowed_cost_room_before_any_day_is_bad() -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    small = count_of(judged(before, 40))
+    fleets = [small + 6] * 3
+    calm = [day(i, fleet) for i, fleet in enumerate(fleets, 16)]
+    strained = [day(i, fleet, late=0.0027) for i, fleet in enumerate(fleets, 16)]
+    change = [changed(3, round(small + 6), "proven")]
+    kept = judged([*before, *calm], round(small + 6), change)
+    wary = judged([*before, *strained], round(small + 6), change)
+    assert count_of(kept) < count_of(wary)
+    assert kept.gate is wary.gate is Gate.APPLY
+
+
+def test_nothing_gets_smaller_while_the_allowed_late_requests_are_used_up() -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    strained = [day(i, 36.0, late=0.0035) for i in range(16, 19)]
+    found = judged([*before, *strained], 36, [changed(3, 36, "proven")])
+    assert count_of(found) < 36
+    assert found.gate is Gate.SILENT
+    assert found.gate_reason.code is Code.LATE_BUDGET_SPENT
+    assert "1.8 times as many requests as allowed" in found.gate_reason.sentence
+    taken_back = judged([*before, *strained[:1]], 40, [changed(3, 16, "rolled-back")])
+    assert taken_back.gate is Gate.PROPOSE
+
+
+def test_what_is_spent_of_the_allowed_late_requests_is_a_multiple_of_them() -> None:
+    assert spent([], GOAL, 0.0, POLICY) == 0.0
+    assert abs(spent([day(1, 4.0, late=0.002)], GOAL, 0.0, POLICY) - 1.0) < 1e-6
+    assert abs(spent([day(1, 4.0, late=0.01), day(2, 4.0)], GOAL, 0.001, POLICY) - 2.0) < 1e-6
+    assert spent([day(1, 4.0)], GOAL, 0.01, POLICY) < 0
