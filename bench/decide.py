@@ -52,7 +52,7 @@ def digests(per_minute: float, latency_s: float, busy: float, memory: Spread) ->
     return tuple(
         DayDigest(
             date(2026, 11, 1) + timedelta(days=i), TYPE, 1, requests, work, (4.0,) * 24, bins, 100 * latency_s, 0.0,
-            None, Spread(0.01, 0.2, 0.5, 0.6, 0.7), memory, small, small, 0.8,
+            Spread(0.01, 0.2, 0.5, 0.6, 0.7), memory, small, small, 0.8,
         )
         for i in range(DAYS)
     )  # fmt: skip

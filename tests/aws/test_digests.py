@@ -21,7 +21,7 @@ PAGE = "1/0000"
 
 
 def digest(day: date, requests: float = 1.0) -> DayDigest:
-    none = (None,) * 5
+    none = (None,) * 4
     slots = (requests, None) * (SLOTS // 2)
     return DayDigest(day, "ml.g5.xlarge", 1, slots, slots, (1.0,) * 24, ((7, 2.5),), 1.0, 0.0, *none)
 

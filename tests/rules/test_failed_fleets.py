@@ -44,7 +44,6 @@ def day(number: int, instances: float, late: float = 0.0) -> DayDigest:
         None,
         None,
         None,
-        None,
     )
 
 

@@ -22,7 +22,7 @@ def told(candidate: str, *past: PastChange, **more: Any) -> Any:
 
 def day(instance_type: str, requests: float, busy: float) -> DayDigest:
     counts, work = (requests,) * SLOTS, (busy,) * SLOTS
-    none = (None,) * 5
+    none = (None,) * 4
     return DayDigest(date(2026, 11, 1), instance_type, 1, counts, work, (1.0,) * 24, (), 0.0, 0.0, *none)
 
 

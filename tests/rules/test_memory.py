@@ -22,7 +22,6 @@ def day(number: int, instance_type: str, gpus: int, top: float) -> DayDigest:
         1.0,
         0.0,
         None,
-        None,
         Spread(0.8 * top, 0.85 * top, 0.9 * top, 0.95 * top, top),
         None,
         None,

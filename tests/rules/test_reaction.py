@@ -31,7 +31,6 @@ def day(number: int, per_slot: float, latency_s: float = 1.0, instances: float =
         None,
         None,
         None,
-        None,
     )
 
 

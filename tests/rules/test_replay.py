@@ -36,7 +36,6 @@ def day(requests: list[float], busy: list[float]) -> DayDigest:
         None,
         None,
         None,
-        None,
     )
 
 

@@ -39,7 +39,6 @@ class Load:
     hourly_rate: tuple[float, ...]
     """24 planned rates by hour of the day UTC; the peak in every hour while there are too few days."""
     hourly_known: bool
-    dispersion: float
     peak_busy_gpus: float | None
     """Planned GPUs at work in the busiest hour, of the type that runs now."""
 

@@ -68,8 +68,6 @@ class DayDigest:
     latency_total_s: float
     """Sum of the latencies of all requests with a datapoint."""
     errors: float
-    dispersion: float | None
-    """Variance over mean of the requests per base period within the hours; 1 for random arrivals."""
     gpu: Spread | None
     """Utilisation per GPU, 0..1."""
     gpu_memory: Spread | None
@@ -81,8 +79,6 @@ class DayDigest:
     """Mean vCPUs busy per instance."""
     backlog: float | None = None
     """Largest backlog of an asynchronous endpoint; None when none was published."""
-    skew: float | None = None
-    """Largest share of the work that one GPU did, 0..1; None without per-GPU metrics."""
     host: Fit | None = None
     """vCPUs busy against GPUs busy, per instance and slot: what the host works for a second of GPU work."""
     within: float | None = None

@@ -41,8 +41,6 @@ class Policy:
     """The planned load is raised by this / sqrt(days)."""
     days_for_hours: int = 3
     """Days before an hour-of-day profile is believed."""
-    days_for_week: int = 14
-    dispersion_cap: float = 4.0
     growth_days: int = 30
     # memory
     prealloc_ratio: float = 1.03
@@ -53,8 +51,6 @@ class Policy:
     memory_bump_after_kill: float = 0.2
     host_memory_margin: float = 1.15
     vcpu_margin: float = 1.2
-    cpu_scaling_share: float = 0.6
-    """CPU p95 above which the host's part of the latency scales with the vCPU count."""
     # speed
     slowdown_bound: float = 1.25
     slowdown_mid: float = 0.71
@@ -71,7 +67,6 @@ class Policy:
     # latency
     rho_many: float = 0.85
     rho_one: float = 0.6
-    objective_safety: float = 0.97
     objective_factor: float = 1.1
     """Without a declared objective: max(this x p95, p99) of the look-back."""
     lengthening: float = 0.10
@@ -95,11 +90,9 @@ class Policy:
     stopped_hours: float = 72.0
     """Silence after which the traffic counts as stopped, when no gap before was a quarter as long."""
     # objective and risk
-    harm_months: float = 3.0
     risk_steps: tuple[float, float, float, float] = (0.005, 0.02, 0.05, 0.20)
     provision_minutes: float = 30.0
     """Overlap of both fleets during a change of type: provisioning, baking, draining."""
-    test_risk: int = 2
     test_chance: float = 0.30
     test_value: float = 5.0
     tests_per_month: int = 4
@@ -114,6 +107,7 @@ class Policy:
     confidence_apply: float = 3.0
     confidence_smaller: float = 7.0
     risk_propose: int = 3
+    """Performance risk above which nobody is asked."""
     risk_apply: int = 1
     payback_days: float = 7.0
     cooldown_hours: float = 24.0
@@ -125,7 +119,6 @@ class Policy:
     """Doubled with every further failure of the same type."""
     blacklist_demand: float = 0.25
     """A change of demand by this share lifts a blacklist entry."""
-    memory_alarm_share: float = 0.95
     down_with_growth: float = 0.2
     """A smaller configuration must stay feasible with this much more load."""
     error_share: float = 0.005

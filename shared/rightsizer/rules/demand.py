@@ -115,14 +115,11 @@ def _load(days: Sequence[DayDigest], policy: Policy) -> Load:
     peak = max(planned)
     count = sum(len(v) for v in by_hour)
     known = dates >= policy.days_for_hours and all(by_hour)
-    spread = [d.dispersion for d in days if d.dispersion is not None]
-    dispersion = min(max(sum(spread) / len(spread), 1.0), policy.dispersion_cap) if spread else 1.0
     return Load(
         peak_rate=peak,
         mean_rate=sum(sum(v) for v in by_hour) / max(count * SLOT_S, 1),
         hourly_rate=tuple(planned) if known else (peak,) * 24,
         hourly_known=known,
-        dispersion=dispersion,
         peak_busy_gpus=max(worked, default=None),
     )
 

@@ -103,7 +103,6 @@ class _Day:
             latency=latency,
             latency_total_s=total,
             errors=sum(v for v in self.get("Invocation5XXErrors", "Sum") if v == v),
-            dispersion=_dispersion(calls, 3600 // self.period),
             within=_within(calls, SLOT_S // self.period),
             gpu=_spread(gpu, self.get("GPUUtilization", "Maximum"), gpus),
             gpu_memory=_spread(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
@@ -231,16 +230,3 @@ def _within(calls: Values, width: int) -> float | None:
             above += sum((v - middle) ** 2 for v in part) / (width - 1) - middle
             square += middle**2 - middle / width
     return round(max(above / square, 0.0), 4) if square > 0 else None
-
-
-def _dispersion(calls: Values, width: int) -> float | None:
-    """Variance over mean of the counts within the hours; None with too few datapoints."""
-    variance = mean = 0.0
-    for i in range(0, len(calls), width):
-        part = [v for v in calls[i : i + width] if v == v]
-        if len(part) < max(width // 2, 3):
-            continue
-        middle = sum(part) / len(part)
-        mean += middle
-        variance += sum((v - middle) ** 2 for v in part) / (len(part) - 1)
-    return round(variance / mean, 3) if mean > 0 else None

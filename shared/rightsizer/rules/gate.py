@@ -65,6 +65,11 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
             f"confidence {case.demand.confidence:.2f} is below {policy.confidence_propose:g}"
             f" ({case.demand.days:.1f} days of data, {case.demand.requests:.0f} requests)",
         )
+    if option.risk > policy.risk_propose:
+        return Gate.SILENT, Reason(
+            Code.RISK_TOO_HIGH,
+            f"performance risk {int(option.risk)} is above {policy.risk_propose}: too likely to harm",
+        )
     if (waits := cooling(history, policy, now, option.target.instance_type)) is not None:
         return Gate.SILENT, waits
     if (banned := blacklisted(case, history, policy, now)) is not None:

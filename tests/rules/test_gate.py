@@ -1,0 +1,33 @@
+"""The gate: what nobody is asked about."""
+
+from dataclasses import replace
+
+import pytest
+
+from rightsizer.flows import choose
+from rightsizer.flows.judge import judge
+from rightsizer.model.history import History
+from rightsizer.model.option import Risk
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Gate
+from rightsizer.rules.gate import Case, gate
+from tests.rules import kit
+
+
+def test_an_option_that_is_too_likely_to_harm_is_not_even_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases: list[Case] = []
+
+    def seen(case: Case, *rest: object) -> object:
+        cases.append(case)
+        return gate(case, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(choose, "gate", seen)
+    policy = Policy(confidence_smaller=1.0)
+    judge(kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
+    case = cases[0]
+    for risk, wanted in ((Risk.HIGH, Gate.PROPOSE), (Risk.VERY_HIGH, Gate.SILENT)):
+        risky = replace(case, option=replace(case.option, risk=risk))
+        verdict, why = gate(risky, History(), policy, kit.NOW)
+        assert verdict is wanted
+        assert why.code is Code.RISK_TOO_HIGH
