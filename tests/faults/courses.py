@@ -77,7 +77,7 @@ def _redeployed(w: World) -> bool:
     sagemaker = w.box.client("sagemaker")
     with w.box.gate.unrecorded():
         body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-        kept = {k: body[k] for k in ("ProductionVariants", "MetricsConfig")}
+        kept = {k: body[k] for k in ("ProductionVariants", "MetricsConfig", "AsyncInferenceConfig") if k in body}
         sagemaker.create_endpoint_config(EndpointConfigName="theirs", **kept)
         sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs")
     return True

@@ -75,7 +75,7 @@ def test_without_a_baseline_and_for_a_restore_the_queue_is_not_judged(at: Change
 
 def test_a_fleet_that_sleeps_may_let_the_first_requests_wait_for_an_instance() -> None:
     option = replace(change().option, kind=OptionKind.SCALE_TO_ZERO)
-    asleep = replace(change(queue_s=0.0), option=option)
+    asleep = replace(change(), option=option)
     assert harmless([100.0] * 36, [30.0] * 36, asleep), "1,000 s of waking"
     assert not harmless([300.0] * 36, [30.0] * 36, asleep), "3,000 s is no waking"
 
@@ -84,3 +84,11 @@ def test_the_baseline_holds_the_longest_wait_of_half_an_hour() -> None:
     usual = proof.baseline([window([0.0] * 6 + [60.0] * 6 + [0.0] * 6, [300.0] * 18)])
     assert usual["queue_s"] == pytest.approx(60.0)
     assert "queue_s" not in proof.baseline([window([NAN] * 12, [300.0] * 12)])
+
+
+def test_a_batch_after_days_without_a_queue_is_not_held_against_the_new_fleet() -> None:
+    quiet = proof.baseline([window([0.0] * 12, [0.0] * 12), window([3.0] * 12, [300.0] * 12)])
+    assert "queue_s" not in quiet
+    batch = [2000.0, 1400.0, 800.0, 200.0, *[0.0] * 8]
+    assert harmless(batch, [600.0, 600.0, 600.0, 200.0, *[0.0] * 8], change(**quiet))
+    assert harmless([6.0] * 8 + [5.0] * 8, [0.0] * 8 + [1.0] + [0.0] * 7, change(**quiet)), "jobs of forty minutes"

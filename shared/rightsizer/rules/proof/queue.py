@@ -32,13 +32,19 @@ STUCK_S = 86_400.0
 
 
 def longest(rows: Sequence[Period]) -> float | None:
-    """The longest wait of half an hour, seconds; None where no backlog was published."""
-    return max((seconds for _, seconds, _ in _waits(rows)), default=None)
+    """The longest wait of half an hour with a real queue, seconds; None where none was seen.
+
+    A batch that comes once a week waits behind any fleet, so two quiet days say nothing of how long it may.
+    """
+    return max((seconds for _, seconds, backlog in _waits(rows) if backlog >= LEAST), default=None)
 
 
 def behind(change: Change, rows: Sequence[Period]) -> Verdict | None:
-    """The verdict on a queue that is worked off too slowly; None where it is not, or what was usual is not known."""
-    usual = change.baseline.get(USUAL)
+    """The verdict on a queue that is worked off too slowly; None where it is not, or what was usual is not known.
+
+    A fleet that sleeps is judged in any case: there the queue alone shows that nothing wakes.
+    """
+    usual = change.baseline.get(USUAL, 0.0 if _sleeps(change) else None)
     if usual is None or change.option.restores:
         return None
     limit = max(FACTOR * usual, WAKING_S if _sleeps(change) else FLOOR_S)
