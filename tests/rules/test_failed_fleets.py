@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from rightsizer.flows.judge import judge_digests
@@ -108,6 +109,15 @@ def test_nothing_gets_smaller_while_the_allowed_late_requests_are_used_up() -> N
     assert "1.8 times as many requests as allowed" in found.gate_reason.sentence
     taken_back = judged([*before, *strained[:1]], 40, [changed(3, 16, "rolled-back")])
     assert taken_back.gate is Gate.PROPOSE
+
+
+def test_no_fleet_grows_beyond_what_the_owner_had_for_a_load_that_it_carried() -> None:
+    before = [day(i, 15.0) for i in range(3, 16)]
+    strained = [day(i, 13.0, late=0.03) for i in range(16, 19)]
+    found = judged([*before, *strained], 13, [changed(3, 13, "proven")])
+    assert count_of(found) == 15.0
+    grown = [replace(d, requests=(2 * PER_SLOT,) * SLOTS) for d in strained]
+    assert count_of(judged([*before, *grown], 13, [changed(3, 13, "proven")])) > 15.0
 
 
 def test_what_is_spent_of_the_allowed_late_requests_is_a_multiple_of_them() -> None:

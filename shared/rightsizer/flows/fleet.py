@@ -43,14 +43,26 @@ class Shape:
 def smallest(at: Situation, shape: Shape) -> Plan | None:
     """The smallest fleet that carries the past days with the margin; None when none up to the most does.
 
-    A fleet that failed teaches: the next one is larger than it, whatever the replay says of it.
+    A fleet that failed teaches: the next one is larger than it, whatever the replay says of it. It never gets larger
+    than the owner's own was, at a load that the owner's carried.
     """
     failed = failed_instances(at, shape.name)
     for more in range(WARIER + 1):
         plan = _sized(replace(at, cautious=at.cautious + more) if more else at, shape)
         if plan is None or sum(plan.counts) / 24 > ROOM * failed:
-            return plan
+            return _as_owned(at, shape, plan)
     return None
+
+
+def _as_owned(at: Situation, shape: Shape, plan: Plan | None) -> Plan | None:
+    """The owner's own fleet where a change of ours would otherwise grow beyond it for the margin alone."""
+    if plan is None or not at.changed or shape.name != at.reference.name or sum(plan.counts) <= sum(at.fleet):
+        return plan
+    carried = max((d.request_count for d in at.base), default=0.0) * (1 + at.policy.blacklist_demand)
+    if max((d.request_count for d in at.days), default=0.0) > carried:
+        return plan
+    counts = at.fleet if shape.hourly else (max(at.fleet),) * 24
+    return Plan(counts, shape.workers, shape.random_routing, shape.slower)
 
 
 def _sized(at: Situation, shape: Shape) -> Plan | None:
