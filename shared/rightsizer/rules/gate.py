@@ -149,7 +149,8 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
     if endpoint.owned_by:
         return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
-    if endpoint.scaling and OptionKind.AUTOSCALING not in policy.by_itself:
+    opened = policy.several_at_once or option.kind is OptionKind.AUTOSCALING  # bounds alone, or everything
+    if endpoint.scaling and not (opened and OptionKind.AUTOSCALING in policy.by_itself):
         return Gate.PROPOSE, Reason(
             Code.AUTOSCALED, "Application Auto Scaling manages its count: proposed until bounds are carried along"
         )

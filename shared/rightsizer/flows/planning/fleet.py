@@ -37,12 +37,16 @@ def wanted(variant: VariantCount, change: Change, ground: Ground) -> VariantCoun
 def unbounded(change: Change, ground: Ground) -> tuple[Reason, ...]:
     """Why an option that grows with its load would not: it counts on autoscaling that the variant does not have.
 
-    It was judged with instances that autoscaling adds, and no policy here is made up for it. Sleeping brings its own
-    policies; a restore of what served the load before waits for nothing.
+    It was judged with instances that autoscaling adds, and no policy here is made up for it. The owner's schedule moves
+    the bounds of another type as it moved those of today's. Sleeping brings its own policies; a restore of what served
+    the load before waits for nothing.
     """
     target, own = change.option.target, mine(ground, change.variant)
     fixed = max(target.instance_count, *(target.hourly_counts or (0,)))
-    if change.option.restores or change.option.kind is OptionKind.SCALE_TO_ZERO or (own is not None and own.policies):
+    moved = target.instance_type != ground.proposal.recommendation.instance_type
+    if own is not None and (own.policies or (moved and own.scheduled)):
+        return ()
+    if change.option.restores or change.option.kind is OptionKind.SCALE_TO_ZERO:
         return ()
     if (target.maximum or 0) <= fixed:
         return ()
