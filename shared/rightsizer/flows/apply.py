@@ -4,7 +4,6 @@ Law 4: the intent is in the journal before each write; one invocation at a time 
 any point, the next tick looks at AWS and goes on from what it sees.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -17,6 +16,7 @@ from rightsizer.flows.apply_walk import Walking
 from rightsizer.flows.approval import approved_again, change_id_of
 from rightsizer.flows.errands import Errands
 from rightsizer.flows.orders import Orders
+from rightsizer.flows.telling import Tell, surely
 from rightsizer.model.change import Change, Entry
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
@@ -42,7 +42,7 @@ class Apply:
     quotas: QuotaReader
     catalogue: Catalogue
     limits: ChangeLimits
-    tell: Callable[[str, str], None]
+    tell: Tell
     """Told (subject, text) of what a person should know: an end that is not proof, a change that cannot be read."""
     errands: Errands | None = None
     """Small changes outside the endpoints; None where nobody asked for them."""
@@ -113,7 +113,7 @@ class Apply:
             try:
                 change = self.advance(change_id, now)
             except RightsizerError as error:
-                self.tell(f"change {change_id} could not be advanced", str(error))
+                surely(self.tell)(f"change {change_id} could not be advanced", str(error))
                 continue
             if change is not None:
                 done.append(change)
@@ -149,7 +149,7 @@ class Apply:
             return None
         looks = change.looks + 1
         if looks % 12 == 3:
-            self.tell(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
+            surely(self.tell)(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
         wait = LOOK_AGAIN * min(looks, 12)
         note = Entry(now, "look", "failed", str(error)[:500])
         return self.journal.save(
@@ -159,7 +159,7 @@ class Apply:
     def _walking(self) -> Walking:
         beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas)
         looking = Looking(self.changer, self.metrics, self.limits)
-        following = Following(self.store, self.ledger, self.history, self.tell, self.catalogue)
+        following = Following(self.store, self.ledger, self.history, surely(self.tell), self.catalogue)
         back = Returning(self.changer, self.quotas, self.catalogue)
         return Walking(
             self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following, back

@@ -1,6 +1,5 @@
 """Let the proposal, the ledger and people follow a change."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -12,6 +11,7 @@ from rightsizer.flows.apply_measure import taught
 from rightsizer.flows.apply_met import added
 from rightsizer.flows.apply_return import WAY_BACK
 from rightsizer.flows.apply_schedule import SCHEDULE
+from rightsizer.flows.telling import Told
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
@@ -52,7 +52,7 @@ class Following:
     store: RecommendationStore
     ledger: SavingsLedger
     history: PastBook
-    tell: Callable[[str, str], None]
+    tell: Told
     catalogue: Catalogue
 
     @staticmethod

@@ -4,10 +4,10 @@ A step that AWS refuses is tried for about an hour, in which load may come that 
 told by the hand-over itself.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from rightsizer.flows.telling import Told
 from rightsizer.model.change import Change, ChangeState, Entry, FailureClass
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.sight import Sight
@@ -19,7 +19,7 @@ DENIED = f"again:{FailureClass.PERMISSION.value}:"
 """How the line of a step begins that no try will mend soon; other failures pass, and are told when they come again."""
 
 
-def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Callable[[str, str], None]) -> Change:
+def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told) -> Change:
     """The change with the line of the message, where this refusal leaves a resource without autoscaling; told once."""
     lack, detail = _lack(change, step, sight), result.detail
     if not lack or change.ending is ChangeState.HANDED_OVER or _open(change, step.subject):
@@ -27,14 +27,14 @@ def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Calla
     if not detail.startswith("again:") or (not detail.startswith(DENIED) and change.attempts(step) < 2):
         return change
     text = f"{lack}: {step.key} was refused ({detail}). It serves with the instances that it has. "
-    tell(
+    told = tell(
         f"INCIDENT {change.ref.name}: its autoscaling is missing",
         f"{text}It is tried again for about an hour; until then this does it: {sight.concrete(step).command}",
     )
-    return _noted(change, INCIDENT, step.subject, result.at)
+    return _noted(change, INCIDENT, step.subject, result.at) if told else change
 
 
-def done(change: Change, step: Step, now: datetime, tell: Callable[[str, str], None]) -> Change:
+def done(change: Change, step: Step, now: datetime, tell: Told) -> Change:
     """The change with the line of the message that ends the incident, where there was one; told once."""
     if step.kind not in (StepKind.REGISTER_TARGET, StepKind.PUT_POLICY) or not _open(change, step.subject):
         return change

@@ -102,11 +102,14 @@ class Walking:
             self.changer.perform(step)
         except RightsizerError as error:
             result = Entry(now, step.key, "failed", Following.meaning(error))
-            change = apply_missing.refused(change, step, sight, result, self.following.tell)
         else:
             result = Entry(now, step.key, "done")
-            change = apply_missing.done(change, step, now, self.following.tell)
-        return self.journal.save(replace(change, journal=(*change.journal, result)))
+        change = self.journal.save(replace(change, journal=(*change.journal, result)))
+        if result.status == "done":
+            told = apply_missing.done(change, step, now, self.following.tell)
+        else:
+            told = apply_missing.refused(change, step, sight, result, self.following.tell)
+        return change if told is change else self.journal.save(told)
 
     def _replan(self, change: Change, move: Replan, now: datetime) -> Change:
         """Nothing serves differently yet. What was made for the plan before is made again, or stays and is listed."""

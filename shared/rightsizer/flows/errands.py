@@ -16,6 +16,7 @@ from rightsizer.errors import (
     VanishedError,
     WriteRefusedError,
 )
+from rightsizer.flows.telling import Tell, surely
 from rightsizer.model.change import Entry
 from rightsizer.model.errand import (
     OPEN,
@@ -55,7 +56,7 @@ class Errands:
     writer: ErrandWriter
     switch: Callable[[], Switch]
     ledger: SavingsLedger
-    tell: Callable[[str, str], None]
+    tell: Tell
 
     def start(self, errand_id: str, now: datetime) -> Errand:
         """Begin an approved errand, or go on with it. InputError when there is none, or when it is not approved."""
@@ -75,7 +76,7 @@ class Errands:
                 if errand is not None and errand.state in OPEN:
                     done.append(self._advance(errand, now))
             except RightsizerError as error:
-                self.tell(f"errand {errand_id} could not be carried on", str(error))
+                surely(self.tell)(f"errand {errand_id} could not be carried on", str(error))
         return tuple(done)
 
     def ask_back(self, errand_id: str, by: str, now: datetime) -> Errand:
@@ -93,7 +94,7 @@ class Errands:
             note = Entry(now, "look", "noted", str(error)[:500])
             if known.journal and known.journal[-1].detail == note.detail:
                 return self.book.save(replace(known, next_due=now + LOOK_AGAIN))
-            self.tell(f"errand {errand.id} of {errand.subject} cannot be looked at", str(error))
+            surely(self.tell)(f"errand {errand.id} of {errand.subject} cannot be looked at", str(error))
             return self.book.save(replace(known, next_due=now + LOOK_AGAIN, journal=(*known.journal, note)))
 
     def _walk(self, errand: Errand, now: datetime) -> Errand:
@@ -181,7 +182,7 @@ class Errands:
         known = f"errand#{errand.id}#{move.state}#{errand.version}"
         self.ledger.note(Occurrence(known, now, f"errand-{move.state}", errand.subject, text))
         if move.state is not ProposalState.PROVEN:
-            self.tell(f"{errand.subject}: {move.state}", text)
+            surely(self.tell)(f"{errand.subject}: {move.state}", text)
         return self.book.save(
             replace(errand, state=move.state, next_due=None, outcome=text, journal=(*errand.journal, note))
         )

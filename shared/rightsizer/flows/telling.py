@@ -1,0 +1,30 @@
+"""Tell people without depending on it: a topic that refuses loses a message, never a journal or another change."""
+
+from collections.abc import Callable
+from functools import partial
+
+from rightsizer.errors import RightsizerError
+from rightsizer.telemetry import count, logger
+
+type Tell = Callable[[str, str], None]
+type Told = Callable[[str, str], bool]
+
+
+def surely(tell: Tell) -> Told:
+    """The same messages, with whether each was taken in place of an error. What is lost is in the log, whole."""
+    return partial(_told, tell)
+
+
+def _told(tell: Tell, subject: str, text: str) -> bool:
+    try:
+        tell(subject, text)
+    except RightsizerError as error:
+        remedy = (
+            "the function's role must be let publish to the stack's topic; `rightsizer proposals` shows what stands"
+        )
+        logger.error(
+            "a message was not taken", extra={"subject": subject, "text": text, "why": str(error), "do": remedy}
+        )
+        count(MessagesLost=1)
+        return False
+    return True
