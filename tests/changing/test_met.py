@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState
+from rightsizer.model.change import Change, ChangeState, FailureClass
 from sandbox.gate import Call
 from sandbox.refusals import Killed
 from sandbox.sagemaker.deployment import Ending
@@ -79,6 +79,24 @@ def test_a_return_that_fails_gives_back_what_it_met(failing: Callable[[World], N
         now, config = found(w), w.box.config_name(NAME)
     assert change.state is ChangeState.HANDED_OVER
     assert (config, now) == (new, THEIRS)
+
+
+@pytest.mark.parametrize(
+    ("failing", "cause"),
+    [(update_denied, FailureClass.PERMISSION), (deployment_rolled_back, FailureClass.UNKNOWN)],
+)
+def test_an_alarm_of_the_owner_is_put_once_and_is_not_the_cause_of_the_failure(
+    failing: Callable[[World], None], cause: FailureClass
+) -> None:
+    with edited() as w:
+        failing(w)
+        change = asked_back(w)
+    puts = [e.status for e in change.journal if e.step == "PutMetricAlarm owners-alarm"]
+    assert puts == ["intended", "done"]
+    (line,) = change.remaining
+    assert line.startswith("aws sagemaker update-endpoint ")
+    assert change.failure is cause
+    assert "never shows" not in change.outcome
 
 
 def test_a_return_that_dies_after_each_of_its_writes_and_fails_gives_back_what_it_met() -> None:

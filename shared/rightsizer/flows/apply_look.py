@@ -101,5 +101,7 @@ def _steps(change: Change) -> tuple[Step, ...]:
 
 
 def _alarm_names(change: Change) -> tuple[str, ...]:
-    names = {*change.plan.alarms, *(s.subject for s in _steps(change) if s.kind is StepKind.PUT_ALARM)}
-    return tuple(sorted(names))
+    """Alarms of the plan, and those that its return met, which may be put again."""
+    met = change.met.alarms if change.met is not None else ()
+    planned = (s.subject for s in _steps(change) if s.kind is StepKind.PUT_ALARM)
+    return tuple(sorted({*change.plan.alarms, *planned, *(str(a["AlarmName"]) for a in met)}))
