@@ -79,8 +79,10 @@ def _old_each(change: Change) -> Decimal:
 
 
 def planned_instances(change: Change) -> float:
-    """Instances of the changed variant on average over the day, as decided."""
-    counts = change.option.target.hourly_counts
+    """Instances of the changed variant on average over the day, as decided and priced: autoscaling's included."""
+    counts, mean = change.option.target.hourly_counts, change.option.mean_instances
+    if mean is not None and not counts:
+        return mean
     return sum(counts) / len(counts) if counts else float(change.option.target.instance_count)
 
 

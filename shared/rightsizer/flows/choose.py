@@ -97,7 +97,8 @@ def _sleep(at: Situation) -> tuple[Option, ...]:
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (at.runs.name, at.variant.current_count)
     in_place = at.may(OptionKind.SCALE_TO_ZERO)
-    return (nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place),)
+    nap = nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place)
+    return (replace(nap, mean_instances=round(awake, 4)),)
 
 
 def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:

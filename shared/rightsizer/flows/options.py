@@ -173,8 +173,7 @@ def _guess(at: Situation, draft: Draft) -> Option | None:
 
 
 def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
-    hardware, policy = draft.hardware, at.policy
-    count = max(plan.counts)
+    hardware, policy, count = draft.hardware, at.policy, max(plan.counts)
     mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
     served = at.served(plan) if draft.sure and instances is None else None
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
@@ -211,7 +210,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         maximum=max(top(at, hardware.name, at.peak * policy.count_factor), count) if insured else None,
         routing=routing,
     )
-    return type_option(
+    option = type_option(
         (at.runs.name, at.variant.current_count),
         target,
         draft.price,
@@ -222,6 +221,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         facts,
         _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
     )
+    return replace(option, mean_instances=round(mean, 4))
 
 
 def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:

@@ -119,6 +119,8 @@ class Option:
     """Brings back what was good while users suffer: it waits for nobody, and latency alone never undoes it."""
     by_itself: bool = False
     """Of an option behind the chosen one: automatic mode may apply it where the chosen type has no capacity."""
+    mean_instances: float | None = None
+    """Instances on average that `usd_per_month` pays for, autoscaling included; None: as the target counts."""
 
     @classmethod
     def priced(
