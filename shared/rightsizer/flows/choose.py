@@ -5,10 +5,11 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
+from rightsizer.flows.fleet import before_ours
 from rightsizer.flows.lateness import budget_spent, caution, hurt
 from rightsizer.flows.options import Options, options_for, saving_share, stand_ins
 from rightsizer.flows.situation import Situation
-from rightsizer.model.option import Money, Option, OptionKind, Target
+from rightsizer.model.option import Money, Option, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.model.serving import Plan
@@ -66,15 +67,13 @@ def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendatio
     price = at.given.prices.find(at.reference.name)
     if price is None:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
-    count = max(at.fleet)
-    hourly = at.fleet if min(at.fleet) != count and at.hourly(at.reference.name, rerouted=False) else None
-    # A fleet may grow with its load; a single instance gets no autoscaling that it never had.
-    top = at.peak * at.policy.count_factor if at.peak > 1 else count
-    target = Target(at.reference.name, count, hourly, maximum=top if at.bounded else None)
-    cost = cost_of(at.usd, price, sum(at.fleet) / 24, count, 0.0, at.given.prices.commitment, at.policy, True)
+    target, mean = before_ours(at), sum(at.fleet) / 24
+    cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, True)
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     option = restore_option((at.runs.name, at.variant.current_count), target, price, money, at.demand.confidence)
     verdict, reason = restoring(at.endpoint, why)
+    if option.kind is OptionKind.AUTOSCALING and not at.may(option.kind):
+        verdict = Gate.PROPOSE  # bounds were opened once, by the settings or by a person, and are not any more
     return replace(
         base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
     )

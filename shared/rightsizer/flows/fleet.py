@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from rightsizer.flows.lateness import failed_instances
 from rightsizer.flows.situation import Situation
+from rightsizer.model.option import Target
 from rightsizer.model.serving import Plan
 from rightsizer.rules.replay import concurrency, hourly_plan
 
@@ -107,3 +108,23 @@ def mean_instances(at: Situation, plan: Plan) -> float:
     if not plan.maximum:
         return sum(plan.counts) / 24
     return at.served(replace(plan, load=1.0)).mean_instances
+
+
+def before_ours(at: Situation) -> Target:
+    """The fleet that served before our changes. Under the owner's own policies it is their minimum that comes back.
+
+    That is the least that any hour ran, from where the policies add; the most, where the minimum was not what we took.
+    """
+    name, count = at.reference.name, max(at.fleet)
+    hourly = at.fleet if min(at.fleet) != count and at.hourly(name, rerouted=False) else None
+    if at.policy.several_at_once:
+        # A fleet may grow with its load; a single instance gets no autoscaling that it never had.
+        most = at.peak * at.policy.count_factor if at.peak > 1 else count
+        return Target(name, count, hourly, maximum=most if at.bounded else None)
+    scaled = [target for target in at.endpoint.scaling if target.policies]
+    if not scaled or at.runs.name != name:
+        return Target(name, count, hourly)
+    high, least = max(t.maximum for t in scaled), min(at.fleet)
+    if least <= min(t.minimum for t in scaled):
+        least = count
+    return Target(name, count, minimum=min(least, high), maximum=high)

@@ -5,6 +5,7 @@ Scaling); a re-created step policy has a new ARN. So everything is rebuilt from 
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,6 +50,8 @@ CAPACITY_METRICS = frozenset(
     }
 )
 """Targets per instance: they follow the capacity of an instance."""
+HOURLY = re.compile(r"rightsizer-.+-\d\d")
+"""Names of our scheduled actions: the change and the hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,12 @@ def by_the_hour(endpoint: str, variant: str, counts: Sequence[int], change_id: s
             }
             steps.append(Step(StepKind.PUT_SCHEDULED, resource, action))
     return tuple(steps)
+
+
+def hourly_alone(target: ScalableTarget) -> bool:
+    """Whether the target holds nothing but actions of `by_the_hour`: no policy, and no action of the owner's."""
+    names = [str(action.get("ScheduledActionName", "")) for action in target.scheduled]
+    return bool(names) and not target.policies and all(HOURLY.fullmatch(name) for name in names)
 
 
 def _who(target: ScalableTarget) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Plans that deploy nothing: counts, autoscaling bounds, counts by the hour."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointKind
+from rightsizer.model.observation import EndpointKind, ScalableTarget
+from rightsizer.model.option import OptionKind
 from rightsizer.model.plan import Before, Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import MOVING
@@ -71,6 +73,8 @@ def bounds_only(change: Change, ground: Ground, before: Before) -> Planned | tup
     if not mine:
         text = f"variant {change.variant} of {change.ref.name} is not autoscaled any more"
         return (Reason(Code.CHANGED_SINCE, text),)
+    if change.option.kind is OptionKind.INSTANCE_COUNT and all(scaling.hourly_alone(t) for t in mine):
+        return _in_place_of_hours(change, ground, before, mine)
     same_size = scaling.Capacity(1, 1)
     new = scaling.rebuild(scaling.retarget(mine, change.option.target, same_size), (), ground.scaling)
     old = scaling.rebuild(mine, (), ground.scaling)
@@ -83,6 +87,22 @@ def bounds_only(change: Change, ground: Ground, before: Before) -> Planned | tup
         restore=tuple(step for step in old if step.key in keys),
         after=before.variants,
         guardrail="autoscaling bounds only: no deployment, reversible at once",
+    )
+    return Planned(before, plan, Decimal(0))
+
+
+def _in_place_of_hours(
+    change: Change, ground: Ground, before: Before, hours: list[ScalableTarget]
+) -> Planned | tuple[Reason, ...]:
+    """One count in place of our counts by the hour, which would set theirs again within a day."""
+    count = change.option.target.instance_count
+    after = tuple(replace(v, count=count) if v.name == change.variant else v for v in before.variants)
+    changed = [v for v in after if v.name == change.variant]
+    plan = Plan(
+        settle=(*scaling.clear(hours), capacity_step(change.ref.name, changed)),
+        restore=scaling.rebuild(hours, (), ground.scaling),
+        after=after,
+        guardrail="a count in place of our schedule: no deployment; the way back registers the schedule again",
     )
     return Planned(before, plan, Decimal(0))
 

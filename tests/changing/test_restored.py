@@ -1,0 +1,141 @@
+"""Back from a change of bounds or of hours: what is asked for, and that it really comes."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.flows.judge import judge_digests
+from rightsizer.flows.orders import Orders
+from rightsizer.model.change import ChangeState
+from rightsizer.model.digest import UsageDigest
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.policy import Policy
+from rightsizer.model.recommendation import Gate, Recommendation
+from sandbox.account import Sandbox
+from tests.changing.scenarios import VARIANT
+from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
+from tests.rules import kit
+from tests.rules.test_dimensions import TRACKING
+from tests.rules.test_failed_fleets import GOAL, TYPE, day
+
+POLICIES = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40, policies=(TRACKING,))
+HOURS = replace(
+    POLICIES, minimum=10, maximum=10, policies=(), scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},)
+)
+
+
+def suffering(scaling: ScalableTarget, *dimensions: OptionKind) -> Recommendation:
+    """Forty instances for two weeks; then our change, ten of them, and half of the requests late."""
+    limits = ChangeLimits(dimensions=frozenset(dimensions))
+    policy = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=limits.by_itself)
+    days = [day(i, 40.0) for i in range(14)] + [day(14 + i, 10.0, 0.5) for i in range(3)]
+    at = datetime.combine(days[14].day, time(0, 5), tzinfo=UTC)
+    past = PastChange(at, TYPE, TYPE, 40, 10, "proven", mean_instances=10.0)
+    return judge_digests(
+        replace(kit.endpoint(count=10, p95_s=GOAL.p95_s), scaling=(scaling,)),
+        UsageDigest("chat", "AllTraffic", tuple(days)),
+        kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE)),
+        kit.catalogue(),
+        {},
+        History((past,)),
+        policy,
+        at + timedelta(days=3, hours=3),
+    )
+
+
+def chosen(found: Recommendation) -> Option:
+    assert found.chosen is not None
+    return found.chosen
+
+
+def test_the_owners_minimum_comes_back_and_their_maximum_stays() -> None:
+    found = suffering(POLICIES, OptionKind.AUTOSCALING)
+    option = chosen(found)
+    assert (option.kind, option.restores, found.gate) == (OptionKind.AUTOSCALING, True, Gate.APPLY)
+    assert (option.target.minimum, option.target.maximum) == (40, 40)
+
+
+def test_a_minimum_that_the_settings_no_longer_open_is_asked_about() -> None:
+    found = suffering(POLICIES)
+    assert (chosen(found).target.minimum, found.gate) == (40, Gate.PROPOSE)
+
+
+def test_our_hours_are_left_for_the_count_that_served_before_them() -> None:
+    found = suffering(HOURS, OptionKind.SCHEDULE)
+    option = chosen(found)
+    assert (option.kind, option.restores, option.target.instance_count) == (OptionKind.INSTANCE_COUNT, True, 40)
+    assert found.gate is Gate.APPLY
+
+
+def by_our_hours(box: Sandbox, names: str = "rightsizer-c-1-{:02d}") -> None:
+    """What a change of ours registered: one instance, two by day, and no policy."""
+    who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
+    scaling = box.client("application-autoscaling")
+    scaling.register_scalable_target(**who, ScalableDimension=VARIANT, MinCapacity=1, MaxCapacity=1)
+    for hour, count in ((8, 2), (20, 1)):
+        scaling.put_scheduled_action(
+            **who,
+            ScalableDimension=VARIANT,
+            ScheduledActionName=names.format(hour),
+            Schedule=f"cron(0 {hour} * * ? *)",
+            ScalableTargetAction={"MinCapacity": count, "MaxCapacity": count},
+        )
+
+
+def count(w: World) -> int:
+    return int(w.live()["ProductionVariants"][0]["DesiredInstanceCount"])
+
+
+def scaling(w: World) -> Any:
+    return w.apply.changer.scaling(NAME, ["AllTraffic"])
+
+
+def test_a_restored_minimum_is_registered_and_the_fleet_grows_to_it() -> None:
+    back = an_option(kind=OptionKind.AUTOSCALING, target=Target(OLD_TYPE, 4, minimum=4, maximum=4), restores=True)
+    with world(back, count=1, seed=lambda box: box.autoscale(NAME, 1, 4)) as w:
+        w.start()
+        change = w.run(6)
+        (target,) = scaling(w)
+        assert change.state is ChangeState.PROVEN, change.outcome
+        assert (target.minimum, target.maximum, count(w)) == (4, 4, 4)
+
+
+def test_a_restored_count_takes_our_hours_away_and_stays_over_the_next_ones() -> None:
+    with world(
+        an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 3), restores=True), count=1, seed=by_our_hours
+    ) as w:
+        w.start()
+        change = w.run(30)
+        w.box.clock.advance(timedelta(days=2))
+        assert change.state is ChangeState.PROVEN, change.outcome
+        assert (scaling(w), count(w)) == ((), 3)
+
+
+def test_the_way_back_from_a_restored_count_registers_our_hours_again() -> None:
+    with world(
+        an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 3), restores=True), count=1, seed=by_our_hours
+    ) as w:
+        w.start()
+        w.run(30)
+        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        w.box.clock.advance(timedelta(minutes=5))
+        w.apply.tick(w.now)
+        change = w.run(12)
+        (target,) = scaling(w)
+        w.box.clock.advance(timedelta(days=1))
+        assert change.state is ChangeState.ROLLED_BACK, change.outcome
+        assert sorted(a["ScheduledActionName"] for a in target.scheduled) == ["rightsizer-c-1-08", "rightsizer-c-1-20"]
+        assert count(w) in (1, 2)
+
+
+@pytest.mark.parametrize("names", ["day-{:02d}", "rightsizer-office-{:02d}h"])
+def test_an_owners_schedule_is_never_taken_for_ours(names: str) -> None:
+    option = an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 3), restores=True)
+    with world(option, count=1, seed=lambda box: by_our_hours(box, names)) as w:
+        assert w.start().state is ChangeState.REFUSED
+        assert scaling(w)
