@@ -3,7 +3,9 @@
 from datetime import datetime, timedelta
 
 from rightsizer.model.change import ChangeState
+from rightsizer.model.step import StepKind
 from tests.changing import scenarios
+from tests.changing.test_late_order import others
 from tests.changing.world import NAME, World, world
 
 RESOURCE = f"endpoint/{NAME}/variant/AllTraffic"
@@ -83,3 +85,32 @@ def test_what_had_no_autoscaling_before_is_no_incident() -> None:
         w.start()
         w.run(0.5)
         assert w.told == []
+
+
+def test_the_end_is_told_when_the_owner_runs_the_line_of_the_message() -> None:
+    scenario = scenarios.AUTOSCALED
+    with world(scenario.option, seed=lambda box: box.autoscale(NAME, 1, 4), **scenario.endpoint) as w:
+        deploying(w)
+        w.box.deny("application-autoscaling:PutScalingPolicy")
+        until_told(w)
+        missing = [s for s in w.change.plan.settle if s.kind is StepKind.PUT_POLICY]
+        w.box.gate.heal()
+        with others(w):
+            for step in missing:
+                w.box.client("application-autoscaling").put_scaling_policy(**step.params)
+        change = w.run(1)
+    assert change.journal
+    assert [subject for subject, _ in w.told[1:]] == [f"{NAME}: its autoscaling is back"]
+
+
+def test_a_target_without_its_policies_is_not_the_end() -> None:
+    scenario = scenarios.AUTOSCALED
+    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
+        deploying(w)
+        w.box.deny("application-autoscaling:RegisterScalableTarget")
+        until_told(w)
+        w.box.gate.heal()
+        w.box.deny("application-autoscaling:PutScalingPolicy")
+        w.run(0.2)
+        assert w.apply.changer.scaling(NAME, ["AllTraffic"]), "the target is there"
+        assert len(w.told) == 1

@@ -34,12 +34,25 @@ def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told)
     return _noted(change, INCIDENT, step.subject, result.at) if told else change
 
 
-def done(change: Change, step: Step, now: datetime, tell: Told) -> Change:
-    """The change with the line of the message that ends the incident, where there was one; told once."""
-    if step.kind not in (StepKind.REGISTER_TARGET, StepKind.PUT_POLICY) or not _open(change, step.subject):
-        return change
-    tell(f"{change.ref.name}: its autoscaling is back", f"{step.key} was accepted at {now:%Y-%m-%d %H:%M} UTC")
-    return _noted(change, OVER, step.subject, now)
+def over(change: Change, sight: Sight, now: datetime, tell: Told) -> Change:
+    """The change with the line of the message that ends each incident; told once, whoever gave autoscaling back."""
+    stored = change.before.scaling if change.before is not None and sight.scaling is not None else ()
+    for had in stored:
+        if not _open(change, had.resource_id) or not _whole(had, sight):
+            continue
+        text = f"{had.resource_id} has its scalable target and its policies, as seen at {now:%Y-%m-%d %H:%M} UTC"
+        if tell(f"{change.ref.name}: its autoscaling is back", text):
+            change = _noted(change, OVER, had.resource_id, now)
+    return change
+
+
+def _whole(had: ScalableTarget, sight: Sight) -> bool:
+    """Whether the target is there, with each policy that it had by its name; bounds follow the new fleet."""
+    key = (had.resource_id, had.dimension)
+    live = next((t for t in sight.scaling or () if (t.resource_id, t.dimension) == key), None)
+    if live is None:
+        return False
+    return {p.get("PolicyName") for p in had.policies} <= {p.get("PolicyName") for p in live.policies}
 
 
 def _lack(change: Change, step: Step, sight: Sight) -> str:

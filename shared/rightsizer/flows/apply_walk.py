@@ -62,6 +62,7 @@ class Walking:
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
             change = self.returning.grown(measured(change, sight, now), sight, now)
             change = meet(self.changer, change, sight, now)
+            change = apply_missing.over(change, sight, now, self.following.tell)
             view = as_met(as_due(change, now), now)
             due = returning.in_place(view.change, sight)
             move = advance(due, sight, now, self._switch())
@@ -106,9 +107,8 @@ class Walking:
             result = Entry(now, step.key, "done")
         change = self.journal.save(replace(change, journal=(*change.journal, result)))
         if result.status == "done":
-            told = apply_missing.done(change, step, now, self.following.tell)
-        else:
-            told = apply_missing.refused(change, step, sight, result, self.following.tell)
+            return change
+        told = apply_missing.refused(change, step, sight, result, self.following.tell)
         return change if told is change else self.journal.save(told)
 
     def _replan(self, change: Change, move: Replan, now: datetime) -> Change:
