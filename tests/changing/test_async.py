@@ -56,7 +56,7 @@ def test_requests_that_expire_in_the_queue_are_failures() -> None:
 
 def test_a_queue_that_grows_under_the_new_type_brings_the_old_one_back() -> None:
     with world(load=steady(requests=6), **QUEUED) as w:
-        w.box.put_series(NAME, None, "ApproximateBacklogSize", w.now - timedelta(hours=6), 300, [1.0] * 84)
+        w.box.put_series(NAME, None, "ApproximateBacklogSize", w.now, 300, [6.0] * 12)
         w.box.clock.advance(timedelta(hours=1))
         w.start()
         while w.change.turned_at is None:

@@ -56,8 +56,8 @@ def test_without_a_setting_only_type_and_count_are_changed_by_themselves() -> No
 
 
 def test_hours_are_offered_on_the_type_that_runs_and_applied_by_themselves() -> None:
-    runs = replace(kit.endpoint("ml.g6.xlarge", 4), objective=Objective(2.0, min_instances=1))
-    found = by_day_only(runs, allowing(OptionKind.SCHEDULE), 300.0)
+    runs = replace(kit.endpoint("ml.g6.xlarge", 8), objective=Objective(2.0, min_instances=1))
+    found = by_day_only(runs, allowing(OptionKind.SCHEDULE), 1500.0)
     option = chosen(found)
     assert (option.kind, option.target.instance_type) == (OptionKind.SCHEDULE, "ml.g6.xlarge")
     assert (found.gate, found.gate_reason.code) == (Gate.APPLY, Code.SAFE_TO_APPLY)
