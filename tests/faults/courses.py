@@ -12,7 +12,7 @@ from rightsizer.aws import decisions
 from rightsizer.aws.changer import AwsChanger
 from rightsizer.aws.table import Table
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
+from rightsizer.model.change import Change, ChangeState
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, World, steady
@@ -24,6 +24,12 @@ QUOTA = (
     "The account-level service limit 'ml.g5.xlarge for endpoint usage' is 2 Instances, with current utilization of 2 "
     "Instances and a request delta of 1 Instances."
 )
+
+
+def _seen(w: World) -> Change:
+    """The change as it stands, read by nobody: a death after this read would be the death of the test."""
+    with w.box.gate.unrecorded():
+        return w.change
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ def _deleted(w: World) -> bool:
 
 def _deleted_later(w: World) -> bool:
     """In the middle of the probation, with autoscaling given back."""
-    if w.change.turned_at is None:
+    if _seen(w).turned_at is None:
         return False
     w.box.remove_endpoint(NAME)
     return True
@@ -105,21 +111,21 @@ def _frozen(w: World) -> bool:
         return False
     with w.box.gate.unrecorded():
         Orders(w.journal).freeze("U1", w.now)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).ask_back(_seen(w).id, "U1", w.now)
     return True
 
 
 def _asked_back(w: World) -> bool:
-    if w.change.turned_at is None:
+    if _seen(w).turned_at is None:
         return False
     with w.box.gate.unrecorded():
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).ask_back(_seen(w).id, "U1", w.now)
     return True
 
 
 def _maintained(w: World) -> bool:
     """AWS's own maintenance begins while the change is watched."""
-    if w.change.turned_at is None or w.box.status(NAME) != "InService":
+    if _seen(w).turned_at is None or w.box.status(NAME) != "InService":
         return False
     w.box.world.fleet.system_update(w.box.world.fleet.endpoint(NAME))
     return True
@@ -133,7 +139,7 @@ def grow(w: World, more: int = 2) -> bool:
     count = w.box.counts(NAME)[name] + more
     w.box.world.fleet.scripts.setdefault(NAME, []).insert(0, Ending.SUCCESS)  # what is scripted is for deployments
     w.scale(count, name)
-    w.grown = (w.change.turned_at is not None and w.change.returned_at is None, count)
+    w.grown = (_seen(w).turned_at is not None and _seen(w).returned_at is None, count)
     return True
 
 
@@ -144,7 +150,7 @@ def _grown_before(w: World) -> bool:
 
 def _grown_later(w: World) -> bool:
     """In the probation, with autoscaling given back."""
-    return w.change.state is ChangeState.APPLIED and grow(w)
+    return _seen(w).state is ChangeState.APPLIED and grow(w)
 
 
 def _grown_and_asked_back(w: World) -> bool:
@@ -163,8 +169,8 @@ def _grown_and_failing(w: World) -> bool:
 
 def _failing_late(w: World) -> bool:
     """Requests fail from the middle of the probation on."""
-    since = w.change.turned_at
-    if since is None or w.now - since < 0.45 * w.apply.limits.probation or w.change.state is not ChangeState.APPLIED:
+    since = _seen(w).turned_at
+    if since is None or w.now - since < 0.45 * w.apply.limits.probation or _seen(w).state is not ChangeState.APPLIED:
         return False
     w.box.load(NAME, steady(errors=30))
     return True
@@ -208,10 +214,10 @@ class _Lossy:
 
 def _refused_retry(w: World) -> bool:
     """Before the further try the endpoint is opted out, and another change takes the lock of its model."""
-    if not w.change.tries:
+    if not _seen(w).tries:
         return False
     with others(w):
-        w.taken = w.change.models[0]
+        w.taken = _seen(w).models[0]
         key = {"pk": {"S": f"LOCK#MODEL#{w.taken}"}, "sk": {"S": "LOCK"}}
         w.box.client("dynamodb").put_item(TableName="t", Item=key | {"change": {"S": "c-other"}})
         w.box.world.tags.put(w.box.world.fleet.arn("endpoint", NAME), {"rightsizer:mode": "off"})
@@ -238,7 +244,7 @@ def _late_button(w: World) -> Callable[[], object]:
     """After a release somebody presses the button of the old message."""
     _release(w)
     with w.box.gate.unrecorded():
-        if w.change.state is not ChangeState.PROVEN:
+        if _seen(w).state is not ChangeState.PROVEN:
             return lambda: None
         decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         proposal = w.shown()
@@ -249,8 +255,8 @@ def _late_order(w: World) -> Callable[[], object]:
     """An order was recorded by somebody who did not look, and the release came before it was carried out."""
     _release(w)
     with w.box.gate.unrecorded():
-        if w.change.state is ChangeState.PROVEN:
-            Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        if _seen(w).state is ChangeState.PROVEN:
+            Orders(w.journal).ask_back(_seen(w).id, "U1", w.now)
     return lambda: w.apply.tick(w.now)
 
 
