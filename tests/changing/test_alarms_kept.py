@@ -8,8 +8,7 @@ import pytest
 from rightsizer.model.change import ChangeState
 from sandbox.sagemaker.deployment import Ending
 from tests.changing import scenarios
-from tests.changing.test_late_order import others
-from tests.changing.world import NAME, World, world
+from tests.changing.world import NAME, World, others, world
 
 PAGER, SECOND = (f"arn:aws:sns:eu-west-1:111122223333:{name}" for name in ("pager", "second"))
 

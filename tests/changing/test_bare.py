@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 from rightsizer.model.change import ChangeState
 from rightsizer.model.step import StepKind
 from tests.changing import scenarios
-from tests.changing.test_late_order import others
-from tests.changing.world import NAME, World, world
+from tests.changing.world import NAME, World, others, world
 
 RESOURCE = f"endpoint/{NAME}/variant/AllTraffic"
 

@@ -11,7 +11,7 @@ from rightsizer.errors import InputError
 from rightsizer.flows.orders import Orders
 from rightsizer.model.change import ChangeState
 from tests.changing import scenarios
-from tests.changing.world import NAME, World, world
+from tests.changing.world import NAME, World, others, world
 
 
 @contextmanager
@@ -21,15 +21,6 @@ def proven() -> Iterator[World]:
         w.start()
         assert w.run(48).state is ChangeState.PROVEN
         yield w
-
-
-@contextmanager
-def others(w: World) -> Iterator[None]:
-    """What people do with permissions of their own."""
-    with w.box.gate.unrecorded():
-        judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
-        yield
-        w.box.gate.judge = judge
 
 
 def release(w: World, name: str = "release-42") -> None:

@@ -13,8 +13,7 @@ from sandbox.gate import Call
 from sandbox.refusals import Killed
 from sandbox.sagemaker.deployment import Ending
 from tests.changing import scenarios
-from tests.changing.test_late_order import others
-from tests.changing.world import NAME, World, world
+from tests.changing.world import NAME, World, others, world
 
 WHO = {
     "ServiceNamespace": "sagemaker",

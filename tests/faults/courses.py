@@ -1,7 +1,6 @@
 """What happens to a change from outside: how deployments end, what is refused, what others do meanwhile."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from rightsizer.flows.orders import Orders
 from rightsizer.model.change import Change, ChangeState
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.scenarios import Scenario
-from tests.changing.world import NAME, World, steady
+from tests.changing.world import NAME, World, others, steady
 from tests.faults.laws import snapshot
 
 type Meddle = Callable[[World], bool]
@@ -174,15 +173,6 @@ def _failing_late(w: World) -> bool:
         return False
     w.box.load(NAME, steady(errors=30))
     return True
-
-
-@contextmanager
-def others(w: World) -> Iterator[None]:
-    """What people do with permissions of their own."""
-    with w.box.gate.unrecorded():
-        judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
-        yield
-        w.box.gate.judge = judge
 
 
 def _unanswered(w: World) -> None:

@@ -1,13 +1,14 @@
 """Late requests since our own changes: what they forbid, and how much more room they ask for."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 
 from rightsizer.flows.situation import Situation
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.history import PastChange
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.finding import Suffering, outgrown, spent, suffering
+from rightsizer.rules.learn import resting
 from rightsizer.rules.tail import late_share
 
 BUDGET = 1.5
@@ -56,7 +57,7 @@ def budget_spent(at: Situation) -> Reason | None:
     return Reason(
         Code.LATE_BUDGET_SPENT,
         f"since our first change {used:.1f} times as many requests as allowed came later than before"
-        f" ({100 * at.policy.excess_share:g} % of them may); nothing gets smaller until it is one time again",
+        f" ({100 * at.policy.excess_share:g} % of them may); nothing gets smaller until it is at most {BUDGET:g} times",
     )
 
 
@@ -65,11 +66,10 @@ def failed_instances(at: Situation, name: str) -> float:
 
     It failed when its change was taken back, or when a day under it had more late requests than days differ by.
     """
-    policy, now = at.policy, at.demand.load.peak_busy_gpus
+    policy, load = at.policy, at.demand.load.peak_busy_gpus
     back = [p for p in _changes(at) if p.refuted]
-    alike = [p for p in back if not (p.demand and now) or abs(now / p.demand - 1) <= policy.blacklist_demand]
-    recent = [p for p in alike if at.given.now - p.at < timedelta(days=policy.blacklist_days)]
-    failed = [p.mean_instances or p.to_count for p in recent if p.from_type == p.to_type == name]
+    rests = [p for p in back if resting(p, 1, load, policy, at.given.now) is not None]
+    failed = [p.mean_instances or p.to_count for p in rests if p.from_type == p.to_type == name]
     returned, least = {p.at.date() for p in back}, sum(at.fleet) / 24 - 0.01
     busiest = max((d.request_count for d in at.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
     for day in _since(at):
