@@ -281,3 +281,12 @@ def test_what_ends_a_suffering_waits_for_no_window_no_cooldown_and_no_alarm_that
     frozen = deferral(replace(held, switch=Switch(True, False, "U1")), NOW, NOW)
     assert frozen is not None
     assert "frozen" in frozen.sentence
+
+
+def test_a_minimum_that_comes_back_is_not_refused_for_a_maximum_above_the_quota() -> None:
+    back = replace(ground().option, kind=OptionKind.AUTOSCALING, target=Target("ml.g5.xlarge", 2, minimum=2, maximum=4))
+    judged = proposed(options=(back,))
+    bounds = ground(proposal=judged, option=replace(back, restores=True), scaling=(TARGET,))
+    assert refusals(bounds) == ()
+    assert [r.code for r in refusals(replace(bounds, option=back))] == [Code.NO_QUOTA]
+    assert [r.code for r in refusals(replace(bounds, quota=1))] == [Code.NO_QUOTA]

@@ -5,9 +5,10 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
-from rightsizer.flows.fleet import before_ours
+from rightsizer.flows.growing import held
 from rightsizer.flows.lateness import budget_spent, caution, hurt
 from rightsizer.flows.options import Options, options_for, saving_share, stand_ins
+from rightsizer.flows.restoring import TIGHT, raised, restored
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option, OptionKind
 from rightsizer.model.reason import Code, Reason
@@ -16,7 +17,7 @@ from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, gate, restoring
-from rightsizer.rules.offer import nap_option, restore_option
+from rightsizer.rules.offer import nap_option
 from rightsizer.rules.sizing import workers_of
 from rightsizer.rules.sleep import best_nap, stopped
 from rightsizer.rules.strain import strain_of
@@ -34,15 +35,18 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     """The recommendation with finding, options and gate."""
     harm = hurt(at)
     if harm is not None and (harm.severe or at.runs.name != at.reference.name):
-        return _restored(base, at, harm.reason)
+        return restored(base, at, harm.reason)
     if at.jumped and not at.still_carries:
-        return _restored(base, at, JUMPED)
+        return restored(base, at, JUMPED)
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
     at = replace(at, tight=harm is not None or not at.still_carries)
     options = options_for(at)
     asleep = _sleep(at)
     sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))
     base = replace(base, excluded=options.excluded)
+    more = raised(base, at, sure)
+    if more is not None:
+        return more
     hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
     if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
@@ -61,22 +65,6 @@ def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
     """The cheapest first; types that had no capacity lately after all others."""
     name = option.target.instance_type
     return name in at.lacking, option.usd_per_month, name
-
-
-def _restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:
-    price = at.given.prices.find(at.reference.name)
-    if price is None:
-        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
-    target, mean = before_ours(at), sum(at.fleet) / 24
-    cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, True)
-    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
-    option = restore_option((at.runs.name, at.variant.current_count), target, price, money, at.demand.confidence)
-    verdict, reason = restoring(at.endpoint, why)
-    if option.kind is OptionKind.AUTOSCALING and not at.may(option.kind):
-        verdict = Gate.PROPOSE  # bounds were opened once, by the settings or by a person, and are not any more
-    return replace(
-        base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
-    )
 
 
 def _sleep(at: Situation) -> tuple[Option, ...]:
@@ -131,10 +119,13 @@ def _gated(
 ) -> Recommendation:
     case = _case(at, best)
     if at.tight and best.saving_usd_per_month <= 0:
-        why = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load with its margin")
-        verdict, why = restoring(at.endpoint, why)
+        verdict, why = restoring(at.endpoint, TIGHT)
+        stays = held(at, best)
+        if stays is not None:
+            verdict, why = Gate.PROPOSE, stays
+        kept = () if stays is not None else (best,)
         return replace(
-            base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(best,), gate=verdict, gate_reason=why
+            base, finding=Finding.UNDER_PROVISIONED, reason=TIGHT, options=kept, gate=verdict, gate_reason=why
         )
     base = replace(base, replay=_replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)

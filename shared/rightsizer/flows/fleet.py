@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from rightsizer.flows.growing import grows, room
 from rightsizer.flows.lateness import failed_instances
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Target
@@ -16,6 +17,10 @@ WARIER, ROOM = 4, 1.05
 
 def sets_bounds(at: Situation, candidate: str) -> bool:
     """Whether the fleet of this type may be chosen with its bounds; for another type the owner's are scaled."""
+    return grows(at, candidate) or _opened(at, candidate)
+
+
+def _opened(at: Situation, candidate: str) -> bool:
     return at.bounded and (at.policy.several_at_once or candidate == at.runs.name)
 
 
@@ -24,6 +29,22 @@ def top(at: Situation, candidate: str, most: int) -> int:
     if not sets_bounds(at, candidate):
         return 0
     return most if at.policy.several_at_once else max(t.maximum for t in at.endpoint.scaling)
+
+
+def limit(at: Situation, candidate: str, most: int) -> int:
+    """Instances that are tried at most: where the owner's minimum grows, not more than their maximum."""
+    return min(most, room(at)) if grows(at, candidate) else most
+
+
+def bounds(at: Situation, candidate: str, plan: Plan) -> tuple[int | None, int | None]:
+    """The minimum and the maximum that the fleet needs; None where it is set by its count, or scaled by the type."""
+    low, count = min(plan.counts), max(plan.counts)
+    if grows(at, candidate):
+        return low, room(at)
+    less = count < at.peak or low != count or candidate != at.runs.name
+    if not less or not sets_bounds(at, candidate):
+        return None, None
+    return low, max(top(at, candidate, at.peak * at.policy.count_factor), count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +83,7 @@ def _as_owned(at: Situation, shape: Shape, plan: Plan | None) -> Plan | None:
     carried = max((d.request_count for d in at.base), default=0.0) * (1 + at.policy.blacklist_demand)
     if max((d.request_count for d in at.days), default=0.0) > carried:
         return plan
-    counts = at.fleet if shape.hourly else (max(at.fleet),) * 24
+    counts = at.fleet if shape.hourly else (min(max(at.fleet), shape.most),) * 24
     return Plan(counts, shape.workers, shape.random_routing, shape.slower)
 
 

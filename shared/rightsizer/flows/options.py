@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.flows.drafts import Draft, drafts_of
-from rightsizer.flows.fleet import Shape, mean_instances, sets_bounds, smallest, top
+from rightsizer.flows.fleet import Shape, bounds, limit, mean_instances, sets_bounds, smallest
 from rightsizer.flows.situation import LEAST, Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.option import Excluded, Money, Option, OptionKind, Risk, Target
@@ -108,7 +108,7 @@ def _offer(at: Situation, draft: Draft) -> Option | Reason:
     hourly = at.hourly(draft.hardware.name, switch and at.random)
     hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
     today = math.ceil(at.peak * at.workers / draft.workers)
-    most = at.policy.count_factor * today + at.policy.count_spare
+    most = limit(at, draft.hardware.name, at.policy.count_factor * today + at.policy.count_spare)
     slower = draft.ratio.bound
     single = Plan((1,) * 24, draft.workers, random_routing, slower)
     same = draft.hardware.name == at.reference.name
@@ -201,13 +201,13 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     if served is not None:
         facts["replay"] = _replay(at, served)
     hourly = plan.counts if min(plan.counts) != count else None
-    insured = sets_bounds(at, draft.hardware.name) and (count < at.peak or hourly is not None or moved)
+    minimum, maximum = bounds(at, hardware.name, plan)
     target = Target(
         hardware.name,
         count,
         hourly_counts=hourly,
-        minimum=min(plan.counts) if insured else None,
-        maximum=max(top(at, hardware.name, at.peak * policy.count_factor), count) if insured else None,
+        minimum=minimum,
+        maximum=maximum,
         routing=routing,
     )
     option = type_option(

@@ -5,6 +5,7 @@ from rightsizer.model.observation import Mode
 from rightsizer.model.option import OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
+from rightsizer.rules.preflight.owners import given_back
 
 MODE_TAG = "rightsizer:mode"
 
@@ -46,7 +47,7 @@ def dimension(ground: Ground) -> Reason | None:
     judged = ground.proposal.recommendation
     kind, gate = (judged.chosen or ground.option).kind, judged.gate  # pools that stand in were not what was judged
     free = {OptionKind.DELETE, *ground.limits.by_itself}  # a deletion has its own refusal
-    if not by_policy(ground) or gate is not Gate.APPLY or kind in free:
+    if not by_policy(ground) or gate is not Gate.APPLY or kind in free or given_back(ground):
         return None
     known = ", ".join(sorted(ground.limits.by_itself))
     return Reason(Code.NEEDS_APPROVAL, f"{kind.value} is changed only after an approval; by itself only {known}")

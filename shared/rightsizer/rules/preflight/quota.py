@@ -10,12 +10,13 @@ from rightsizer.model.ground import Ground
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import VariantSight
+from rightsizer.rules.preflight.owners import given_back
 
 
 def quota(ground: Ground) -> Reason | None:
     """The green fleet at the largest that its autoscaling may ask for, with other variants of the same type."""
     target = ground.option.target
-    most = max(target.instance_count, target.maximum or 0, ground.most)
+    most = max(target.instance_count, 0 if given_back(ground) else target.maximum or 0, ground.most)
     beside = _instances(_others(ground), ground, target.instance_type)
     limit = _limit(ground, target.instance_type)
     if target.pools:

@@ -1,0 +1,54 @@
+"""Bring back what was good before a change of ours, or as much of it as the load needs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rightsizer.flows.fleet import before_ours
+from rightsizer.flows.growing import grows, held, raises
+from rightsizer.flows.situation import Situation
+from rightsizer.model.option import Money, Option
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules.cost import cost_of
+from rightsizer.rules.gate import restoring
+from rightsizer.rules.offer import restore_option
+
+TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load with its margin")
+
+
+def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:
+    """The last good configuration comes back, because of `why`."""
+    price = at.given.prices.find(at.reference.name)
+    if price is None:
+        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
+    target, mean = before_ours(at), sum(at.fleet) / 24
+    cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, True)
+    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
+    option = restore_option((at.runs.name, at.variant.current_count), target, price, money, at.demand.confidence)
+    stays = held(at, option)
+    if stays is not None:
+        return replace(
+            base, finding=Finding.UNDER_PROVISIONED, reason=why, gate=Gate.PROPOSE, gate_reason=stays, options=()
+        )
+    verdict, reason = restoring(at.endpoint, why)
+    return replace(
+        base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
+    )
+
+
+def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recommendation | None:
+    """The owner's minimum goes up before anything else is asked; None where it does not, or cannot.
+
+    To what the load needs, within the owner's maximum; where no such fleet carries it, to the owner's own minimum.
+    """
+    if not grows(at, at.runs.name):
+        return None
+    option = next((o for o in sure if raises(at, o)), None)
+    if option is None:
+        back = restored(base, at, TIGHT)
+        return back if back.options or not sure else None
+    verdict, why = restoring(at.endpoint, TIGHT)
+    option = replace(option, restores=True)
+    return replace(
+        base, finding=Finding.UNDER_PROVISIONED, reason=TIGHT, options=(option,), gate=verdict, gate_reason=why
+    )

@@ -1,0 +1,94 @@
+"""Growing the owner's own minimum again, whatever dimensions the settings open: it is asked for, and it comes."""
+
+from dataclasses import replace
+
+import pytest
+
+from rightsizer.model.change import ChangeState
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Gate
+from sandbox.account import Sandbox
+from tests.changing.test_restored import POLICIES, chosen, count, scaling, suffering
+from tests.changing.world import NAME, OLD_TYPE, an_option, world
+
+MILD = 0.02
+"""Twice what is allowed, and not so much that everything comes back at once."""
+
+
+@pytest.mark.parametrize("opened", [(), (OptionKind.AUTOSCALING,)])
+def test_a_fleet_that_no_longer_carries_the_load_starts_from_a_higher_minimum(opened: tuple[OptionKind, ...]) -> None:
+    found = suffering(POLICIES, *opened, late=MILD)
+    option = chosen(found)
+    assert (option.kind, option.restores, found.gate) == (OptionKind.AUTOSCALING, True, Gate.APPLY)
+    assert 8 < (option.target.minimum or 0) < 40
+    assert option.target.maximum == 40
+
+
+@pytest.mark.parametrize("late", [MILD, 0.5])
+@pytest.mark.parametrize("most", [12, 15])
+def test_it_never_grows_above_the_owners_maximum(most: int, late: float) -> None:
+    found = suffering(replace(POLICIES, maximum=most), late=late)
+    target = chosen(found).target
+    assert (found.gate, target.minimum, target.maximum) == (Gate.APPLY, most, most)
+
+
+@pytest.mark.parametrize("late", [MILD, 0.5])
+def test_where_the_minimum_is_the_maximum_already_a_person_is_told_what_is_in_the_way(late: float) -> None:
+    found = suffering(replace(POLICIES, minimum=10, maximum=10), late=late)
+    assert (found.gate, found.gate_reason.code, found.options) == (Gate.PROPOSE, Code.AUTOSCALED, ())
+    assert "from 10 of at most 10 instances" in found.gate_reason.sentence
+
+
+def test_without_policies_it_is_still_the_count_that_grows() -> None:
+    option = chosen(suffering(replace(POLICIES, policies=()), late=MILD))
+    assert (option.kind, option.target.minimum) == (OptionKind.INSTANCE_COUNT, None)
+
+
+def raising(low: int, high: int, restores: bool = True) -> Option:
+    target = Target(OLD_TYPE, low, minimum=low, maximum=high)
+    return an_option(kind=OptionKind.AUTOSCALING, target=target, restores=restores)
+
+
+def owned(box: Sandbox) -> None:
+    box.autoscale(NAME, 1, 4)
+
+
+def carried_out(option: Option) -> tuple[ChangeState, str, int, list[tuple[int, int]]]:
+    auto = {"rightsizer:mode": "auto"}
+    limits = ChangeLimits(probation=ChangeLimits().probation)
+    judged = {"gate": Gate.APPLY}
+    with world(option, by="policy", tags=auto, limits=limits, judged=judged, count=1, seed=owned) as w:
+        w.start()
+        change = w.run(30)
+        return change.state, change.outcome, count(w), [(t.minimum, t.maximum) for t in scaling(w)]
+
+
+def test_automatic_mode_registers_a_minimum_that_it_gives_back() -> None:
+    state, outcome, runs, registered = carried_out(raising(3, 4))
+    assert state is ChangeState.PROVEN, outcome
+    assert (runs, registered) == (3, [(3, 4)])
+
+
+@pytest.mark.parametrize("option", [raising(3, 4, restores=False), raising(3, 6)])
+def test_automatic_mode_moves_no_other_bound_that_the_settings_do_not_open(option: Option) -> None:
+    state, outcome, runs, registered = carried_out(option)
+    assert (state, runs, registered) == (ChangeState.REFUSED, 1, [(1, 4)])
+    assert "only after an approval" in outcome
+
+
+def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
+    def raised(box: Sandbox) -> None:
+        box.autoscale(NAME, 4, 4)
+
+    auto = {"rightsizer:mode": "auto"}
+    with world(raising(3, 4), by="policy", tags=auto, judged={"gate": Gate.APPLY}, count=4, seed=raised) as w:
+        assert w.start().state is ChangeState.REFUSED
+        assert [(t.minimum, t.maximum) for t in scaling(w)] == [(4, 4)]
+
+
+def test_bounds_without_a_policy_are_not_the_owners_scaling() -> None:
+    bare = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40)
+    assert chosen(suffering(bare, late=0.5)).kind is OptionKind.INSTANCE_COUNT
