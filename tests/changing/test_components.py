@@ -6,6 +6,7 @@ import pytest
 
 from rightsizer.flows.orders import Orders
 from rightsizer.model.change import ChangeState
+from rightsizer.model.proposal import ProposalState
 from sandbox.gate import Call
 from tests.changing import scenarios
 from tests.changing.world import World, world
@@ -60,3 +61,46 @@ def test_a_component_that_sticks_on_the_way_back_is_handed_over_too() -> None:
     assert change.state is ChangeState.HANDED_OVER
     assert copies["large"] == 1
     assert '"CopyCount": 3' in change.remaining[1]
+
+
+def theirs(w: World, component: str, after_writes: int = 0) -> None:
+    """Somebody else changes the component once the plan is made, and it stays Updating."""
+    seen = {"DescribeInferenceComponent": 0, "UpdateInferenceComponentRuntimeConfig": 0}
+
+    def after(call: Call) -> None:
+        if call.operation not in seen:
+            return
+        seen[call.operation] += 1
+        planned, wrote = seen.values()
+        if planned >= 2 and wrote >= after_writes:
+            known = w.box.world.components.known[component]
+            known.status, known.until = "Updating", w.now + timedelta(days=30)
+
+    w.box.gate.after = after
+
+
+def test_a_component_that_sticks_before_anything_was_written_is_a_refusal() -> None:
+    scenario = scenarios.COMPONENTS
+    with world(scenario.option, seed=scenario.seed, kind=scenario.kind, **scenario.endpoint) as w:
+        theirs(w, "small")
+        w.start()
+        change = w.run(12)
+        written = w.box.calls.of("sagemaker", "UpdateInferenceComponentRuntimeConfig")
+        shown = w.shown()
+    assert change.state is ChangeState.REFUSED, change.outcome
+    assert (change.remaining, written) == ((), [])
+    assert "component small is being changed for 4.0 h" in change.outcome
+    assert shown.state is ProposalState.WITHDRAWN
+
+
+def test_a_write_that_aws_refused_touched_nothing_either() -> None:
+    scenario = scenarios.COMPONENTS
+    with world(scenario.option, seed=scenario.seed, kind=scenario.kind, **scenario.endpoint) as w:
+        text = "Cannot update in-progress endpoint"
+        w.box.gate.fail("sagemaker", "UpdateInferenceComponentRuntimeConfig", "ValidationException", text)
+        theirs(w, "small", after_writes=1)
+        w.start()
+        change = w.run(12)
+        copies = {name: c.desired for name, c in w.box.world.components.known.items()}
+    assert change.state is ChangeState.REFUSED, change.outcome
+    assert (change.remaining, copies) == ((), {"small": 3, "large": 1})

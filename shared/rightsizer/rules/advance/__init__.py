@@ -14,8 +14,8 @@ from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.rules.advance.courses import back, close, towards, watch
 from rightsizer.rules.advance.left import differences, left_open, leftovers
 from rightsizer.rules.advance.outside import BUSY, busy, lost
-from rightsizer.rules.advance.taken import APPLIED, FINISHED, given_back
-from rightsizer.rules.advance.turning import UNANSWERED, rolled_back
+from rightsizer.rules.advance.taken import APPLIED, FINISHED, UNANSWERED, given_back
+from rightsizer.rules.advance.turning import rolled_back
 
 __all__ = [
     "APPLIED",

@@ -179,7 +179,8 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
         text = f"{change.ref.name} took the new configuration after all; it goes back to {old_config(change)}"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=change.failure)
     goals: list[Step] = []
-    if isinstance(endpoint, EndpointSight) and touched_scaling(change) and not _settled(change, endpoint, carries_new):
+    touched = touched_scaling(change) and ending is not ChangeState.REFUSED  # AWS refused what a refused one tried
+    if isinstance(endpoint, EndpointSight) and touched and not _settled(change, endpoint, carries_new):
         goals += _missing(change, sight, now, plan.settle if carries_new or _failed(change, endpoint) else plan.restore)
     goals += plan.tidy
     open_goals = [g for g in goals if sight.concrete(g).command not in change.remaining]

@@ -9,6 +9,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import MOVING, Sight
 from rightsizer.model.step import Step, StepKind, command
 from rightsizer.rules.advance.outside import next_look
+from rightsizer.rules.advance.taken import may_have_written
 
 RETRY_MIN = (1, 3, 10, 20, 30)
 """Minutes until a step that failed for a passing reason is tried again."""
@@ -34,6 +35,8 @@ def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) ->
 def _moving(change: Change, step: Step, now: datetime) -> Move:
     """Wait for a component that is being changed; a person gets one that never ends, with the line of its old copies.
 
+    Where nothing was written yet nobody has anything to do for us: the change is refused.
+
     Its age counts from the last line of the journal, since a wait writes none.
     """
     began = max((e.at for e in change.journal if e.status != "failed"), default=change.created_at)
@@ -41,6 +44,9 @@ def _moving(change: Change, step: Step, now: datetime) -> Move:
         return Wait(min(next_look(change, now), began + COPIES_LIMIT), f"component {step.subject} is being changed")
     hours = (now - began).total_seconds() / 3600
     text = f"component {step.subject} is being changed for {hours:.1f} h, longer than any change of its copies may take"
+    if change.course is Course.FORWARD and not may_have_written(change):
+        text += ", and nothing was written to it by this program"
+        return Steer(Reason(Code.TIMEOUT, text), Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE)
     old = next((s for s in change.plan.restore if s.key == step.key), step)
     shown = command("sagemaker", "DescribeInferenceComponent", {"InferenceComponentName": step.subject})
     reason = Reason(Code.TIMEOUT, f"{text}; once it is InService or Failed, its copies can be set")

@@ -10,6 +10,8 @@ APPLIED = "applied"
 """The journal line of the moment at which autoscaling was given back whole on the new configuration."""
 FINISHED = "finish"
 """The journal line of an end, at which nothing of the owner's is missing."""
+UNANSWERED = "again:unanswered:"
+"""How the journal's line of a call begins of which nobody knows whether AWS accepted it."""
 
 GONE_AFTER = timedelta(minutes=3)
 """A deregistered target may be listed this long (inferred): Application Auto Scaling is eventually consistent."""
@@ -19,6 +21,20 @@ def touched_scaling(change: Change) -> bool:
     """Whether we may have taken anything from the customer's autoscaling."""
     ours = {s.key for s in (*change.plan.clear, *change.plan.settle)}
     return any(e.step in ours for e in change.journal)
+
+
+def may_have_written(change: Change) -> bool:
+    """Whether AWS did a step that the owner feels, or may have done it: an intent alone, or a lost answer."""
+    ours = {s.key for s in (*change.plan.clear, *change.plan.settle)}
+    open_steps: set[str] = set()
+    for entry in change.journal:
+        if entry.step not in ours:
+            continue
+        refused = entry.status == "failed" and not entry.detail.startswith(UNANSWERED)
+        if entry.status != "intended" and not refused:
+            return True
+        (open_steps.discard if refused else open_steps.add)(entry.step)
+    return bool(open_steps)
 
 
 def given_back(change: Change) -> bool:

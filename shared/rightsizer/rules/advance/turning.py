@@ -7,9 +7,7 @@ from rightsizer.model.move import Wait
 from rightsizer.model.sight import EndpointSight
 from rightsizer.model.step import Step
 from rightsizer.rules.advance.steps import LAG
-
-UNANSWERED = "again:unanswered:"
-"""How the journal's line of a call begins of which nobody knows whether AWS accepted it."""
+from rightsizer.rules.advance.taken import UNANSWERED
 
 
 def accepted(change: Change, turn: Step | None) -> Entry | None:
