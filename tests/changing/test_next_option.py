@@ -6,7 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer.model.change import ChangeState, FailureClass
+from rightsizer.model.limits import Switch
 from rightsizer.model.option import OptionKind, Target
+from rightsizer.model.proposal import ProposalState
 from rightsizer.model.recommendation import Gate
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
 
@@ -76,8 +78,9 @@ def test_where_the_next_option_has_no_quota_the_chosen_type_is_tried_again_later
         w.box.world.quotas.set(OTHER, 0)
         w.start()
         w.run(3)
-        waiting = w.change
+        waiting, asked = w.change, w.shown()
         change = w.run(24)
+    assert (asked.state, asked.outcome) == (ProposalState.APPLYING, waiting.outcome)
     assert waiting.state is ChangeState.PLANNED, waiting.outcome
     assert "is 0" in waiting.outcome
     assert waiting.option.target.instance_type == NEW_TYPE
@@ -96,3 +99,19 @@ def test_where_the_next_option_lacks_too_its_pools_are_the_last_try() -> None:
     assert change.option.target.pools == (OTHER, OLD_TYPE)
     assert len(updates) == 3
     assert past == sorted([(NEW_TYPE, "capacity"), (OTHER, "capacity")])
+
+
+def test_the_proposal_says_why_a_further_try_waits() -> None:
+    with offered(FIRST, SECOND) as w:
+        lacking(w, 1)
+        w.start()
+        w.run(1)
+        w.journal.set_switch(Switch(frozen=True, by="slack:U9", at=w.now))
+        w.run(3)
+        waiting, asked = w.change, w.shown()
+        w.journal.set_switch(Switch())
+        change = w.run(24)
+        ended = w.shown()
+    assert "frozen by slack:U9" in waiting.outcome
+    assert (asked.state, asked.outcome) == (ProposalState.APPLYING, waiting.outcome)
+    assert (change.state, ended.state) == (ChangeState.PROVEN, ProposalState.PROVEN)

@@ -11,7 +11,7 @@ from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureC
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.proposal import Proposal
+from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
@@ -53,7 +53,7 @@ class Beginning:
         refused = preflight.refusals(ground)
         if refused:
             other = again.instead(change, proposal.recommendation.chosen, refused, now)
-            return self.journal.save(other) if other is not None else self._refuse(change, refused, now)
+            return self._waits(other) if other is not None else self._refuse(change, refused, now)
         deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
@@ -180,9 +180,15 @@ class Beginning:
             text = f"it waited {PATIENCE.days} days and could not start: {sentence}"
             return self._refuse(change, (Reason(Code.EXPIRED, text),), now)
         note = Entry(now, "wait", "noted", sentence)
-        return self.journal.save(
+        return self._waits(
             replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))
         )
+
+    def _waits(self, change: Change) -> Change:
+        """Saved; where an earlier try was made, its proposal says why the next one waits, before that."""
+        if change.tries:
+            self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
+        return self.journal.save(change)
 
 
 def _planned(change: Change, planned: planning.Planned, now: datetime) -> Change:
