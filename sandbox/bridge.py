@@ -79,6 +79,7 @@ _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "autoscaling": ("autoscaling", _Every()),
     "ec2": ("ec2", _Every()),
     "iam": ("iam", _Every()),
+    "sts": ("sts", _Every()),
     "ecr": ("ecr", _Every()),
 }  # fmt: skip
 

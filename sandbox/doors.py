@@ -10,7 +10,8 @@ from typing import Any
 
 from sandbox.account import Sandbox
 from sandbox.gate import IAM_PREFIX, Call
-from sandbox.role import Ask, Role
+from sandbox.policies import Ask
+from sandbox.role import Role
 from sandbox.spot_groups import AutoScaling
 from sandbox.template import Template
 

@@ -5,24 +5,14 @@ Scaling, CloudWatch and KMS. Reads are not limited here, since the template give
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
 from sandbox.gate import Call, Fault
+from sandbox.policies import Ask, allowed
 from sandbox.world import World
 
 GUARDED = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
 """Services in which a write touches what serves."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One action on one resource, with the context keys that conditions may test."""
-
-    action: str
-    resource: str
-    context: Mapping[str, str] = field(default_factory=dict)
 
 
 class Role:
@@ -57,14 +47,8 @@ class Role:
         return Fault("AccessDeniedException", text)
 
     def allows(self, ask: Ask) -> bool:
-        """Whether a statement allows one action on one resource."""
-        return any(
-            ask.action in _listed(s["Action"])
-            and any(fnmatchcase(ask.resource, pattern) for pattern in _listed(s["Resource"]))
-            and _holds(s.get("Condition", {}), ask.context)
-            for s in self._statements
-            if s["Effect"] == "Allow"
-        )
+        """Whether a statement allows one action on one resource; an operator may have put policies on the role."""
+        return allowed((*self._statements, *self._world.iam.given(self._world.sts.name)), ask)
 
     def _asks(self, call: Call) -> Iterator[Ask]:
         p, action = call.params, f"{call.service}:{call.operation}"
@@ -101,7 +85,7 @@ class Role:
             via = {"kms:ViaService": f"sagemaker.{self._world.region}.amazonaws.com"}
             yield Ask("kms:CreateGrant", arn, via | {"kms:GrantIsForAWSResource": "true"})
         if role := p.get("ExecutionRoleArn"):
-            yield Ask("iam:PassRole", role)
+            yield Ask("iam:PassRole", role, {"iam:PassedToService": "sagemaker.amazonaws.com"})
 
     def _resources(self, p: Mapping[str, Any]) -> Iterator[str]:
         if arn := p.get("ResourceArn"):
@@ -124,26 +108,3 @@ _KINDS = {
 
 def _request_tags(p: Mapping[str, Any]) -> dict[str, str]:
     return {f"aws:RequestTag/{tag['Key']}": tag["Value"] for tag in p.get("Tags") or []}
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _holds(condition: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
-    """Every operator of a condition, on every key of it (IAM policy evaluation)."""
-    return all(
-        _OPERATORS[operator](context.get(key), [str(v) for v in _listed(wanted)])
-        for operator, tests in condition.items()
-        for key, wanted in tests.items()
-    )
-
-
-_OPERATORS: Mapping[str, Callable[[str | None, list[str]], bool]] = {
-    "StringEquals": lambda value, wanted: value in wanted,
-    "StringEqualsIfExists": lambda value, wanted: value is None or value in wanted,
-    "StringLike": lambda value, wanted: value is not None and any(fnmatchcase(value, w) for w in wanted),
-    "ForAllValues:StringLike": lambda value, wanted: value is None or any(fnmatchcase(value, w) for w in wanted),
-    "Null": lambda value, wanted: (value is None) == (wanted == ["true"]),
-    "Bool": lambda value, wanted: value in wanted,
-}

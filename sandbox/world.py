@@ -11,7 +11,7 @@ from sandbox.cloudwatch.alarms import Alarms
 from sandbox.cloudwatch.api import CloudWatch
 from sandbox.cloudwatch.store import MetricStore
 from sandbox.gate import Gate
-from sandbox.iam import Iam
+from sandbox.iam import Iam, Sts
 from sandbox.prices import Pricing, SavingsPlans
 from sandbox.quotas import Quotas
 from sandbox.registry import Registry
@@ -43,6 +43,7 @@ class World:
         self.fleet = Fleet(self)
         self.components = Components(self)
         self.iam = Iam()
+        self.sts = Sts(self)
         self.registry = Registry(self)
         self.scaling = ApplicationAutoScaling(self)
         self.alarms = Alarms(self)
@@ -50,6 +51,7 @@ class World:
             self.clock.drive(timed)
         self._apis: dict[str, object] = {
             "iam": self.iam,
+            "sts": self.sts,
             "ecr": self.registry,
             "sagemaker": Several(SageMaker(self), self.components),
             "cloudwatch": CloudWatch(self),

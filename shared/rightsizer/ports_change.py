@@ -10,6 +10,7 @@ from rightsizer.model.history import PastChange
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef, ScalableTarget
 from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.model.step import Step
 
@@ -123,6 +124,10 @@ class Changer(Protocol):
 
     def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
         """By execution role of these models: whether it may describe alarms; None where that could not be asked."""
+        ...
+
+    def passes(self, role: str) -> RolePass:
+        """Whether our own role may hand this execution role to SageMaker."""
         ...
 
     def perform(self, step: Step) -> None:

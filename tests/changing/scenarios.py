@@ -1,15 +1,19 @@
 """Scenarios of changing: an endpoint, what is asked of it, and what counts as new and as old."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.option import Option, OptionKind, ScaleIn, Target
 from rightsizer.model.recommendation import Gate
+from rightsizer.model.role_pass import grant
 from sandbox.account import Sandbox
+from sandbox.seeding import ROLE
 from tests.changing.world import NAME, NEW_TYPE, an_option
 
 STEPS = {
@@ -155,6 +159,34 @@ COMPONENTS = Scenario(
     kind=EndpointKind.INFERENCE_COMPONENTS,
     deploys=False,
 )
+MANAGED = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 4}
+
+
+def may_pass(box: Sandbox) -> None:
+    """Two components, and an operator who let our role pass the endpoint's execution role, by the printed line."""
+    components(box)
+    follow(box, grant("apply", ROLE))
+
+
+def follow(box: Sandbox, line: str) -> None:
+    """Do what a printed line of the AWS CLI does: ``aws SERVICE OPERATION --NAME VALUE ...``."""
+    _, service, operation, *words = shlex.split(line)
+    names = ["".join(part.title() for part in word[2:].split("-")) for word in words[::2]]
+    given = dict(zip(names, words[1::2], strict=True))
+    getattr(box.client(service), operation.replace("-", "_"))(**given)
+
+
+SCALE_IN = Scenario(
+    "scale-in policy",
+    an_option(
+        kind=OptionKind.SCALE_IN,
+        target=Target("ml.g5.4xlarge", 2, scale_in=ScaleIn("AllTraffic", "CONSOLIDATION", 1, 30)),
+        saving_usd_per_month=Decimal(0),
+    ),
+    {"inference_components": True, "count": 2, "variant_extra": {"ManagedInstanceScaling": MANAGED}},
+    may_pass,
+    kind=EndpointKind.INFERENCE_COMPONENTS,
+)
 ASYNC = Scenario("async type change", an_option(), {"asynchronous": True}, kind=EndpointKind.ASYNC)
 ZERO = Scenario(
     "async to zero",
@@ -177,6 +209,7 @@ ALL = (
     HOURS,
     SHADOW,
     COMPONENTS,
+    SCALE_IN,
     ASYNC,
     ZERO,
     ZERO_AUTOSCALED,

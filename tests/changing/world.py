@@ -198,6 +198,7 @@ def _changer(session: Session) -> AwsChanger:
         session.client("ec2"),
         session.client("iam"),
         session.client("ecr"),
+        session.client("sts"),
     )
 
 

@@ -6,7 +6,7 @@ from rightsizer import bootstrap
 from rightsizer.errors import PermissionMissingError
 from rightsizer.model.proposal import ProposalState
 from sandbox.gate import Call
-from sandbox.role import Ask
+from sandbox.policies import Ask
 from sandbox.spot import add_spot
 from tests.doors.scene import AUTO, BIG, PROPOSE, Scene, scene, states
 

@@ -82,7 +82,11 @@ def _redeployed(w: World) -> bool:
     sagemaker = w.box.client("sagemaker")
     with w.box.gate.unrecorded():
         body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-        kept = {k: body[k] for k in ("ProductionVariants", "MetricsConfig", "AsyncInferenceConfig") if k in body}
+        kept = {
+            k: body[k]
+            for k in ("ProductionVariants", "MetricsConfig", "AsyncInferenceConfig", "ExecutionRoleArn")
+            if k in body
+        }
         sagemaker.create_endpoint_config(EndpointConfigName="theirs", **kept)
         sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs")
     return True
@@ -207,9 +211,10 @@ def _refused_retry(w: World) -> bool:
     if not _seen(w).tries:
         return False
     with others(w):
-        w.taken = _seen(w).models[0]
-        key = {"pk": {"S": f"LOCK#MODEL#{w.taken}"}, "sk": {"S": "LOCK"}}
-        w.box.client("dynamodb").put_item(TableName="t", Item=key | {"change": {"S": "c-other"}})
+        for model in _seen(w).models[:1]:  # components have their own, their configuration names none
+            w.taken = model
+            key = {"pk": {"S": f"LOCK#MODEL#{w.taken}"}, "sk": {"S": "LOCK"}}
+            w.box.client("dynamodb").put_item(TableName="t", Item=key | {"change": {"S": "c-other"}})
         w.box.world.tags.put(w.box.world.fleet.arn("endpoint", NAME), {"rightsizer:mode": "off"})
     return True
 
@@ -219,7 +224,7 @@ def _release(w: World) -> None:
     sagemaker, scaling = w.box.client("sagemaker"), w.box.client("application-autoscaling")
     with others(w):
         body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-        keys = ("ProductionVariants", "MetricsConfig", "AsyncInferenceConfig")
+        keys = ("ProductionVariants", "MetricsConfig", "AsyncInferenceConfig", "ExecutionRoleArn")
         kept: Any = {k: body[k] for k in keys if k in body}
         sagemaker.create_endpoint_config(EndpointConfigName="theirs", **kept)
         sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs", RetainAllVariantProperties=True)

@@ -176,7 +176,7 @@ def _counted(after: After, wanted: Mapping[str, int], *, on_new: bool) -> Iterat
 
 def _carried(after: After, count: int, planned: int, on_new: bool) -> tuple[int, int]:
     """The fewest and most instances of this side that serve what `count` of the other side served."""
-    if after.change.plan.kind == "shadow-test":
+    if after.change.plan.keeps_counts:
         return count, count
     decided = after.w.proposal.recommendation
     ratio = after.change.option.target.instance_count / max(1, decided.instance_count)

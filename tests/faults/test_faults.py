@@ -64,6 +64,10 @@ def test_a_further_try_that_is_refused_ends_beside_the_lock_of_another_change() 
     laws_hold(*runs(scenarios.PLAIN, BY_NAME["a further try refused"], every=20), ended="rolled-back")
 
 
+def test_a_scale_in_policy_killed_after_a_write_ends_as_the_laws_say() -> None:
+    laws_hold(*runs(scenarios.SCALE_IN, BY_NAME["success"], every=20), ended="proven")
+
+
 FREEZES = pytest.mark.parametrize("freeze", [FROZEN, FROZEN_HARD], ids=lambda d: d.name)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,6 +12,8 @@ from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
 from rightsizer.aws.offerings import sold
 from rightsizer.aws.raw import UNKNOWN, watch
 from rightsizer.aws.registry import RegistryClient, images
+from rightsizer.aws.role_pass import Identity, may_pass
+from rightsizer.aws.sights import alarm_body, endpoint_sight, utc
 from rightsizer.errors import (
     PermissionMissingError,
     ReadError,
@@ -22,7 +23,8 @@ from rightsizer.errors import (
     WriteRefusedError,
 )
 from rightsizer.model.observation import EndpointRef, ScalableTarget
-from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight, VariantSight
+from rightsizer.model.role_pass import RolePass
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.model.step import Step, StepKind
 
 if TYPE_CHECKING:
@@ -34,19 +36,6 @@ if TYPE_CHECKING:
 
 NAMESPACE: Literal["sagemaker"] = "sagemaker"
 ALARM_TYPES: tuple[Literal["MetricAlarm", "CompositeAlarm"], ...] = ("MetricAlarm", "CompositeAlarm")
-OUTPUT_ONLY_OF_ALARM = frozenset(
-    {
-        "AlarmArn",
-        "AlarmConfigurationUpdatedTimestamp",
-        "StateValue",
-        "StateReason",
-        "StateReasonData",
-        "StateUpdatedTimestamp",
-        "StateTransitionedTimestamp",
-        "EvaluationState",
-    }
-)
-"""Fields of DescribeAlarms that PutMetricAlarm does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +48,7 @@ class AwsChanger:
     ec2: "EC2Client"
     iam: "IAMClient"
     ecr: RegistryClient
+    sts: Identity
 
     def __post_init__(self) -> None:
         watch(self.sagemaker, "DescribeEndpointConfig")
@@ -68,7 +58,7 @@ class AwsChanger:
         try:
             with reading("sagemaker:DescribeEndpoint", f"looking at endpoint {name}"):
                 answer: Any = self.sagemaker.describe_endpoint(EndpointName=name)
-                return _endpoint(answer)
+                return endpoint_sight(answer)
         except VanishedError:
             return Gone(name)
 
@@ -83,7 +73,7 @@ class AwsChanger:
             return None
         body: dict[str, Any] = {k: v for k, v in answer.items() if k not in ("ResponseMetadata", UNKNOWN)}
         unknown: Any = answer.get(UNKNOWN, ())
-        return ConfigSight(name, body, _utc(answer["CreationTime"]), tuple(unknown), tags)
+        return ConfigSight(name, body, utc(answer["CreationTime"]), tuple(unknown), tags)
 
     def tags(self, ref: EndpointRef) -> Mapping[str, str]:
         """ListTags of the endpoint."""
@@ -140,7 +130,7 @@ class AwsChanger:
                 answer: Any = self.cloudwatch.describe_alarms(AlarmNames=some, AlarmTypes=ALARM_TYPES, MaxRecords=100)
                 for alarm in (*answer.get("MetricAlarms", ()), *answer.get("CompositeAlarms", ())):
                     name, at = alarm["AlarmName"], alarm.get("StateUpdatedTimestamp")
-                    found[name] = AlarmSight(name, alarm["StateValue"], _body(alarm), at)
+                    found[name] = AlarmSight(name, alarm["StateValue"], alarm_body(alarm), at)
         return found
 
     def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -149,7 +139,7 @@ class AwsChanger:
         with reading("cloudwatch:DescribeAlarms", "looking for alarms that point at scaling policies"):
             for arn in arns:
                 for page in self.cloudwatch.get_paginator("describe_alarms").paginate(ActionPrefix=arn):
-                    found.update({alarm["AlarmName"]: _body(alarm) for alarm in page.get("MetricAlarms", [])})
+                    found.update({alarm["AlarmName"]: alarm_body(alarm) for alarm in page.get("MetricAlarms", [])})
         return tuple(found.values())
 
     def copies(self, components: Sequence[str]) -> Mapping[str, int]:
@@ -167,6 +157,10 @@ class AwsChanger:
     def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
         """See `rightsizer.aws.alarm_sight`."""
         return sees_alarms(self.sagemaker, self.iam, models)
+
+    def passes(self, role: str) -> RolePass:
+        """See `rightsizer.aws.role_pass`."""
+        return may_pass(self.sts, self.iam, role)
 
     def perform(self, step: Step) -> None:
         """Call the one operation of the step with its own parameters."""
@@ -208,39 +202,3 @@ def _refused(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
     if code in THROTTLED - {"LimitExceededException"} or "rate exceeded" in text.lower():
         return ThrottledError(f"{step.key}: AWS throttles {step.kind.value} ({code})")
     return WriteRefusedError(step.key, code, text)
-
-
-def _endpoint(answer: Mapping[str, Any]) -> EndpointSight:
-    capture = answer.get("DataCaptureConfig") or {}
-    return EndpointSight(
-        status=answer["EndpointStatus"],
-        config_name=answer.get("EndpointConfigName", ""),
-        modified_at=_utc(answer["LastModifiedTime"]),
-        failure_reason=answer.get("FailureReason", ""),
-        pending_config=(answer.get("PendingDeploymentSummary") or {}).get("EndpointConfigName", ""),
-        variants=tuple(_variant(v) for v in answer.get("ProductionVariants", [])),
-        capture_stopped=capture.get("CaptureStatus") == "Stopped",
-        asynchronous=bool(answer.get("AsyncInferenceConfig")),
-    )
-
-
-def _variant(variant: Mapping[str, Any]) -> VariantSight:
-    return VariantSight(
-        variant["VariantName"],
-        variant.get("CurrentInstanceCount", 0),
-        variant.get("DesiredInstanceCount", variant.get("CurrentInstanceCount", 0)),
-        float(variant.get("CurrentWeight", 1.0)),
-        float(variant.get("DesiredWeight", variant.get("CurrentWeight", 1.0))),
-        tuple((i.get("SpecifiedImage", ""), i.get("ResolvedImage", "")) for i in variant.get("DeployedImages", [])),
-        tuple(
-            (pool["InstanceType"], pool.get("CurrentInstanceCount", 0)) for pool in variant.get("InstancePools") or ()
-        ),
-    )
-
-
-def _body(alarm: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in alarm.items() if k not in OUTPUT_ONLY_OF_ALARM}
-
-
-def _utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)

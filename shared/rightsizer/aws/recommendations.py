@@ -11,6 +11,7 @@ from rightsizer.aws.proposals import OPEN, TRIES, Proposals
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.history import History
+from rightsizer.model.option import ORDERED
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Finding, Recommendation
 
@@ -70,11 +71,31 @@ class Recommendations(Proposals):
             return asked
         return False
 
+    def order(self, proposal: Proposal) -> bool:
+        """Open what a person asks for as the endpoint's only open proposal; no recommendation is stored.
+
+        False when that proposal existed, or another one is approved or being applied. A pending one is withdrawn.
+        """
+        for attempt in range(TRIES):
+            writes, asked = self._writes(proposal.recommendation, proposal)
+            try:
+                if asked:
+                    self._table.transact(writes[1:], f"asking about {proposal.ref.name}")
+            except ConflictError:
+                if attempt == TRIES - 1:
+                    raise
+                continue
+            return asked
+        return False
+
     def _writes(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
+        """The write of the recommendation, then those of the proposal, and whether it is opened by them."""
         now = recommendation.evaluated_at
         writes = [self._table.put_if(_item(recommendation))]
         current = self._open(recommendation.ref.name)
         if current and current["state"] != ProposalState.PENDING:
+            return writes, False
+        if current and not _ordered(proposal) and _still_wanted(current, recommendation):
             return writes, False
         if proposal is None:
             if current and _outdated(current, recommendation):
@@ -129,6 +150,19 @@ def _item(recommendation: Recommendation) -> Item:
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
         "doc": wire.dumps(recommendation),
     }
+
+
+def _ordered(proposal: Proposal | None) -> bool:
+    """Whether a person asked for it."""
+    option = proposal.recommendation.chosen if proposal is not None else None
+    return option is not None and option.kind in ORDERED
+
+
+def _still_wanted(current: dict[str, Value], recommendation: Recommendation) -> bool:
+    """Whether a person asked for what is pending, on the configuration that still runs: their answer comes first."""
+    asked = proposals.revive(current)
+    configs = {r.fingerprint.partition("|")[0] for r in (asked.recommendation, recommendation)}
+    return _ordered(asked) and len(configs) == 1
 
 
 def _outdated(current: dict[str, Value], recommendation: Recommendation) -> bool:

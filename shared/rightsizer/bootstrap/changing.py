@@ -34,6 +34,7 @@ def apply() -> Apply:
             client("ec2"),
             client("iam"),
             client("ecr"),
+            client("sts"),
         ),
         store=store(),
         ledger=SavingsBook(table()),

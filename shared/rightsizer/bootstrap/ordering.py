@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import now
+from rightsizer.bootstrap import now, reading_ports
 
 if TYPE_CHECKING:
     from rightsizer.aws.errand_book import Errands
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
+    from rightsizer.flows.asking import Asking
     from rightsizer.flows.orders import Orders
     from rightsizer.model.errand import Errand
     from rightsizer.model.proposal import ProposalState
@@ -29,6 +30,7 @@ class Desk:
     errands: Errands
     table: Table
     who: str
+    asking: Asking
 
     def decide(self, proposal_id: str, state: ProposalState, comment: str = "") -> dict[str, Any]:
         """Record a decision by the same conditional write as a click in Slack; returns the proposal's document."""
@@ -52,17 +54,20 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
+    from rightsizer.flows.asking import Asking
     from rightsizer.flows.orders import Orders
 
     name = table_name or table_of(account, stack)
     client = account.client("dynamodb")
     journal, table = TableJournal(client, name), Table(client, name)
     orders = Orders(journal, lambda endpoint: _look(account, endpoint))
-    return Desk(Recommendations(table, now), journal, orders, Errands(table), table, caller(account))
+    store, reading = Recommendations(table, now), reading_ports(account)
+    asking = Asking(reading.fleet, reading.prices, store)
+    return Desk(store, journal, orders, Errands(table), table, caller(account), asking)
 
 
 def _look(account: Session, endpoint: str) -> EndpointSight | Gone:
     from rightsizer.aws.changer import AwsChanger
 
-    services = ("sagemaker", "application-autoscaling", "cloudwatch", "ec2", "iam", "ecr")
+    services = ("sagemaker", "application-autoscaling", "cloudwatch", "ec2", "iam", "ecr", "sts")
     return AwsChanger(*(account.client(service) for service in services)).endpoint(endpoint)

@@ -11,9 +11,11 @@ from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureC
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.option import OptionKind
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Hold, ImageSight
+from rightsizer.model.role_pass import RolePass
+from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import again, preflight, proof, window
@@ -49,7 +51,6 @@ class Beginning:
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         ground = self._ground(change, proposal, endpoint, limits)
-        ground = replace(ground, most=planning.most(change, ground))
         refused = preflight.refusals(ground)
         if refused:
             other = again.instead(change, proposal.recommendation.chosen, refused, now)
@@ -85,7 +86,6 @@ class Beginning:
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         ground = self._ground(change, proposal, endpoint, limits)
-        ground = replace(ground, most=planning.most(change, ground))
         refused = preflight.refusals(ground)
         planned = refused or planning.make(change, ground, catalogue, limits)
         return _planned(change, planned, now) if isinstance(planned, planning.Planned) else planned
@@ -108,7 +108,7 @@ class Beginning:
         models = {
             v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
         }
-        return Ground(
+        ground = Ground(
             proposal=proposal,
             option=change.option,
             endpoint=endpoint,
@@ -128,7 +128,15 @@ class Beginning:
             copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
             blind=self._blind(change, sorted(models)),
             registry=self._registry(change, endpoint),
+            passes=self._passes(change, config),
         )
+        ground = planning.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
+        return replace(ground, most=planning.most(change, ground))
+
+    def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
+        """Whether we may hand over the execution role that a new configuration would name; None where none is."""
+        role = str(config.body.get("ExecutionRoleArn") or "") if config is not None else ""
+        return self.changer.passes(role) if role and change.option.kind in planning.CONFIG_KINDS else None
 
     def _registry(self, change: Change, endpoint: EndpointSight) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that deploys nothing resolves none."""

@@ -7,6 +7,7 @@ from decimal import Decimal
 from rightsizer.model.change import Change
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
+from rightsizer.model.option import ORDERED
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.sight import EndpointSight, Sight
 
@@ -57,8 +58,11 @@ def realised_usd(change: Change, hours: float) -> Decimal:
     """What `hours` on the new fleet saved: the old fleet's cost, less the instance hours that really ran.
 
     Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
-    a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost.
+    a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost. A change that
+    promised nothing saves nothing in the books: instances that come and go with the load are no merit of its own.
     """
+    if change.option.kind in ORDERED:
+        return Decimal(0)
     saving = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
     planned = planned_instances(change)
     if change.counted_until is None or planned <= 0 or change.option.usd_per_month <= 0:

@@ -48,6 +48,8 @@ class Returning:
         plan, endpoint = change.plan, sight.endpoint
         if change.course is not Course.BACK or plan.back is None or plan.kind != "change" or _settled(change):
             return change
+        if plan.keeps_counts:
+            return change  # the way back keeps them too
         if isinstance(endpoint, Gone) or endpoint.status != "InService" or endpoint.pending_config:
             return change
         if sight.shows(plan.back) or (plan.new_config and endpoint.config_name != plan.new_config):

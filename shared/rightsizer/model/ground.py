@@ -8,6 +8,7 @@ from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal
+from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, ImageSight
 
 
@@ -42,6 +43,8 @@ class Ground:
     """Copies of the components that the option is about."""
     registry: Mapping[str, ImageSight] = field(default_factory=dict)
     """By name of each image with a tag, what it means today; empty where nothing is deployed."""
+    passes: RolePass | None = None
+    """Whether our role may pass the configuration's execution role; None where there is none, or none is needed."""
     marketplace: bool = False
     blind: str = ""
     """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""

@@ -6,6 +6,8 @@ from decimal import Decimal
 from enum import IntEnum, StrEnum
 from typing import Literal
 
+from rightsizer.errors import InputError
+from rightsizer.model.checks import named
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Reason
 
@@ -28,6 +30,7 @@ class OptionKind(StrEnum):
     OTHER_ARCHITECTURE = "other-architecture"
     FEWER_GPUS = "fewer-gpus"
     COPIES = "component-copies"
+    SCALE_IN = "scale-in-policy"
 
 
 class Risk(IntEnum):
@@ -48,6 +51,39 @@ class Effort(StrEnum):
     MEDIUM = "Medium"
     HIGH = "High"
     VERY_HIGH = "VeryHigh"
+
+
+ORDERED = frozenset({OptionKind.SCALE_IN})
+"""Options that a person asks for and no evaluation proposes: their saving is unknown, so none is promised or booked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleIn:
+    """How managed instance scaling gives instances back (SageMaker, ManagedInstanceScaling.ScaleInPolicy).
+
+    Raises InputError outside AWS's limits. What is None stays as it is, or is AWS's default.
+    """
+
+    variant: str
+    strategy: Literal["IDLE_RELEASE", "CONSOLIDATION"]
+    """IDLE_RELEASE gives back empty instances only; CONSOLIDATION moves copies together to empty some."""
+    maximum_step: int | None = None
+    """Instances that go at a time, 1 to 100; AWS's default is 1."""
+    cooldown_minutes: int | None = None
+    """5 to 1440; AWS's default is 20."""
+
+    def __post_init__(self) -> None:
+        named("ScaleIn.variant", self.variant)
+        limits = (("maximum_step", self.maximum_step, 1, 100), ("cooldown_minutes", self.cooldown_minutes, 5, 1440))
+        for name, value, least, most in limits:
+            if value is not None and not least <= value <= most:
+                raise InputError(f"ScaleIn.{name} must be {least} to {most}, got {value}")
+
+    @property
+    def policy(self) -> dict[str, str | int]:
+        """The members of ScaleInPolicy that are asked for."""
+        asked = {"MaximumStepSize": self.maximum_step, "CooldownInMinutes": self.cooldown_minutes}
+        return {"Strategy": self.strategy, **{k: v for k, v in asked.items() if v is not None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +108,8 @@ class Target:
     """(Inference component, copies that it shall have)."""
     idle_minutes: int | None = None
     """Minutes without a request after which all instances leave."""
+    scale_in: ScaleIn | None = field(default=None, repr=False)
+    """Not in the text of a target, from which the ids of proposals are made: those that exist keep theirs."""
 
 
 @dataclass(frozen=True, slots=True)

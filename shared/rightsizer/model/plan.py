@@ -92,3 +92,8 @@ class Plan:
     """The way back of the plan's hour, where another one was chosen."""
     restore_file: tuple[str, ...] = ()
     """Lines of a shell script that makes a deleted endpoint again."""
+
+    @property
+    def keeps_counts(self) -> bool:
+        """Whether the deployment leaves counts and weights as they are live (RetainAllVariantProperties)."""
+        return self.turn is not None and bool(self.turn.params.get("RetainAllVariantProperties"))

@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
 from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import Effort, Option, OptionKind, Risk
+from rightsizer.model.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Finding, Recommendation
 
@@ -131,6 +131,9 @@ def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitt
             )
         case OptionKind.COPIES:
             return "run " + ", ".join(f"{count(n, 'copy', 'copies')} of {name}" for name, n in target.copies)
+        case OptionKind.SCALE_IN:
+            consolidates = target.scale_in is not None and target.scale_in.strategy == "CONSOLIDATION"
+            return "move copies together to empty instances" if consolidates else "give back empty instances only"
         case OptionKind.ROUTING:
             return f"route requests by {target.routing or 'LEAST_OUTSTANDING_REQUESTS'}"
         case OptionKind.INSTANCE_POOLS:
@@ -156,6 +159,8 @@ def headline(recommendation: Recommendation) -> str:
     if option is None:
         return f"{name}: {FINDINGS[recommendation.finding].lower()}"
     saving = option.saving_usd_per_month
+    if option.kind in ORDERED:
+        return f"{name} can {change(option)}: no saving is promised"
     verb = f"saves {a_month(saving)}" if saving >= 0 else f"costs {a_month(-saving)} more"
     return f"{name} can {change(option)}: {verb}"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rightsizer.model.observation import Endpoint, EndpointRef
-from rightsizer.model.option import OptionKind, Target
+from rightsizer.model.option import OptionKind, ScaleIn, Target
 from rightsizer.model.recommendation import Recommendation
 
 TERRAFORM = ("terraform", "opentofu")
@@ -70,6 +70,8 @@ def property_diff(owned_by: str, variant: str, today: Today, target: Target) -> 
         rows += [
             f'+ instance_pools {{ instance_type = "{t}", priority = {i} }}' for i, t in enumerate(target.pools, start=1)
         ]
+    if target.scale_in is not None:
+        rows += _scale_in(hcl, target.scale_in)
     bounds = _bounds(today, target)
     if bounds:
         rows += ["  # the scalable target of the variant", *_diff(hcl, bounds)]
@@ -87,6 +89,17 @@ def _serving(today: Today, target: Target) -> list[Line]:
     if target.routing:
         lines.append(("RoutingConfig: {RoutingStrategy", "routing_strategy", None, target.routing))
     return lines
+
+
+def _scale_in(hcl: bool, wanted: ScaleIn) -> Iterable[str]:
+    """The policy as it shall be; what its source says of it today is not known here."""
+    if not hcl:
+        body = ", ".join(f"{key}: {value}" for key, value in wanted.policy.items())
+        return ["  ManagedInstanceScaling:", f"+   ScaleInPolicy: {{{body}}}"]
+    names = (("strategy", wanted.strategy), ("maximum_step_size", wanted.maximum_step))
+    rows = (*names, ("cooldown_in_minutes", wanted.cooldown_minutes))
+    body = ", ".join(f"{k} = {f'"{v}"' if isinstance(v, str) else v}" for k, v in rows if v is not None)
+    return ["  managed_instance_scaling", f"+   scale_in_policy {{ {body} }}"]
 
 
 def _bounds(today: Today, target: Target) -> list[Line]:

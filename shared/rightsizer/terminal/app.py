@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rightsizer import bootstrap
 from rightsizer.aws.deployed import limits_of
 from rightsizer.aws.doctor import Check, examine, incident_alarms
+from rightsizer.aws.doctor_roles import execution_roles
 from rightsizer.aws.session import Session
 from rightsizer.errors import RightsizerError, SettingsError
 from rightsizer.model.policy import Policy
@@ -119,10 +120,11 @@ def doctor(
 ) -> None:
     """Try every read that a scan needs once, and say which permission lacks and what for.
 
-    Where the stack is deployed, the incident alarms of its settings are looked for too.
+    Where the stack is deployed, the incident alarms of its settings are looked for too, and whether it may pass the
+    execution roles of endpoints with inference components.
     """
     session = Session(region, profile, endpoint_url)
-    checks = [*examine(session, bootstrap.now()), *_settings(session, stack)]
+    checks = [*examine(session, bootstrap.now()), *_settings(session, stack), *execution_roles(session, stack)]
     if as_json:
         rows = [{"action": c.action, "purpose": c.purpose, "ok": c.ok, "detail": c.detail} for c in checks]
         print_json({"version": document.VERSION, "checks": rows})

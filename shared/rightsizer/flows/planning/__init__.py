@@ -5,6 +5,7 @@ from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
 from rightsizer.flows.planning.fleet import live, most, unbounded, wanted
 from rightsizer.flows.planning.planned import Planned
+from rightsizer.flows.planning.scale_in import scale_in_policy, with_live_count
 from rightsizer.flows.planning.shadow import shadow_test
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
@@ -16,7 +17,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 from rightsizer.rules import scaling, schedule
 
-__all__ = ["CONFIG_KINDS", "Planned", "make", "most"]
+__all__ = ["CONFIG_KINDS", "Planned", "make", "most", "with_live_count"]
 
 CONFIG_KINDS = frozenset(
     {
@@ -25,6 +26,7 @@ CONFIG_KINDS = frozenset(
         OptionKind.FEWER_GPUS,
         OptionKind.INSTANCE_POOLS,
         OptionKind.ROUTING,
+        OptionKind.SCALE_IN,
     }
 )
 """Options that need a new configuration."""
@@ -35,13 +37,6 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
     endpoint, config = ground.endpoint, ground.config
     if config is None:
         return (Reason(Code.CONFIGURATION_REPLACED, f"configuration {endpoint.config_name} does not exist any more"),)
-    unsafe = scaling.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
-    if unsafe:
-        return unsafe
-    if ground.option.kind in CONFIG_KINDS and ground.proposal.recommendation.gate is not Gate.TEST:
-        unsafe = schedule.unreadable(ground.scaling)
-        if unsafe:
-            return unsafe
     running = live(endpoint, config)
     before = Before(
         endpoint.config_name,
@@ -53,6 +48,15 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
         dict(ground.copies),
         dict(ground.tags),
     )
+    if ground.option.kind is OptionKind.SCALE_IN:  # takes no autoscaling away
+        return scale_in_policy(change, ground, config, before, catalogue, limits)
+    unsafe = scaling.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
+    if unsafe:
+        return unsafe
+    if ground.option.kind in CONFIG_KINDS and ground.proposal.recommendation.gate is not Gate.TEST:
+        unsafe = schedule.unreadable(ground.scaling)
+        if unsafe:
+            return unsafe
     if ground.option.kind is OptionKind.DELETE:
         return two_steps(change, ground, config, before, limits)
     if ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS:

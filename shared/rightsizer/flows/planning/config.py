@@ -34,7 +34,7 @@ def new_config(
     old = _way_back(config, before, catalogue, tags, ground.endpoint.capture_stopped)
     watched = watching(change, new.name, after, limits)
     names = tuple(step.subject for step in watched)
-    guard = _guardrail(change, ground, before, after, names, limits)
+    guard = chosen_guardrail(change, ground, before, after, names, limits)
     settle, restore = rebuilt(change, ground)
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
@@ -70,7 +70,7 @@ def watching(change: Change, config: str, after: tuple[VariantCount, ...], limit
     )
 
 
-def _guardrail(
+def chosen_guardrail(
     change: Change,
     ground: Ground,
     before: Before,
@@ -78,6 +78,7 @@ def _guardrail(
     names: tuple[str, ...],
     limits: ChangeLimits,
 ) -> guardrail.Guardrail:
+    """The guardrail of a deployment from the fleet before to the fleet after."""
     return guardrail.choose(
         [v.count for v in before.variants],
         [v.count for v in after],

@@ -67,13 +67,13 @@ def undone(code: Code, text: str, failure: FailureClass) -> Steer:
 def _arrived(change: Change, sight: Sight, endpoint: EndpointSight) -> bool:
     """Law 2: in service, with what was asked, nothing pending, each variant at its count.
 
-    Beside a shadow production keeps its live count, which autoscaling may have moved since the plan.
+    Where the deployment keeps the live counts, autoscaling may have moved them since the plan.
     """
     turn = change.plan.turn
     if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.shows(turn):
         return False
     live = {v.name: v for v in endpoint.variants}
-    kept = change.plan.kind == "shadow-test"
+    kept = change.plan.keeps_counts
     return all(
         (v := live.get(w.name)) is not None
         and v.current_count == v.desired_count

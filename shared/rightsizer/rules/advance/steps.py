@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.move import Do, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.role_pass import ACTION, caller, grant
 from rightsizer.model.sight import MOVING, Sight
 from rightsizer.model.step import Step, StepKind, command
 from rightsizer.rules.advance.outside import next_look
@@ -92,10 +93,18 @@ def give_up(change: Change, step: Step, detail: str) -> Move:
     """A step that AWS refuses for good. Before the turn nothing is lost; after it a person has to help."""
     _, failure, text = (*detail.split(":", 2), "", "")[:3]
     kind = FailureClass(failure) if failure in set(FailureClass) else FailureClass.UNKNOWN
-    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text or detail}")
+    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text or detail}{_remedy(step, text)}")
     forward = change.course is Course.FORWARD and change.turned_at is None
     if forward:
         return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, kind)
     tidying = step.kind is StepKind.DELETE_ALARMS and change.ending is not None
     ending = change.ending if tidying else ChangeState.HANDED_OVER
     return Steer(reason, Course.CLOSE, ending, kind, remaining=(step.command,))
+
+
+def _remedy(step: Step, text: str) -> str:
+    """The command that allows what AWS refused, where it is the passing of an execution role."""
+    role = str(step.params.get("ExecutionRoleArn") or "")
+    if step.kind is not StepKind.CREATE_CONFIG or not role or ACTION not in text:
+        return ""
+    return f"; an operator allows it with: {grant(caller(text), role)}"

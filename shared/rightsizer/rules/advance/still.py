@@ -66,7 +66,7 @@ def _held(change: Change, sight: Sight, now: datetime, touched: bool) -> Move | 
 
 def _moved(change: Change, endpoint: EndpointSight) -> str:
     """How counts and weights differ from those of the plan; empty where they do not, or where the turn keeps them."""
-    if change.before is None or change.plan.turn is None or change.plan.kind != "change":
+    if change.before is None or change.plan.turn is None or change.plan.kind != "change" or change.plan.keeps_counts:
         return ""
     planned = {v.name: (v.count, v.weight) for v in change.before.variants}
     live = {v.name: (v.desired_count, v.desired_weight) for v in endpoint.variants}

@@ -18,7 +18,7 @@ from rightsizer.model.reason import Reason
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules.clone.refusals import CARRIED, CARRIED_OF_VARIANT, refusals
 
-__all__ = ["CARRIED", "CHANGE_TAG", "Clone", "clone", "content_hash", "renamed"]
+__all__ = ["CARRIED", "CHANGE_TAG", "Clone", "as_written", "clone", "content_hash", "renamed"]
 
 NAME_LIMIT = 63
 CHANGE_TAG = "rightsizer:change"
@@ -68,6 +68,19 @@ def clone(
     return Clone(name, {"EndpointConfigName": name, **body, "Tags": all_tags}, digest, tuple(notes))
 
 
+def as_written(source: ConfigSight) -> tuple[VariantCount, ...]:
+    """What the configuration itself says of each variant, for a clone that changes neither type nor count."""
+    return tuple(
+        VariantCount(
+            v["VariantName"],
+            v.get("InstanceType", ""),
+            v.get("InitialInstanceCount", 0),
+            float(v.get("InitialVariantWeight", 1.0)),
+        )
+        for v in source.body.get("ProductionVariants") or []
+    )
+
+
 def renamed(made: Clone, source: str, body: Mapping[str, Any]) -> Clone:
     """The clone with another body, named by what that says; `source` is the name that it is derived from."""
     digest = content_hash(body)
@@ -99,6 +112,10 @@ def _variant(
         body["InstanceType"] = want.instance_type
     if target.routing and (resized or body.get("RoutingConfig", {}).get("RoutingStrategy") != target.routing):
         body["RoutingConfig"] = {**body.get("RoutingConfig", {}), "RoutingStrategy": target.routing}
+    if target.scale_in is not None and target.scale_in.variant == want.name:
+        scaling = body["ManagedInstanceScaling"]  # `refusals` looked for it
+        policy = {**(scaling.get("ScaleInPolicy") or {}), **target.scale_in.policy}
+        body["ManagedInstanceScaling"] = {**scaling, "ScaleInPolicy": policy}
     hardware = [catalogue.find(t) for t in types]
     if "VolumeSizeInGB" in body and any(h is not None and h.local_nvme for h in hardware):
         notes.append(

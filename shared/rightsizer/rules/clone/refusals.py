@@ -82,23 +82,34 @@ def refusals(
             Reason(Code.CHANGED_SINCE, f"configuration {source.name} has other variants than the change was made for")
         )
         return tuple(found)
-    return (*found, *_permissions(source), *_hardware(source, wanted, target, catalogue))
+    return (*found, *_permissions(source), *_scaled(source, target), *_hardware(source, wanted, target, catalogue))
 
 
 def _permissions(source: ConfigSight) -> tuple[Reason, ...]:
-    """What CreateEndpointConfig needs beyond itself, and the role does not hold (SageMaker API permissions)."""
+    """What CreateEndpointConfig needs beyond itself, and the role does not hold (SageMaker API permissions).
+
+    Passing an execution role is a question to IAM, which preflight asks.
+    """
     found: list[Reason] = []
-    role, key = source.body.get("ExecutionRoleArn"), str(source.body.get("KmsKeyId") or "")
-    if role:
-        text = f"configuration {source.name} names the execution role {role}; creating another one like it needs "
-        text += "iam:PassRole on that role, which rightsizer does not hold: its owner has to create it"
-        found.append(Reason(Code.PERMISSION_MISSING, text))
+    key = str(source.body.get("KmsKeyId") or "")
     own, other = _account(str(source.body.get("EndpointConfigArn", ""))), _account(key)
     if own and other and own != other:
         text = f"configuration {source.name} encrypts with a KMS key of account {other}; creating another one like it "
         text += f"needs kms:CreateGrant there, and rightsizer holds it for keys of account {own} only"
         found.append(Reason(Code.PERMISSION_MISSING, text))
     return tuple(found)
+
+
+def _scaled(source: ConfigSight, target: Target) -> tuple[Reason, ...]:
+    """Why a scale-in policy has nothing to belong to."""
+    if target.scale_in is None:
+        return ()
+    name = target.scale_in.variant
+    mine = (v for v in source.body["ProductionVariants"] if v.get("VariantName") == name)
+    if any((v.get("ManagedInstanceScaling") or {}).get("Status") == "ENABLED" for v in mine):
+        return ()
+    text = f"variant {name} of configuration {source.name} has no managed instance scaling that is enabled, "
+    return (Reason(Code.NOT_APPLICABLE, text + "and a scale-in policy is a part of it"),)
 
 
 def _account(arn: str) -> str:

@@ -9,14 +9,16 @@ from datetime import datetime, timedelta
 
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import OptionKind
+from rightsizer.model.option import ORDERED, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
-from rightsizer.rules.preflight import consent, image, quota
+from rightsizer.rules.preflight import consent, image, passing, quota
 
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
+OF_COMPONENTS = frozenset({OptionKind.COPIES, OptionKind.SCALE_IN})
+"""What an approval may change of an endpoint of inference components."""
 __all__ = ["MISSING", "blindness", "deferral", "hold", "owned_by", "refusals", "unchecked"]
 
 MISSING = "MISSING"
@@ -32,7 +34,7 @@ def refusals(ground: Ground) -> tuple[Reason, ...]:
 
 def unchecked(ground: Ground) -> tuple[str, ...]:
     """What could not be checked, a sentence each; it stands in the plan's line of the journal."""
-    return (*image.unchecked(ground), *quota.unchecked(ground))
+    return (*image.unchecked(ground), *quota.unchecked(ground), *passing.unchecked(ground))
 
 
 def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred | None:
@@ -101,7 +103,7 @@ def _kind(ground: Ground) -> Reason | None:
     kind = ground.proposal.recommendation.kind
     if consent.by_policy(ground) and kind is not EndpointKind.REAL_TIME:
         return Reason(Code.NEEDS_APPROVAL, f"an endpoint with {kind.value} is changed only after an approval")
-    if kind is EndpointKind.INFERENCE_COMPONENTS and ground.option.kind is OptionKind.COPIES:
+    if kind is EndpointKind.INFERENCE_COMPONENTS and ground.option.kind in OF_COMPONENTS:
         return None
     if kind in CHANGEABLE and not ground.marketplace:
         return None
@@ -137,7 +139,7 @@ def _same(ground: Ground) -> Reason | None:
     if config != ground.endpoint.config_name:
         text = f"it ran configuration {config} when this was decided, and runs {ground.endpoint.config_name} now"
         return Reason(Code.CHANGED_SINCE, text)
-    if counts != live and not ground.scaling:
+    if counts != live and not ground.scaling and ground.option.kind not in ORDERED:  # SageMaker moves those counts
         return Reason(Code.CHANGED_SINCE, f"its counts were {counts} when this was decided, and are {live} now")
     return None
 
@@ -188,4 +190,5 @@ _CHECKS: tuple[Check, ...] = (
     _sold,
     image.image,
     _sighted,
+    passing.passing,
 )

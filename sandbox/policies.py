@@ -1,0 +1,49 @@
+"""What IAM statements allow: one action on one resource in one context (IAM policy evaluation)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One action on one resource, with the context keys that conditions may test."""
+
+    action: str
+    resource: str
+    context: Mapping[str, str] = field(default_factory=dict)
+
+
+def allowed(statements: Iterable[Mapping[str, Any]], ask: Ask) -> bool:
+    """Whether a statement allows it."""
+    return any(
+        ask.action in _listed(s["Action"])
+        and any(fnmatchcase(ask.resource, pattern) for pattern in _listed(s["Resource"]))
+        and _holds(s.get("Condition", {}), ask.context)
+        for s in statements
+        if s["Effect"] == "Allow"
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _holds(condition: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
+    """Every operator of a condition, on every key of it (IAM policy evaluation)."""
+    return all(
+        _OPERATORS[operator](context.get(key), [str(v) for v in _listed(wanted)])
+        for operator, tests in condition.items()
+        for key, wanted in tests.items()
+    )
+
+
+_OPERATORS: Mapping[str, Callable[[str | None, list[str]], bool]] = {
+    "StringEquals": lambda value, wanted: value in wanted,
+    "StringEqualsIfExists": lambda value, wanted: value is None or value in wanted,
+    "StringLike": lambda value, wanted: value is not None and any(fnmatchcase(value, w) for w in wanted),
+    "ForAllValues:StringLike": lambda value, wanted: value is None or any(fnmatchcase(value, w) for w in wanted),
+    "Null": lambda value, wanted: (value is None) == (wanted == ["true"]),
+    "Bool": lambda value, wanted: value in wanted,
+}

@@ -1,0 +1,73 @@
+"""Whether the deployed stack may pass the execution roles of endpoints with inference components.
+
+It is only needed to change their scale-in policy, so lacking it is told and is no fault.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from rightsizer.aws.doctor import Check
+from rightsizer.aws.errors import code_of, reading
+from rightsizer.aws.role_pass import simulated
+from rightsizer.aws.session import Session
+from rightsizer.errors import RightsizerError
+from rightsizer.model.role_pass import ACTION, RolePass
+
+APPLY_ROLE = "ApplyRole"
+"""Logical id of the role of the function that changes endpoints (template.yaml, translated by SAM)."""
+PURPOSE = "changing the scale-in policy of inference components"
+
+
+def execution_roles(session: Session, stack: str) -> Iterator[Check]:
+    """A check for each execution role; none where no stack is deployed, or no endpoint has components."""
+    try:
+        ours = _apply_role(session, stack)
+        found = _roles(session) if ours else {}
+    except RightsizerError as error:
+        yield Check(ACTION, PURPOSE, ok=True, detail=f"not checked: {error}")
+        return
+    for role, endpoints in sorted(found.items()):
+        partition, account = role.split(":")[1], role.split(":")[4]
+        held = simulated(session.client("iam"), f"arn:{partition}:iam::{account}:role/{ours}", role)
+        yield Check(ACTION, PURPOSE, ok=True, detail=_said(RolePass(role, ours, held), endpoints))
+
+
+def _said(passes: RolePass, endpoints: list[str]) -> str:
+    what = f"{passes.role} of {', '.join(sorted(endpoints))}"
+    if passes.allowed:
+        return f"{passes.by} may pass {what}"
+    said = "may not pass" if passes.allowed is False else "may or may not pass (IAM could not be asked)"
+    return f"{passes.by} {said} {what}; an operator allows it with: {passes.command}"
+
+
+def _apply_role(session: Session, stack: str) -> str:
+    """Name of the stack's role, empty where there is no such stack."""
+    with reading("cloudformation:DescribeStackResource", f"finding the role of stack {stack}"):
+        try:
+            answer = session.client("cloudformation").describe_stack_resource(
+                StackName=stack, LogicalResourceId=APPLY_ROLE
+            )
+        except ClientError as error:
+            if code_of(error) == "ValidationError":
+                return ""
+            raise
+    return str(answer["StackResourceDetail"]["PhysicalResourceId"])
+
+
+def _roles(session: Session) -> dict[str, list[str]]:
+    """Endpoints by the execution role of their configuration, of those that have components."""
+    sagemaker: Any = session.client("sagemaker")
+    found: dict[str, list[str]] = defaultdict(list)
+    with reading("sagemaker:ListInferenceComponents", PURPOSE):
+        pages = sagemaker.get_paginator("list_inference_components").paginate()
+        names = {row["EndpointName"] for page in pages for row in page["InferenceComponents"]}
+    for name in sorted(names):
+        with reading("sagemaker:DescribeEndpointConfig", PURPOSE):
+            config = sagemaker.describe_endpoint(EndpointName=name).get("EndpointConfigName", "")
+            role = sagemaker.describe_endpoint_config(EndpointConfigName=config).get("ExecutionRoleArn", "")
+        if role:
+            found[role].append(name)
+    return found

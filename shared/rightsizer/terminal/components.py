@@ -1,0 +1,58 @@
+"""What a person may ask of an endpoint of inference components: a proposal, which waits for its approval."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import typer
+
+from rightsizer import bootstrap
+from rightsizer.model.option import ScaleIn
+from rightsizer.render import sentences
+from rightsizer.terminal import document, show
+from rightsizer.terminal.app import app, print_json
+from rightsizer.terminal.given import Given, order
+
+
+class Strategy(StrEnum):
+    """How instances are given back."""
+
+    CONSOLIDATION = "consolidation"
+    IDLE_RELEASE = "idle-release"
+
+
+STRATEGIES: Mapping[Strategy, Literal["CONSOLIDATION", "IDLE_RELEASE"]] = {
+    Strategy.CONSOLIDATION: "CONSOLIDATION",
+    Strategy.IDLE_RELEASE: "IDLE_RELEASE",
+}
+
+
+@app.command(epilog="Example: rightsizer components chat --scale-in consolidation --cooldown 30")
+@order
+def components(
+    given: Given,
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="An endpoint of inference components.")],
+    scale_in: Annotated[
+        Strategy,
+        typer.Option("--scale-in", help="Move copies together to empty instances, or give back empty ones only."),
+    ],
+    step: Annotated[int | None, typer.Option("--step", help="Instances that go at a time, 1 to 100.")] = None,
+    cooldown: Annotated[int | None, typer.Option("--cooldown", help="Minutes between, 5 to 1440.")] = None,
+    variant: Annotated[str, typer.Option("--variant", help="Of several variants, which.")] = "",
+) -> None:
+    """Ask for another scale-in policy. It is proposed; an approval lets the stack carry it out with a way back."""
+    at = given.desk()
+    wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
+    made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
+    option = made.recommendation.options[0]
+    if given.as_json:
+        row = {
+            "id": made.id,
+            "endpoint": endpoint,
+            "state": made.state.value,
+            "recommended": document.of_option(option),
+        }
+        print_json({"version": document.VERSION, "proposal": row})
+        return
+    show.say(f"Proposed: {endpoint} can {sentences.change(option)} ({made.id}). {option.not_checked[0].capitalize()}.")
+    show.say(f"Nothing happens until somebody approves it: rightsizer approve {made.id}")
