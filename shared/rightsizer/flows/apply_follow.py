@@ -7,6 +7,7 @@ from typing import Literal
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.apply_books import Books
+from rightsizer.flows.apply_class import classified, lesson
 from rightsizer.flows.apply_measure import taught
 from rightsizer.flows.apply_met import added
 from rightsizer.flows.apply_return import WAY_BACK
@@ -19,7 +20,6 @@ from rightsizer.model.move import Finish, Steer
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code
 from rightsizer.model.sight import Sight
 from rightsizer.ports import RecommendationStore
 from rightsizer.ports_change import PastBook, SavingsLedger
@@ -71,9 +71,7 @@ class Following:
 
     def steered(self, change: Change, move: Steer, now: datetime) -> Change:
         """The change on its new course."""
-        kind = move.failure
-        if move.reason.code is Code.ROLLED_BACK and kind is FailureClass.UNKNOWN:
-            kind = failure.classify(move.reason.sentence).failure
+        move = classified(move)
         state = change.state
         if move.applied:
             state = ChangeState.APPLIED
@@ -88,7 +86,7 @@ class Following:
             state=state,
             course=move.course or change.course,
             ending=ending or change.ending,
-            failure=kind or change.failure,
+            failure=move.failure or change.failure,
             reason=move.reason if decided else change.reason,
             turned_at=now if move.turned else change.turned_at,
             returned_at=now if move.returned else change.returned_at,
@@ -200,7 +198,7 @@ class Following:
             from_count=old.count,
             to_count=change.option.target.instance_count,
             ended=ended,
-            failure=change.failure.value,
+            failure=lesson(change, ended),
             models=change.models if len(change.before.variants) == 1 else (),
         )
         self.history.record(change.ref.name, name or change.id, taught(past, change, self.catalogue))

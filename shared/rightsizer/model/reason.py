@@ -93,6 +93,7 @@ class Code(StrEnum):
     ALARM = "alarm"
     TIMEOUT = "timeout"
     UNKNOWN_FAILURE = "unknown-failure"
+    WAY_BACK_FAILED = "way-back-failed"
     PROVEN = "proven"
     UNPROVEN = "unproven"
     EXPIRED = "expired"

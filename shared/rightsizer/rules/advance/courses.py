@@ -161,7 +161,7 @@ def back(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -
         return unseen
     if rolled_back(change, plan.back, endpoint):
         text = f"the way back was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
-        return hand_over(Code.UNKNOWN_FAILURE, text, FailureClass.UNKNOWN, plan.back.command)
+        return hand_over(Code.WAY_BACK_FAILED, text, FailureClass.UNKNOWN, plan.back.command)
     way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
     return first(change, sight, (*way, *plan.clear), now) or attempt(change, plan.back, now)
 

@@ -1,0 +1,28 @@
+"""The class of a failure where only AWS's own text says why, as people and the next decision are told it."""
+
+from dataclasses import replace
+
+from rightsizer.model.change import Change, ChangeState, FailureClass
+from rightsizer.model.move import Steer
+from rightsizer.model.reason import Code
+from rightsizer.rules import failure
+
+BY_TEXT = frozenset({Code.ROLLED_BACK, Code.WAY_BACK_FAILED})
+"""Reasons of which the sentence is AWS's text, or ends with it."""
+
+
+def classified(move: Steer) -> Steer:
+    """The move with its class: forward and back by one rule. A way back that failed begins its sentence with it."""
+    reason = move.reason
+    if move.failure is not FailureClass.UNKNOWN or reason.code not in BY_TEXT:
+        return move
+    kind = failure.classify(reason.sentence).failure
+    if reason.code is Code.WAY_BACK_FAILED:
+        reason = replace(reason, sentence=f"{kind.value}: {reason.sentence}")
+    return replace(move, failure=kind, reason=reason)
+
+
+def lesson(change: Change, ended: str) -> str:
+    """The class that the type is remembered by. What failed on the way back of a test is the old type's affair."""
+    lost = ended == "tested" and change.state is ChangeState.HANDED_OVER
+    return (FailureClass.UNKNOWN if lost else change.failure).value
