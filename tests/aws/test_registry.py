@@ -86,10 +86,25 @@ def test_what_cannot_be_read_says_why_and_is_neither_gone_nor_known(
         ("docker.io/library/chat:prod", "not Amazon ECR"),
         ("host:5000/chat", "not Amazon ECR"),
         (NAME.replace("eu-west-1", "us-east-1"), "us-east-1"),
-        (NAME.replace("111122223333", "763104351884"), "763104351884"),
     ],
 )
 def test_another_registry_is_not_asked(name: str, words: str) -> None:
     registry = Answering({})
     assert words in images(registry, REF, [name])[name].problem
     assert registry.asked == []
+
+
+FOREIGN = NAME.replace("111122223333", "763104351884")
+
+
+def test_the_registry_of_another_account_is_asked_by_its_id() -> None:
+    registry = Answering({"images": [{"imageId": {"imageDigest": "sha256:aa"}}]})
+    assert images(registry, REF, [FOREIGN])[FOREIGN].digests == ("sha256:aa",)
+    assert registry.asked[0]["registryId"] == "763104351884"
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "RepositoryNotFoundException"])
+def test_what_another_account_does_not_show_is_unknown_and_not_gone(code: str) -> None:
+    found = seen(refused(code), FOREIGN)
+    assert (found.gone, found.digests) == (False, ())
+    assert f"refused by the registry of account 763104351884 ({code}" in found.problem

@@ -53,13 +53,22 @@ def test_a_tag_that_is_gone_refuses_because_new_instances_could_not_start() -> N
         assert "is not in its registry any more" in w.change.outcome
 
 
-def test_a_registry_of_another_account_is_not_asked_and_the_plan_says_so() -> None:
+def test_a_registry_of_another_account_that_may_not_be_read_is_said_in_the_plan() -> None:
     with world(image=FOREIGN) as w:
+        w.box.deny("ecr:BatchGetImage")
         change = w.start()
         assert change.state is not ChangeState.REFUSED
         (plan,) = [e.detail for e in change.journal if e.step == "plan"]
         assert f"the digest of {FOREIGN} was not compared with the registry" in plan
-        assert "444455556666" in plan
+        assert "refused by the registry of account 444455556666" in plan
+
+
+def test_a_registry_of_another_region_is_not_asked_and_the_plan_says_so() -> None:
+    far = FOREIGN.replace("eu-west-1", "us-west-2")
+    with world(image=far) as w:
+        change = w.start()
+        (plan,) = [e.detail for e in change.journal if e.step == "plan"]
+        assert f"the digest of {far} was not compared with the registry: its registry belongs to account" in plan
         assert not [c for c in w.box.calls if c.service == "ecr"]
 
 

@@ -1,5 +1,6 @@
-"""What the tags of images mean in the registry today: ECR BatchGetImage, in the stack's own account and Region.
+"""What the tags of images mean in the registry today: ECR BatchGetImage, in the stack's own Region.
 
+The registry of another account answers where its owner lets it (repository policy), as those of AWS's own images do.
 UpdateEndpoint resolves tags again (DescribeEndpoint: DeployedImages), so a tag that moved would deploy other code.
 A tag may name an index of several platforms; the digest of the index and those in it are then all the same image.
 Source: ECR API reference, BatchGetImage; OCI image index (``manifests[].digest``).
@@ -47,8 +48,9 @@ def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:
     parts = IMAGE.fullmatch(name)
     if parts is None:
         return ImageSight(name, problem="its registry is not Amazon ECR")
-    if parts["account"] != ref.account or parts["region"] != ref.region:
+    if parts["region"] != ref.region:
         return ImageSight(name, problem=f"its registry belongs to account {parts['account']} in {parts['region']}")
+    theirs = "" if parts["account"] == ref.account else f" by the registry of account {parts['account']}"
     wanted = {"imageTag": parts["tag"] or "latest"}
     try:
         answer = ecr.batch_get_image(
@@ -58,9 +60,9 @@ def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:
             acceptedMediaTypes=list(MANIFESTS),
         )
     except ClientError as error:
-        if code_of(error) in ABSENT:
+        if code_of(error) in ABSENT and not theirs:  # another account may hide a repository that it does not share
             return ImageSight(name, gone=True)
-        return ImageSight(name, problem=f"ecr:BatchGetImage was refused ({code_of(error)}: {text_of(error)})")
+        return ImageSight(name, problem=f"ecr:BatchGetImage was refused{theirs} ({code_of(error)}: {text_of(error)})")
     except BotoCoreError as error:
         return ImageSight(name, problem=f"ecr:BatchGetImage had no answer ({error})")
     digests = tuple(d for found in answer.get("images") or () for d in _digests(found))

@@ -142,7 +142,7 @@ class Beginning:
         """What the images' tags mean today; a change that deploys nothing resolves none."""
         if change.option.kind not in planning.CONFIG_KINDS:
             return {}
-        names = [name for v in endpoint.variants for name, _ in v.resolved_images if "@sha256:" not in name]
+        names = preflight.tagged(endpoint)
         return self.changer.images(change.ref, names) if names else {}
 
     def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:

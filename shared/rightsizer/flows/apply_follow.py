@@ -8,6 +8,7 @@ from typing import Literal
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.apply_books import Books
 from rightsizer.flows.apply_class import classified, lesson
+from rightsizer.flows.apply_images import IMAGES
 from rightsizer.flows.apply_measure import taught
 from rightsizer.flows.apply_met import added
 from rightsizer.flows.apply_return import WAY_BACK
@@ -108,7 +109,7 @@ class Following:
             stored = change.before.config_name if change.before else "what it ran before"
             old = (change.returned_at is not None and change.plan.back_config) or stored
             sentence = f"{change.ref.name} runs {old} again: {sentence}"
-        told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE)]
+        told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE, IMAGES)]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
         lines = added(change) if move.state is ChangeState.ROLLED_BACK else ()
         if lines:

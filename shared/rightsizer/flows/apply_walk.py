@@ -11,6 +11,7 @@ from rightsizer.flows import apply_missing
 from rightsizer.flows.apply_again import ranking
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
+from rightsizer.flows.apply_images import Comparing
 from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.apply_measure import measured
 from rightsizer.flows.apply_met import as_met, meet
@@ -68,8 +69,7 @@ class Walking:
             move = advance(due, sight, now, self._switch())
             match move:
                 case Do():
-                    change = _noted(change, view.said.get(move.step.command, ""), now)
-                    change = self._do(change, move.step, sight, now)
+                    change = self._compared(change, move.step, sight, now, view.said.get(move.step.command, ""))
                 case Steer():
                     change = self._steer(change, move, now, sight)
                 case Wait():
@@ -87,6 +87,13 @@ class Walking:
         """
         switch = self.journal.switch()
         return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
+
+    def _compared(self, change: Change, step: Step, sight: Sight, now: datetime, said: str) -> Change:
+        """The step is done, unless it would deploy other code than what runs."""
+        met = Comparing(self.changer, self.store, self.following.tell).before(change, step, sight, now)
+        if isinstance(met, Steer):
+            return self._steer(change, met, now, sight)
+        return self._do(_noted(met, said, now), step, sight, now)
 
     def _do(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change:
         """Intent to the journal, then the write, then what came of it."""

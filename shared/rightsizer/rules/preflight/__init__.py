@@ -13,13 +13,14 @@ from rightsizer.model.option import ORDERED, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
 from rightsizer.rules.preflight import consent, image, passing, quota
+from rightsizer.rules.preflight.image import moved, tagged
 
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
 OF_COMPONENTS = frozenset({OptionKind.COPIES, OptionKind.SCALE_IN})
 """What an approval may change of an endpoint of inference components."""
-__all__ = ["MISSING", "blindness", "deferral", "hold", "owned_by", "refusals", "unchecked"]
+__all__ = ["MISSING", "blindness", "deferral", "hold", "moved", "owned_by", "refusals", "tagged", "unchecked"]
 
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""

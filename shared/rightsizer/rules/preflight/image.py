@@ -1,9 +1,11 @@
 """Whether a deployment would resolve an image to other code than the one that runs."""
 
 import re
+from collections.abc import Iterator, Mapping
 
 from rightsizer.model.ground import Ground
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.sight import EndpointSight, ImageSight
 from rightsizer.rules.preflight.consent import by_policy
 
 MOVING_WORDS = frozenset({"latest", "stable", "main", "master", "dev", "nightly", "edge", "snapshot"})
@@ -16,11 +18,17 @@ def image(ground: Ground) -> Reason | None:
 
     Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
     """
+    return moved(ground.endpoint, ground.registry, by_policy(ground))
+
+
+def moved(endpoint: EndpointSight, registry: Mapping[str, ImageSight], by_itself: bool) -> Reason | None:
+    """Why a deployment would not bring the code that the endpoint runs now; None where it would.
+
+    `by_itself`: nobody took the risk of a tag that can move and that the registry does not explain. Total.
+    """
     moving = ""
-    for name, resolved in (pair for v in ground.endpoint.variants for pair in v.resolved_images):
-        if "@sha256:" in name:
-            continue
-        sight, runs = ground.registry.get(name), resolved.rpartition("@")[2]
+    for name, resolved in _tagged(endpoint):
+        sight, runs = registry.get(name), resolved.rpartition("@")[2]
         if sight is not None and sight.gone:
             text = f"the image {name} is not in its registry any more, so new instances could not start; push it again"
             return Reason(Code.MOVING_TAG, text)
@@ -29,16 +37,30 @@ def image(ground: Ground) -> Reason | None:
         elif runs not in sight.digests:
             text = f"the tag {name} means {sight.digests[0]} today, and the endpoint runs {runs}: a new deployment "
             return Reason(Code.MOVING_TAG, f"{text}would bring other code; deploy that first, or name it by its digest")
-    if not by_policy(ground) or not moving:
+    if not by_itself or not moving:
         return None
     text = f"the image {moving} is named by a tag without a version; it can move, "
     text += "so a resize could also deploy other code"
-    return Reason(Code.MOVING_TAG, "; ".join((text, *unchecked(ground))))
+    return Reason(Code.MOVING_TAG, "; ".join((text, *_unread(registry))))
+
+
+def tagged(endpoint: EndpointSight) -> tuple[str, ...]:
+    """Names of the images that run and are named by a tag: what a deployment resolves again."""
+    return tuple(dict.fromkeys(name for name, _ in _tagged(endpoint)))
 
 
 def unchecked(ground: Ground) -> tuple[str, ...]:
     """A sentence for each image of which nobody could say what its tag means today."""
-    found = (sight for sight in ground.registry.values() if sight.problem)
+    return _unread(ground.registry)
+
+
+def _tagged(endpoint: EndpointSight) -> Iterator[tuple[str, str]]:
+    pairs = (pair for v in endpoint.variants for pair in v.resolved_images)
+    yield from (pair for pair in pairs if "@sha256:" not in pair[0])
+
+
+def _unread(registry: Mapping[str, ImageSight]) -> tuple[str, ...]:
+    found = (sight for sight in registry.values() if sight.problem)
     return tuple(f"the digest of {s.name} was not compared with the registry: {s.problem}" for s in found)
 
 
