@@ -41,8 +41,9 @@ def test_a_freeze_right_after_autoscaling_was_taken_away_gives_it_back_and_deplo
         w.start()
         change = w.run(4)
         (target,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
-        made = written(w)
+        made, past = written(w), w.store.history(NAME).endpoint
     assert change.state is ChangeState.ROLLED_BACK
+    assert past == (), "a freeze teaches nothing about the type"
     assert "UpdateEndpoint" not in made
     assert (target.minimum, target.maximum) == (1, 4)
 

@@ -26,3 +26,12 @@ def lesson(change: Change, ended: str) -> str:
     """The class that the type is remembered by. What failed on the way back of a test is the old type's affair."""
     lost = ended == "tested" and change.state is ChangeState.HANDED_OVER
     return (FailureClass.UNKNOWN if lost else change.failure).value
+
+
+def given_up(change: Change) -> bool:
+    """Whether it went back before its type served, for nothing that the type did.
+
+    Frozen, an incident, or others moved what it stood on: as little is learnt from it as from a refusal.
+    """
+    before = change.state is ChangeState.ROLLED_BACK and change.turned_at is None
+    return before and change.failure in (FailureClass.NONE, FailureClass.OUTSIDE)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.apply_books import Books
-from rightsizer.flows.apply_class import classified, lesson
+from rightsizer.flows.apply_class import classified, given_up, lesson
 from rightsizer.flows.apply_images import IMAGES
 from rightsizer.flows.apply_measure import taught
 from rightsizer.flows.apply_met import added
@@ -182,6 +182,8 @@ class Following:
     def _remember(self, change: Change, now: datetime, name: str = "") -> None:
         """What the next decision should know. A refusal changed nothing, and teaches nothing about the hardware."""
         if change.before is None or change.plan.kind == "delete" or change.state is ChangeState.REFUSED:
+            return
+        if given_up(change):
             return
         old = next((v for v in change.before.variants if v.name == change.variant), change.before.variants[0])
         ended: Ended = "handed-over"

@@ -45,8 +45,6 @@ class PastChange:
         """Whether the outcome speaks against the new type itself; a lack of capacity or quota does not."""
         if self.ended == "tested":
             return self.failure in ("memory", "health-check")
-        if self.ended == "update-failed" and self.failure in ("", "outside"):
-            return False  # given up before the type served: frozen, an incident, or others moved what it stood on
         return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
 
     @property
