@@ -137,6 +137,10 @@ class Sandbox(Seeding):
         """Say how the next updates (or scalings) of an endpoint end, one after the other."""
         self.world.fleet.scripts.setdefault(endpoint, []).extend(Ending(ending) for ending in endings)
 
+    def script_component(self, component: str, *endings: Ending | str) -> None:
+        """Say how the next rolls of an inference component end, one after the other."""
+        self.world.components.scripts.setdefault(component, []).extend(Ending(ending) for ending in endings)
+
     def load(self, endpoint: str, model: LoadModel | None) -> None:
         """Drive an endpoint by `model(minute, instance_type, count)` from now on, or stop with None."""
         self.world.fleet.load.set(endpoint, model)

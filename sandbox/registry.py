@@ -51,4 +51,7 @@ class Registry:
     def _known(self) -> set[str]:
         models = [m.request for m in self._world.fleet.models.values()]
         rows = [row for m in models for row in (*(m.get("Containers") or ()), m.get("PrimaryContainer") or {})]
+        for component in self._world.components.known.values():
+            parts = component.specification.get("Specifications") or [component.specification]
+            rows += [part.get("Container") or {} for part in parts]
         return {row["Image"] for row in rows if row.get("Image")}

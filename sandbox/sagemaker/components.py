@@ -4,13 +4,14 @@ Sources: API reference of the six InferenceComponent operations.
 There is no event for them: poll.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sandbox.clock import next_minute
 from sandbox.paging import page
 from sandbox.refusals import invalid
+from sandbox.sagemaker.deployment import REASONS, Ending
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -33,6 +34,14 @@ class Component:
     modified: datetime
     status: str = "Creating"
     until: datetime | None = None
+    reason: str = ""
+    """Why its last update failed."""
+    wanted: Params | None = None
+    """What its update asks for; the copies take it on when the roll is done."""
+    alarms: tuple[str, ...] = ()
+    """Roll-back alarms of its update."""
+    images: dict[str, Params] = field(default_factory=dict)
+    """What each image meant when the copies of now were started."""
 
 
 class Components:
@@ -41,6 +50,8 @@ class Components:
     def __init__(self, world: "World") -> None:
         self._world = world
         self.known: dict[str, Component] = {}
+        self.scripts: dict[str, list[Ending]] = {}
+        """How the next rolls of a component end; they succeed otherwise, unless one of their alarms fires."""
 
     def next_due(self, now: datetime) -> datetime | None:
         """When the next one is done; waits at most a minute."""
@@ -50,12 +61,34 @@ class Components:
     def happen(self, now: datetime) -> None:
         """Let components finish."""
         for component in list(self.known.values()):
-            if component.until and now >= component.until:
+            if component.wanted is not None and (fired := self._world.alarms.firing(component.alarms)):
+                self._took_back(component, Ending.ALARM, now, ", ".join(fired))
+            elif component.until and now >= component.until:
                 component.until = None
                 if component.status == "Deleting":
                     del self.known[component.name]
                     continue
-                component.copies, component.status, component.modified = component.desired, "InService", now
+                self._arrive(component, now)
+
+    def _arrive(self, component: Component, now: datetime) -> None:
+        """The roll is done, or ends as it was told to."""
+        script = self.scripts.get(component.name)
+        ending = script.pop(0) if script and component.wanted is not None else Ending.SUCCESS
+        if ending is not Ending.SUCCESS:
+            self._took_back(component, ending, now)
+            return
+        component.specification = component.wanted or component.specification
+        if component.wanted is not None:
+            component.images.clear()
+        component.wanted, component.reason = None, ""
+        component.copies, component.status, component.modified = component.desired, "InService", now
+
+    def _took_back(self, component: Component, ending: Ending, now: datetime, alarms: str = "") -> None:
+        """InferenceComponentDeploymentConfig: a failed roll goes back to the old specification."""
+        facts = {"variant": component.variant, "alarms": alarms, "timeout": ""}
+        component.reason = REASONS[ending].format_map(facts)
+        component.status = "Failed" if ending is Ending.FAILED else "InService"
+        component.wanted, component.until, component.modified = None, None, now
 
     def CreateInferenceComponent(self, p: Params) -> Params:
         """Place copies of a model on a variant."""
@@ -70,7 +103,8 @@ class Components:
         if name in self.known:
             raise invalid(f'Cannot create already existing inference component "{arn}".')
         copies, now = p.get("RuntimeConfig", {}).get("CopyCount", 1), self._world.clock.now
-        component = Component(name, arn, endpoint.name, variant.name, p["Specification"], 0, copies, now, now)
+        specification = _specification(p) or {}
+        component = Component(name, arn, endpoint.name, variant.name, specification, 0, copies, now, now)
         component.until = now + self._world.fleet.timing.scale
         self.known[name] = component
         self._world.tags.add(arn, p.get("Tags") or [])
@@ -79,16 +113,16 @@ class Components:
     def DescribeInferenceComponent(self, p: Params) -> Params:
         """Describe a component; the image appears as DeployedImage, the copies as two counts."""
         c = self._component(p)
-        specification = dict(c.specification)
-        if container := specification.get("Container"):
-            image = container.get("Image", "")
-            specification["Container"] = {key: value for key, value in container.items() if key != "Image"} | {
-                "DeployedImage": {"SpecifiedImage": image, "ResolvedImage": image, "ResolutionTime": c.created}
-            }
-        return {
+        several = c.specification.get("Specifications")
+        shown = (
+            {"Specifications": [self._shown(each, c) for each in several]}
+            if several
+            else {"Specification": self._shown(c.specification, c)}
+        )
+        return shown | ({"FailureReason": c.reason} if c.reason else {}) | {
             "InferenceComponentName": c.name, "InferenceComponentArn": c.arn, "EndpointName": c.endpoint,
             "EndpointArn": self._world.fleet.arn("endpoint", c.endpoint), "VariantName": c.variant,
-            "Specification": specification, "CreationTime": c.created, "LastModifiedTime": c.modified,
+            "CreationTime": c.created, "LastModifiedTime": c.modified,
             "RuntimeConfig": {"DesiredCopyCount": c.desired, "CurrentCopyCount": c.copies},
             "InferenceComponentStatus": c.status,
         }  # fmt: skip
@@ -110,11 +144,19 @@ class Components:
         return {"InferenceComponents": shown, "NextToken": token}
 
     def UpdateInferenceComponent(self, p: Params) -> Params:
-        """Change specification or copies."""
-        component = self._idle(p)
-        component.specification = p.get("Specification") or component.specification
+        """Change specification or copies: a part of the copies at a time, watched by alarms."""
+        component, wanted = self._idle(p), _specification(p)
+        deployment = p.get("DeploymentConfig") or {}
+        batches = _batches(deployment, component.desired)
         component.desired = p.get("RuntimeConfig", {}).get("CopyCount", component.desired)
-        return self._begin(component, "Updating")
+        answer = self._begin(component, "Updating")
+        if wanted is not None:
+            component.wanted, component.reason = wanted, ""
+            component.alarms = tuple(
+                a["AlarmName"] for a in (deployment.get("AutoRollbackConfiguration") or {}).get("Alarms", [])
+            )
+            component.until = self._world.clock.now + batches * self._world.fleet.timing.scale
+        return answer
 
     def UpdateInferenceComponentRuntimeConfig(self, p: Params) -> Params:
         """Change the number of copies."""
@@ -132,6 +174,16 @@ class Components:
         component.until = self._world.clock.now + self._world.fleet.timing.scale
         return {"InferenceComponentArn": component.arn}
 
+    def _shown(self, specification: Params, component: Component) -> Params:
+        """A specification as it is described: the image appears as DeployedImage, as it was resolved when it began."""
+        container = specification.get("Container")
+        if not container:
+            return dict(specification)
+        image = container.get("Image", "")
+        deployed = component.images.setdefault(image, self._world.fleet.resolved(image))
+        rest = {key: value for key, value in container.items() if key != "Image"}
+        return {**specification, "Container": rest | {"DeployedImage": deployed}}
+
     def _component(self, p: Params) -> Component:
         name = p["InferenceComponentName"]
         if name not in self.known:
@@ -143,3 +195,22 @@ class Components:
         if component.status not in {"InService", "Failed"}:
             raise invalid(f'Cannot update in-progress inference component "{component.arn}".')  # [assumed] text
         return component
+
+
+def _specification(p: Params) -> Params | None:
+    """What a request says of the component: one specification, or one for each instance type; None for neither."""
+    if p.get("Specification") and p.get("Specifications"):
+        raise invalid("Specify either Specification or Specifications, not both.")  # API text; [assumed] wording
+    return {"Specifications": p["Specifications"]} if p.get("Specifications") else p.get("Specification")
+
+
+def _batches(deployment: Params, copies: int) -> int:
+    """Rounds of a roll. API text: a batch is 5 to 50 percent of the copies."""
+    policy = deployment.get("RollingUpdatePolicy")
+    if not policy:
+        return 1
+    size = policy["MaximumBatchSize"]
+    percent = size["Value"] if size["Type"] == "CAPACITY_PERCENT" else 100 * size["Value"] / max(1, copies)
+    if not 5 <= percent <= 50:
+        raise invalid(f"MaximumBatchSize must be between 5 and 50 percent of the copy count, got {percent:.0f}.")
+    return int(-(-100 // percent))

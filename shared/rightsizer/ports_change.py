@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from rightsizer.model.change import Change
+from rightsizer.model.component import ComponentSight
 from rightsizer.model.history import PastChange
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef, ScalableTarget
@@ -114,6 +115,14 @@ class Changer(Protocol):
         """Copies of each inference component that run now; `sight.MOVING` while it is being changed."""
         ...
 
+    def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
+        """These inference components with their whole specification; those that do not exist are left out."""
+        ...
+
+    def tags_of(self, arn: str) -> Mapping[str, str]:
+        """ListTags of another thing than an endpoint."""
+        ...
+
     def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
         """Whether EC2 offers the hardware in the zones of these subnets (any zone when empty); None when unknown."""
         ...
@@ -122,8 +131,8 @@ class Changer(Protocol):
         """By name of each of these images that has a tag and no digest: what its registry says of it today."""
         ...
 
-    def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
-        """By execution role of these models: whether it may describe alarms; None where that could not be asked."""
+    def sees_alarms(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
+        """By role of these models, and of `roles`: whether it may describe alarms; None where nobody could ask."""
         ...
 
     def passes(self, role: str) -> RolePass:

@@ -187,6 +187,18 @@ SCALE_IN = Scenario(
     may_pass,
     kind=EndpointKind.INFERENCE_COMPONENTS,
 )
+PLACEMENT = Scenario(
+    "component placement",
+    an_option(
+        kind=OptionKind.PLACEMENT,
+        target=Target("ml.g5.4xlarge", 2, placement=(("small", "BINPACK"), ("large", "BINPACK"))),
+        saving_usd_per_month=Decimal(0),
+    ),
+    {"inference_components": True, "count": 2, "variant_extra": {"ManagedInstanceScaling": MANAGED}},
+    components,
+    kind=EndpointKind.INFERENCE_COMPONENTS,
+    deploys=False,
+)
 ASYNC = Scenario("async type change", an_option(), {"asynchronous": True}, kind=EndpointKind.ASYNC)
 ZERO = Scenario(
     "async to zero",
@@ -210,6 +222,7 @@ ALL = (
     SHADOW,
     COMPONENTS,
     SCALE_IN,
+    PLACEMENT,
     ASYNC,
     ZERO,
     ZERO_AUTOSCALED,

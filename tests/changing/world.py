@@ -74,6 +74,10 @@ class World:
     frozen: Frozen | None = None
     released: Mapping[str, Any] | None = None
     """What a release left that somebody made after the change was over."""
+    edited: str = ""
+    """A component that its owner edited meanwhile."""
+    edit: Mapping[str, Any] = field(default_factory=dict)
+    """What it needs since."""
     taken: str = ""
     """A model of which another change holds the lock."""
 

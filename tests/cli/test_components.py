@@ -1,4 +1,4 @@
-"""A person asks for another scale-in policy: a proposal, which waits for its approval like every other."""
+"""A person asks for another scale-in policy or placement: a proposal, which waits for its approval like every other."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -129,6 +129,42 @@ def test_a_tag_that_says_no_is_named_with_the_command(deployed: World, capsys: p
 def test_limits_of_aws_are_said_in_one_line(deployed: World, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = said(capsys, "components", NAME, "--scale-in", "idle-release", "--cooldown", "2")
     assert (code, "cooldown_minutes must be 5 to 1440, got 2" in err) == (Exit.FAILED, True)
+
+
+def test_a_placement_is_asked_for_all_components_or_for_those_that_are_named(
+    deployed: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    placed = ("components", NAME, "--placement", "binpack", "--json")
+    code, found, _ = said(capsys, *placed, "--component", "small")
+    one = deployed.store.proposal(found["proposal"]["id"])
+    code, found, _ = said(capsys, *placed)
+    both = deployed.store.proposal(found["proposal"]["id"])
+    assert code == Exit.NOTHING_TO_DO
+    assert one is not None
+    assert both is not None
+    assert one.recommendation.options[0].target.placement == (("small", "BINPACK"),)
+    assert both.recommendation.options[0].target.placement == (("large", "BINPACK"), ("small", "BINPACK"))
+    assert both.recommendation.options[0].switch_usd == 0
+    assert found["proposal"]["recommended"]["change"] == "pack the copies of 2 components on few instances"
+    said(capsys, "approve", both.id, "--json")
+    deployed.proposal = both
+    deployed.start()
+    assert deployed.run(12).state is ChangeState.PROVEN
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--placement", "spread", "--component", "none"), Exit.FAILED, "no component none; it has large, small"),
+        (("--placement", "spread", "--scale-in", "idle-release"), Exit.USAGE, "one change moves one of them"),
+        ((), Exit.USAGE, "give one of --scale-in and --placement"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(
+    words: tuple[str, ...], code: Exit, message: str, deployed: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, _, err = said(capsys, "components", NAME, *words)
+    assert (found, message in err.replace("│ ", "").replace(" │", "")) == (code, True)
 
 
 def doctor(capsys: pytest.CaptureFixture[str]) -> list[str]:

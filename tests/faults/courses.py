@@ -12,6 +12,7 @@ from rightsizer.aws.changer import AwsChanger
 from rightsizer.aws.table import Table
 from rightsizer.flows.orders import Orders
 from rightsizer.model.change import Change, ChangeState
+from rightsizer.model.option import OptionKind
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, World, others, steady
@@ -38,6 +39,8 @@ class Course:
     name: str
     prepare: Callable[[World], None] = lambda w: None
     meddle: Meddle | None = None
+    components: bool = False
+    """Makes sense only where components are rolled."""
     deploys: bool = False
     """Makes sense only where a configuration is deployed."""
     turns: bool = False
@@ -49,11 +52,18 @@ class Course:
 
     def suits(self, scenario: Scenario) -> bool:
         """Whether the ending can come about in this scenario."""
-        return (scenario.deploys or not self.deploys) and (scenario.turns or not self.turns)
+        rolls = scenario.option.kind is OptionKind.PLACEMENT or not self.components
+        return rolls and (scenario.deploys or not self.deploys) and (scenario.turns or not self.turns)
 
 
 def scripted(ending: Ending) -> Course:
     return Course(ending.value.replace("_", " "), lambda w: w.box.script_deployment(NAME, ending), deploys=True)
+
+
+def rolled(ending: Ending) -> Course:
+    """The roll of the second component ends so, the first one's succeeds."""
+    name = f"component {ending.value.replace('_', ' ')}"
+    return Course(name, lambda w: w.box.script_component("large", ending), components=True)
 
 
 def refused(name: str, operation: str, code: str, text: str, times: float) -> Course:
@@ -255,8 +265,34 @@ def _late_order(w: World) -> Callable[[], object]:
     return lambda: w.apply.tick(w.now)
 
 
+def _component_deleted(w: World) -> bool:
+    """Somebody deletes a component while the other one is rolled."""
+    if w.box.world.components.known["small"].status != "Updating":
+        return False
+    with others(w):
+        w.box.client("sagemaker").delete_inference_component(InferenceComponentName="large")
+    return True
+
+
+def _component_edited(w: World) -> bool:
+    """Its owner gives a component more memory while it is watched, and then somebody asks for the way back."""
+    if _seen(w).turned_at is None:
+        return False
+    known = w.box.world.components.known["small"]
+    needs = {**known.specification["ComputeResourceRequirements"], "MinMemoryRequiredInMb": 2048}
+    known.specification = {**known.specification, "ComputeResourceRequirements": needs}
+    w.edited, w.edit = "small", needs
+    return _asked_back(w)
+
+
 COURSES: tuple[Course, ...] = (
     Course("success"),
+    rolled(Ending.ALARM),
+    rolled(Ending.CAPACITY),
+    rolled(Ending.TIMEOUT),
+    rolled(Ending.FAILED),
+    Course("component deleted by somebody", meddle=_component_deleted, components=True),
+    Course("component edited, then asked back", meddle=_component_edited, components=True),
     scripted(Ending.ALARM),
     scripted(Ending.CAPACITY),
     scripted(Ending.HEALTH_CHECK),

@@ -20,6 +20,7 @@ from rightsizer.rules.advance.outside import LEFT_ALONE
 from sandbox.gate import Call
 from sandbox.schedule import next_fire
 from tests.changing.world import NAME, World
+from tests.faults.components import copies, of_components, specifications
 
 SERVICES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
 SHOWN = {
@@ -66,7 +67,8 @@ def snapshot(w: World) -> dict[str, Any]:
         "config": live["EndpointConfigName"],
         "counts": counts,
         "scaling": plain(scaling),
-        "copies": _copies(w),
+        "copies": copies(w),
+        "specifications": specifications(w),
         "alarm": _actions(w, scaling),
     }
 
@@ -87,10 +89,6 @@ def plain(targets: tuple[ScalableTarget, ...]) -> list[Any]:
         )
         for t in targets
     ]
-
-
-def _copies(w: World) -> dict[str, int]:
-    return {name: c.desired for name, c in w.box.world.components.known.items()}
 
 
 def _actions(w: World, targets: tuple[ScalableTarget, ...]) -> list[str]:
@@ -143,8 +141,9 @@ def old_is_what_it_was(after: After) -> Iterator[str]:
         return
     if endpoint.config_name not in (before["config"], change.plan.back_config):
         yield f"it is called {change.state.value} and runs {endpoint.config_name}"
-    if _copies(w) != before["copies"]:
-        yield f"the copies are {_copies(w)}, and were {before['copies']}"
+    yield from of_components(w, before)
+    if copies(w) != {name: n for name, n in before["copies"].items() if name in copies(w)}:
+        yield f"the copies are {copies(w)}, and were {before['copies']}"
     yield from _counted(after, before["counts"], on_new=False)
     if _as_scheduled(after, plain(after.live)) != _as_scheduled(after, before["scaling"]):
         yield f"autoscaling is {plain(after.live)}, and was {before['scaling']}"
@@ -271,7 +270,7 @@ def handed_over_lists_the_rest(after: After) -> Iterator[str]:
     if isinstance(endpoint, Gone) or after.w.released is not None:
         return
     if endpoint.config_name == change.plan.new_config or not change.plan.new_config:
-        same = plain(after.live) == after.before["scaling"] and _copies(after.w) == after.before["copies"]
+        same = plain(after.live) == after.before["scaling"] and copies(after.w) == after.before["copies"]
         if same or not list(_missing(after, change.plan.settle)):
             return
         yield from _missing(after, change.plan.settle)

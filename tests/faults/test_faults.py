@@ -68,6 +68,10 @@ def test_a_scale_in_policy_killed_after_a_write_ends_as_the_laws_say() -> None:
     laws_hold(*runs(scenarios.SCALE_IN, BY_NAME["success"], every=20), ended="proven")
 
 
+def test_a_placement_of_which_the_second_roll_fails_ends_old() -> None:
+    laws_hold(*runs(scenarios.PLACEMENT, BY_NAME["component timeout"], every=12), ended="rolled-back")
+
+
 FREEZES = pytest.mark.parametrize("freeze", [FROZEN, FROZEN_HARD], ids=lambda d: d.name)
 
 

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 NEEDED = "cloudwatch:DescribeAlarms"
 
 
-def sees_alarms(sagemaker: "SageMakerClient", iam: "IAMClient", models: Sequence[str]) -> Mapping[str, bool | None]:
+def sees_alarms(
+    sagemaker: "SageMakerClient", iam: "IAMClient", models: Sequence[str], roles: Sequence[str] = ()
+) -> Mapping[str, bool | None]:
     """By role ARN: whether its policies allow DescribeAlarms; None where that could not be asked. Raises ReadError."""
-    roles = set()
+    found = set(roles)
     for model in models:
         with reading("sagemaker:DescribeModel", f"reading the execution role of model {model}"):
-            roles.add(sagemaker.describe_model(ModelName=model).get("ExecutionRoleArn", ""))
-    return {role: _allowed(iam, role) for role in sorted(roles - {""})}
+            found.add(sagemaker.describe_model(ModelName=model).get("ExecutionRoleArn", ""))
+    return {role: _allowed(iam, role) for role in sorted(found - {""})}
 
 
 def _allowed(iam: "IAMClient", role: str) -> bool | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.alarm_sight import sees_alarms
-from rightsizer.aws.components import copies
+from rightsizer.aws.components import copies, sights
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
 from rightsizer.aws.offerings import sold
 from rightsizer.aws.raw import UNKNOWN, watch
@@ -22,6 +22,7 @@ from rightsizer.errors import (
     VanishedError,
     WriteRefusedError,
 )
+from rightsizer.model.component import ComponentSight
 from rightsizer.model.observation import EndpointRef, ScalableTarget
 from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
@@ -52,6 +53,7 @@ class AwsChanger:
 
     def __post_init__(self) -> None:
         watch(self.sagemaker, "DescribeEndpointConfig")
+        watch(self.sagemaker, "DescribeInferenceComponent")
 
     def endpoint(self, name: str) -> EndpointSight | Gone:
         """DescribeEndpoint; Gone when SageMaker cannot find it."""
@@ -146,6 +148,15 @@ class AwsChanger:
         """See `rightsizer.aws.components`."""
         return copies(self.sagemaker, components)
 
+    def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
+        """See `rightsizer.aws.components`."""
+        return sights(self.sagemaker, names)
+
+    def tags_of(self, arn: str) -> Mapping[str, str]:
+        """ListTags of that ARN."""
+        with reading("sagemaker:ListTags", f"reading the tags of {arn}"):
+            return self._tags(arn)
+
     def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
         """See `rightsizer.aws.offerings`."""
         return sold(self.ec2, instance_type, subnets)
@@ -154,9 +165,9 @@ class AwsChanger:
         """See `rightsizer.aws.registry`."""
         return images(self.ecr, ref, names)
 
-    def sees_alarms(self, models: Sequence[str]) -> Mapping[str, bool | None]:
+    def sees_alarms(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
         """See `rightsizer.aws.alarm_sight`."""
-        return sees_alarms(self.sagemaker, self.iam, models)
+        return sees_alarms(self.sagemaker, self.iam, models, roles)
 
     def passes(self, role: str) -> RolePass:
         """See `rightsizer.aws.role_pass`."""
@@ -181,6 +192,7 @@ _METHODS: Mapping[StepKind, str] = {
     StepKind.UPDATE_ENDPOINT: "update_endpoint",
     StepKind.SET_CAPACITY: "update_endpoint_weights_and_capacities",
     StepKind.SET_COPIES: "update_inference_component_runtime_config",
+    StepKind.UPDATE_COMPONENT: "update_inference_component",
     StepKind.REGISTER_TARGET: "register_scalable_target",
     StepKind.DEREGISTER_TARGET: "deregister_scalable_target",
     StepKind.PUT_POLICY: "put_scaling_policy",

@@ -49,6 +49,7 @@ class Desk:
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
+    from rightsizer.aws.components import of_endpoint
     from rightsizer.aws.deployed import caller, table_of
     from rightsizer.aws.errand_book import Errands
     from rightsizer.aws.journal import TableJournal
@@ -62,7 +63,8 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     journal, table = TableJournal(client, name), Table(client, name)
     orders = Orders(journal, lambda endpoint: _look(account, endpoint))
     store, reading = Recommendations(table, now), reading_ports(account)
-    asking = Asking(reading.fleet, reading.prices, store)
+    sagemaker = account.client("sagemaker")
+    asking = Asking(reading.fleet, reading.prices, store, lambda endpoint: of_endpoint(sagemaker, endpoint))
     return Desk(store, journal, orders, Errands(table), table, caller(account), asking)
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from rightsizer.errors import ConflictError
 from rightsizer.flows import planning
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.model.component import ComponentSight
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
@@ -108,6 +109,7 @@ class Beginning:
         models = {
             v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
         }
+        placed = self._components([component for component, _ in target.placement])
         ground = Ground(
             proposal=proposal,
             option=change.option,
@@ -126,8 +128,9 @@ class Beginning:
             last_change_at=self.journal.last_change_at(name),
             models=tuple(sorted(models)),
             copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
-            blind=self._blind(change, sorted(models)),
-            registry=self._registry(change, endpoint),
+            components=placed,
+            blind=self._blind(change, sorted(models), _role(config)),
+            registry=self._registry(change, endpoint, placed),
             passes=self._passes(change, config),
         )
         ground = planning.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
@@ -135,14 +138,21 @@ class Beginning:
 
     def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
-        role = str(config.body.get("ExecutionRoleArn") or "") if config is not None else ""
+        role = _role(config)
         return self.changer.passes(role) if role and change.option.kind in planning.CONFIG_KINDS else None
 
-    def _registry(self, change: Change, endpoint: EndpointSight) -> Mapping[str, ImageSight]:
-        """What the images' tags mean today; a change that deploys nothing resolves none."""
-        if change.option.kind not in planning.CONFIG_KINDS:
-            return {}
-        names = preflight.tagged(endpoint)
+    def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
+        """The components that are placed anew, with their tags; one that does not exist is left out."""
+        found = self.changer.components(names) if names else {}
+        return {name: replace(seen, tags=self.changer.tags_of(seen.arn)) for name, seen in found.items()}
+
+    def _registry(
+        self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]
+    ) -> Mapping[str, ImageSight]:
+        """What the images' tags mean today; a change that starts nothing anew resolves none."""
+        parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
+        deploys = change.option.kind in planning.CONFIG_KINDS
+        names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
         return self.changer.images(change.ref, names) if names else {}
 
     def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
@@ -151,11 +161,12 @@ class Beginning:
         found = self.changer.alarms(names) if names else {}
         return tuple(found.get(name, AlarmSight(name, preflight.MISSING, {})) for name in names)
 
-    def _blind(self, change: Change, models: list[str]) -> str:
-        """Why the roll-back alarms would not be seen; a change that deploys nothing has none."""
-        if change.option.kind not in planning.CONFIG_KINDS:
+    def _blind(self, change: Change, models: list[str], role: str) -> str:
+        """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
+        if change.option.kind not in planning.CONFIG_KINDS | {OptionKind.PLACEMENT}:
             return ""
-        return preflight.blindness(self.changer.sees_alarms(models), self.changer.tags(change.ref), change.ref.arn)
+        seen = self.changer.sees_alarms(models, (role,) if role else ())
+        return preflight.blindness(seen, self.changer.tags(change.ref), change.ref.arn)
 
     def _with_baseline(self, change: Change, ground: Ground, now: datetime) -> Change:
         """What was usual, so that alarms and proof compare with this endpoint and not with a constant."""
@@ -208,6 +219,11 @@ def _planned(change: Change, planned: planning.Planned, now: datetime) -> Change
         outcome=planned.plan.guardrail,
         journal=(*change.journal, note),
     )
+
+
+def _role(config: ConfigSight | None) -> str:
+    """The execution role that the configuration names; empty where it names none."""
+    return str(config.body.get("ExecutionRoleArn") or "") if config is not None else ""
 
 
 def _subnets(body: object) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ class Looking:
         steps = _steps(change)
         same, other, tagged = self._configs(change)
         components = tuple(s.subject for s in steps if s.kind is StepKind.SET_COPIES)
+        placed = tuple(dict.fromkeys(s.component for s in steps if s.kind is StepKind.UPDATE_COMPONENT))
         needs_scaling = any(s.kind in SCALING for s in steps)
         names = _alarm_names(change)
         return Sight(
@@ -51,6 +52,7 @@ class Looking:
             else None,
             alarms=self.changer.alarms(names) if names else None,
             copies=self.changer.copies(components) if components else {},
+            components=self.changer.components(placed) if placed else {},
             verdict=self._verdict(change, endpoint, now),
         )
 

@@ -33,7 +33,7 @@ from rightsizer.rules.again import again
 BUDGET = 40
 """Moves of one invocation."""
 LOOK_AGAIN = timedelta(minutes=5)
-TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES})
+TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES, StepKind.UPDATE_COMPONENT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 It goes the way of every other: approval, preflight, journal, probation. Nothing of it is applied by itself.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Protocol
+from typing import Literal, Protocol
 
 from rightsizer.errors import ConflictError, InputError, ReadError
+from rightsizer.model.component import ComponentSight
 from rightsizer.model.observation import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, ScaleIn, Target
 from rightsizer.model.policy import Policy
@@ -21,6 +23,8 @@ from rightsizer.rules import enable
 from rightsizer.rules.ask import proposal_id
 from rightsizer.rules.cost import cost_of, monthly
 
+MOST = 50
+"""Components of one change: their roll-back alarms are removed by one request."""
 DAYS = 14
 """How long it waits for an answer."""
 UNKNOWN = "the saving is not known: how copies are packed on instances is not read, so none is promised or booked"
@@ -42,6 +46,8 @@ class Asking:
     fleet: FleetReader
     prices: PriceBook
     orders: Orders
+    components: Callable[[str], Mapping[str, ComponentSight]]
+    """The inference components of an endpoint, by name."""
 
     def scale_in(self, name: str, variant: str, asked: ScaleIn, by: str, now: datetime) -> Proposal:
         """Ask for another scale-in policy; `variant` may be empty where there is one.
@@ -54,6 +60,26 @@ class Asking:
         target = Target(mine.instance_type, mine.current_count, scale_in=replace(asked, variant=mine.name))
         risks = {"latency": Risk.MEDIUM, "capacity": Risk.LOW}
         return self._put(endpoint, mine, OptionKind.SCALE_IN, target, risks, by, now)
+
+    def placement(
+        self, name: str, strategy: Literal["SPREAD", "BINPACK"], wanted: Sequence[str], by: str, now: datetime
+    ) -> Proposal:
+        """Ask for another placement of these components; of all that have resources of their own where none is named.
+
+        Errors as of `scale_in`.
+        """
+        endpoint, known = self._endpoint(name), self.components(name)
+        missing = sorted(set(wanted) - set(known))
+        if missing:
+            raise InputError(f"endpoint {name} has no component {missing[0]}; it has {', '.join(sorted(known))}")
+        names = wanted or [c.name for c in known.values() if not c.base and c.strategies != {strategy}]
+        if not names or len(names) > MOST:
+            raise InputError(f"asking about {name}: {len(names)} components are not placed so, 1 to {MOST} may be")
+        mine = _variant(endpoint, endpoint.variants[0].name)
+        placed = tuple((component, strategy) for component in sorted(names))
+        target = Target(mine.instance_type, mine.current_count, placement=placed)
+        risks = {"latency": Risk.MEDIUM, "capacity": Risk.MEDIUM}
+        return self._put(endpoint, mine, OptionKind.PLACEMENT, target, risks, by, now)
 
     def _put(
         self,

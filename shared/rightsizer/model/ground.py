@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from rightsizer.model.component import ComponentSight
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.option import Option
@@ -41,6 +42,8 @@ class Ground:
     models: tuple[str, ...] = ()
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of the components that the option is about."""
+    components: Mapping[str, ComponentSight] = field(default_factory=dict)
+    """Those of which the option changes the placement; one that does not exist is left out."""
     registry: Mapping[str, ImageSight] = field(default_factory=dict)
     """By name of each image with a tag, what it means today; empty where nothing is deployed."""
     passes: RolePass | None = None

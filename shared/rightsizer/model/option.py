@@ -31,6 +31,7 @@ class OptionKind(StrEnum):
     FEWER_GPUS = "fewer-gpus"
     COPIES = "component-copies"
     SCALE_IN = "scale-in-policy"
+    PLACEMENT = "component-placement"
 
 
 class Risk(IntEnum):
@@ -53,7 +54,7 @@ class Effort(StrEnum):
     VERY_HIGH = "VeryHigh"
 
 
-ORDERED = frozenset({OptionKind.SCALE_IN})
+ORDERED = frozenset({OptionKind.SCALE_IN, OptionKind.PLACEMENT})
 """Options that a person asks for and no evaluation proposes: their saving is unknown, so none is promised or booked."""
 
 
@@ -110,6 +111,8 @@ class Target:
     """Minutes without a request after which all instances leave."""
     scale_in: ScaleIn | None = field(default=None, repr=False)
     """Not in the text of a target, from which the ids of proposals are made: those that exist keep theirs."""
+    placement: tuple[tuple[str, Literal["SPREAD", "BINPACK"]], ...] = field(default=(), repr=False)
+    """(Inference component, how its copies are placed). Not in the text of a target either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rightsizer.model.alike import covers
 from rightsizer.model.change import FailureClass
+from rightsizer.model.component import ComponentSight, placement_of, strategy_of
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.reason import Reason
 from rightsizer.model.step import Step, StepKind
@@ -127,6 +128,8 @@ class Sight:
     alarms: Mapping[str, AlarmSight] | None = None
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of each component that run; `MOVING` while one is being changed."""
+    components: Mapping[str, ComponentSight] = field(default_factory=dict)
+    """Those of which the placement is changed; one that does not exist is left out."""
     verdict: Verdict | None = None
     hold: Hold | None = None
     """The window or an incident alarm; looked at until the turn has arrived."""
@@ -147,12 +150,17 @@ class Sight:
         return (*other, *(f"{resource} {name}" for resource, name in sorted(_names(self.scaling) - _names(stored))))
 
     def concrete(self, step: Step) -> Step:
-        """The step as it is asked for now: an alarm wired to the live policies (`model.wiring`), and without idle tags.
+        """The step as it is asked for now: an alarm wired to the live policies (`model.wiring`), and without idle tags;
+        a component with the specification that it has now, but for its placement.
 
         Tags belong to the registration of a new target; one that is there still has its own (RegisterScalableTarget).
         """
         if step.kind is StepKind.REGISTER_TARGET and self.target(step) is not None:
             return replace(step, params={k: v for k, v in step.params.items() if k != "Tags"})
+        if step.kind is StepKind.UPDATE_COMPONENT:  # nobody's edit of the specification or copies is undone
+            found = self.components.get(step.component)
+            whole = found.placed(strategy_of(step.params)) if found is not None and not found.moving else {}
+            return replace(step, params={**step.params, **whole})
         if step.kind is not StepKind.PUT_ALARM:
             return step
         live = (self.alarms or {}).get(step.subject)
@@ -167,6 +175,9 @@ class Sight:
                 return step.subject in self.tagged
             case StepKind.UPDATE_ENDPOINT | StepKind.SET_CAPACITY | StepKind.SET_COPIES:
                 return self._serving(step)
+            case StepKind.UPDATE_COMPONENT:
+                found = self.components.get(step.component)
+                return found is None or (found.status == "InService" and found.strategies <= placement_of(step))
             case StepKind.PUT_ALARM:
                 alarm = (self.alarms or {}).get(step.subject)
                 return alarm is not None and covers(alarm.body, self.concrete(step).params, skip=("Tags",))

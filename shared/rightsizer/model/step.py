@@ -23,6 +23,7 @@ class StepKind(StrEnum):
     UPDATE_ENDPOINT = "sagemaker:UpdateEndpoint"
     SET_CAPACITY = "sagemaker:UpdateEndpointWeightsAndCapacities"
     SET_COPIES = "sagemaker:UpdateInferenceComponentRuntimeConfig"
+    UPDATE_COMPONENT = "sagemaker:UpdateInferenceComponent"
     REGISTER_TARGET = "application-autoscaling:RegisterScalableTarget"
     DEREGISTER_TARGET = "application-autoscaling:DeregisterScalableTarget"
     PUT_POLICY = "application-autoscaling:PutScalingPolicy"
@@ -56,6 +57,11 @@ class Step:
     def operation(self) -> str:
         """The API operation."""
         return self.kind.value.split(":")[1]
+
+    @property
+    def component(self) -> str:
+        """Name of the inference component that the request is about; empty where it is about another thing."""
+        return str(self.params.get("InferenceComponentName", ""))
 
     @property
     def key(self) -> str:

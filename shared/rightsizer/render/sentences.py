@@ -134,6 +134,11 @@ def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitt
         case OptionKind.SCALE_IN:
             consolidates = target.scale_in is not None and target.scale_in.strategy == "CONSOLIDATION"
             return "move copies together to empty instances" if consolidates else "give back empty instances only"
+        case OptionKind.PLACEMENT:
+            placed = dict(target.placement)
+            packs = "BINPACK" in placed.values()
+            what = count(len(placed), "component")
+            return f"pack the copies of {what} on few instances" if packs else f"spread the copies of {what}"
         case OptionKind.ROUTING:
             return f"route requests by {target.routing or 'LEAST_OUTSTANDING_REQUESTS'}"
         case OptionKind.INSTANCE_POOLS:

@@ -56,6 +56,20 @@ def rollback_alarms(
     return tuple(_step(change_id, endpoint, config, prefix, body) for body in bodies[:MOST])
 
 
+def component_alarms(change_id: str, component: str, prefix: str, baseline: Mapping[str, float]) -> tuple[Step, ...]:
+    """PutMetricAlarm steps for 5XX and model errors of one inference component, while its copies are replaced.
+
+    Old and new copies share the dimension InferenceComponentName, so errors of either count.
+    """
+    errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
+    where = [{"Name": "InferenceComponentName", "Value": component}]
+    bodies = (
+        _error(component, "5xx", "Invocation5XXErrors", errors),
+        _error(component, "model-errors", "InvocationModelErrors", errors),
+    )
+    return tuple(_put(change_id, component, where, prefix, body) for body in bodies)
+
+
 def _error(variant: str, label: str, metric: str, errors: float) -> dict[str, Any]:
     return {
         "AlarmName": f"{variant}-{label}",
@@ -70,17 +84,22 @@ def _error(variant: str, label: str, metric: str, errors: float) -> dict[str, An
 def _step(change_id: str, endpoint: str, config: str, prefix: str, body: dict[str, Any]) -> Step:
     label = body["AlarmName"]
     variant = label.removesuffix("-5xx").removesuffix("-p95").removesuffix("-model-errors")
-    name = f"{prefix}{change_id}-{label}"
+    where = [
+        {"Name": "EndpointName", "Value": endpoint},
+        {"Name": "VariantName", "Value": variant},
+        {"Name": "EndpointConfigName", "Value": config},
+    ]
+    return _put(change_id, endpoint, where, prefix, body)
+
+
+def _put(change_id: str, watched: str, where: list[dict[str, str]], prefix: str, body: dict[str, Any]) -> Step:
+    name = f"{prefix}{change_id}-{body['AlarmName']}"
     params = {
         **body,
         "AlarmName": name,
-        "AlarmDescription": f"{body['AlarmDescription']} on {endpoint} during change {change_id} (temporary)",
+        "AlarmDescription": f"{body['AlarmDescription']} on {watched} during change {change_id} (temporary)",
         "Namespace": "AWS/SageMaker",
-        "Dimensions": [
-            {"Name": "EndpointName", "Value": endpoint},
-            {"Name": "VariantName", "Value": variant},
-            {"Name": "EndpointConfigName", "Value": config},
-        ],
+        "Dimensions": where,
         "Period": PERIOD_S,
         "EvaluationPeriods": PERIODS,
         "DatapointsToAlarm": BREACHES,

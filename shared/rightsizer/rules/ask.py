@@ -56,7 +56,8 @@ def reach_for(option: Option, reach: Reach) -> Reach:
 
 def proposal_id(recommendation: Recommendation, option: Option) -> str:
     """The same option for the same configuration of the same endpoint has the same id, whenever it is evaluated."""
-    ordered = (repr(option.target.scale_in),) if option.target.scale_in else ()  # not in the text of a target
+    late = (option.target.scale_in, option.target.placement)  # not in the text of a target
+    ordered = (repr(each) for each in late if each)
     parts = (recommendation.ref.arn, recommendation.fingerprint, option.kind, repr(option.target), *ordered)
     what = "|".join(parts)
     return "p-" + hashlib.sha256(what.encode()).hexdigest()[:20]

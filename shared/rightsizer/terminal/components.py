@@ -27,23 +27,52 @@ STRATEGIES: Mapping[Strategy, Literal["CONSOLIDATION", "IDLE_RELEASE"]] = {
 }
 
 
-@app.command(epilog="Example: rightsizer components chat --scale-in consolidation --cooldown 30")
+class Placement(StrEnum):
+    """How copies are placed on instances."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+PLACEMENTS: Mapping[Placement, Literal["BINPACK", "SPREAD"]] = {
+    Placement.BINPACK: "BINPACK",
+    Placement.SPREAD: "SPREAD",
+}
+
+
+@app.command(
+    epilog="Example: rightsizer components chat --scale-in consolidation --cooldown 30; or --placement binpack"
+)
 @order
 def components(
     given: Given,
     endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="An endpoint of inference components.")],
     scale_in: Annotated[
-        Strategy,
+        Strategy | None,
         typer.Option("--scale-in", help="Move copies together to empty instances, or give back empty ones only."),
-    ],
+    ] = None,
+    placement: Annotated[
+        Placement | None, typer.Option("--placement", help="Place copies on few instances, or evenly.")
+    ] = None,
     step: Annotated[int | None, typer.Option("--step", help="Instances that go at a time, 1 to 100.")] = None,
     cooldown: Annotated[int | None, typer.Option("--cooldown", help="Minutes between, 5 to 1440.")] = None,
     variant: Annotated[str, typer.Option("--variant", help="Of several variants, which.")] = "",
+    component: Annotated[
+        list[str] | None, typer.Option("--component", help="Only this one; may be given again. Else all.")
+    ] = None,
 ) -> None:
-    """Ask for another scale-in policy. It is proposed; an approval lets the stack carry it out with a way back."""
+    """Ask for another scale-in policy, or another placement of the copies: one of the two at a time.
+
+    It is proposed; an approval lets the stack carry it out with a way back.
+    """
     at = given.desk()
-    wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
-    made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
+    if (scale_in is None) is (placement is None):
+        raise typer.BadParameter("give one of --scale-in and --placement: one change moves one of them")
+    if scale_in is not None:
+        wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
+        made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
+    if placement is not None:
+        made = at.asking.placement(endpoint, PLACEMENTS[placement], component or (), at.who, bootstrap.now())
     option = made.recommendation.options[0]
     if given.as_json:
         row = {

@@ -4,6 +4,7 @@ from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_
 from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
 from rightsizer.flows.planning.fleet import live, most, unbounded, wanted
+from rightsizer.flows.planning.placement import placement_only
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.flows.planning.scale_in import scale_in_policy, with_live_count
 from rightsizer.flows.planning.shadow import shadow_test
@@ -11,10 +12,11 @@ from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import OptionKind
+from rightsizer.model.option import ORDERED, OptionKind
 from rightsizer.model.plan import Before, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
+from rightsizer.model.sight import ConfigSight
 from rightsizer.rules import scaling, schedule
 
 __all__ = ["CONFIG_KINDS", "Planned", "make", "most", "with_live_count"]
@@ -48,8 +50,8 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
         dict(ground.copies),
         dict(ground.tags),
     )
-    if ground.option.kind is OptionKind.SCALE_IN:  # takes no autoscaling away
-        return scale_in_policy(change, ground, config, before, catalogue, limits)
+    if ground.option.kind in ORDERED:
+        return _of_components(change, ground, config, before, catalogue, limits)
     unsafe = scaling.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
     if unsafe:
         return unsafe
@@ -68,6 +70,15 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
     if ground.option.kind in CONFIG_KINDS:
         return new_config(change, ground, config, before, after, catalogue, limits)
     return _without_a_deployment(change, ground, before, after, limits)
+
+
+def _of_components(
+    change: Change, ground: Ground, config: ConfigSight, before: Before, catalogue: Catalogue, limits: ChangeLimits
+) -> Planned | tuple[Reason, ...]:
+    """Plans that take no autoscaling away."""
+    if ground.option.kind is OptionKind.PLACEMENT:
+        return placement_only(change, ground, before, limits)
+    return scale_in_policy(change, ground, config, before, catalogue, limits)
 
 
 def _without_a_deployment(

@@ -54,7 +54,7 @@ def _ready(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime)
     """Everything before the turn, in its order: autoscaling is not taken away while alarms warm up."""
     plan = change.plan
     move = first(change, sight, plan.prepare, now)
-    if move is None and plan.turn is not None:
+    if move is None and plan.alarms:
         move = _alarms_ready(change, sight, now)
     move = move or unsettled(change, sight, endpoint, now, touched_scaling(change))
     return move or first(change, sight, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
@@ -183,7 +183,7 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
     if isinstance(endpoint, EndpointSight) and touched and not _settled(change, endpoint, carries_new):
         goals += _missing(change, sight, now, plan.settle if carries_new or _failed(change, endpoint) else plan.restore)
     goals += plan.tidy
-    open_goals = [g for g in goals if sight.concrete(g).command not in change.remaining]
+    open_goals = [g for g in goals if not {g.command, sight.concrete(g).command} & set(change.remaining)]
     move = first(change, sight, open_goals, now)
     if move is not None:
         return move

@@ -9,6 +9,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.role_pass import ACTION, caller, grant
 from rightsizer.model.sight import MOVING, Sight
 from rightsizer.model.step import Step, StepKind, command
+from rightsizer.rules.advance.component import longest, standing
 from rightsizer.rules.advance.outside import next_look
 from rightsizer.rules.advance.taken import may_have_written
 
@@ -26,11 +27,21 @@ SETTLES = timedelta(minutes=1)
 def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) -> Move | None:
     """The first goal that AWS does not show yet, as a move; None when all are shown."""
     for step in goals:
-        if step.kind is StepKind.SET_COPIES and sight.copies.get(step.subject) == MOVING:
+        if _is_moving(sight, step):
             return _moving(change, step, now)
+        stands = standing(change, sight, step, now) if step.kind is StepKind.UPDATE_COMPONENT else None
+        if stands is not None:
+            return give_up(change, step, stands) if isinstance(stands, str) else stands
         if not sight.shows(step):
             return attempt(change, sight.concrete(step), now, step.subject in sight.configs_differ)
     return None
+
+
+def _is_moving(sight: Sight, step: Step) -> bool:
+    if step.kind is StepKind.UPDATE_COMPONENT:
+        live = sight.components.get(step.component)
+        return live is not None and live.moving
+    return step.kind is StepKind.SET_COPIES and sight.copies.get(step.subject) == MOVING
 
 
 def _moving(change: Change, step: Step, now: datetime) -> Move:
@@ -41,17 +52,18 @@ def _moving(change: Change, step: Step, now: datetime) -> Move:
     Its age counts from the last line of the journal, since a wait writes none.
     """
     began = max((e.at for e in change.journal if e.status != "failed"), default=change.created_at)
-    if now - began < COPIES_LIMIT:
-        return Wait(min(next_look(change, now), began + COPIES_LIMIT), f"component {step.subject} is being changed")
+    name, limit = step.component, longest(step, COPIES_LIMIT)
+    if now - began < limit:
+        return Wait(min(next_look(change, now), began + limit), f"component {name} is being changed")
     hours = (now - began).total_seconds() / 3600
-    text = f"component {step.subject} is being changed for {hours:.1f} h, longer than any change of its copies may take"
+    text = f"component {name} is being changed for {hours:.1f} h, longer than any change of it may take"
     if change.course is Course.FORWARD and not may_have_written(change):
         text += ", and nothing was written to it by this program"
         return Steer(Reason(Code.TIMEOUT, text), Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE)
-    old = next((s for s in change.plan.restore if s.key == step.key), step)
-    shown = command("sagemaker", "DescribeInferenceComponent", {"InferenceComponentName": step.subject})
-    reason = Reason(Code.TIMEOUT, f"{text}; once it is InService or Failed, its copies can be set")
-    lines = (shown, old.command)
+    mine = (s for s in change.plan.restore if s.kind is step.kind and s.component == name)
+    shown = command("sagemaker", "DescribeInferenceComponent", {"InferenceComponentName": name})
+    reason = Reason(Code.TIMEOUT, f"{text}; once it is InService or Failed, it can be set as it was")
+    lines = (shown, next(mine, step).command)
     return Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.TIMEOUT, remaining=lines)
 
 

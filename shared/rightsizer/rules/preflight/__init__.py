@@ -12,20 +12,19 @@ from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import ORDERED, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
-from rightsizer.rules.preflight import consent, image, passing, quota
+from rightsizer.rules.preflight import components, consent, image, passing, quota
 from rightsizer.rules.preflight.image import moved, tagged
+from rightsizer.rules.preflight.owner import owned_by
 
 ALARMS_TAG = "rightsizer:alarms"
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds that an approval may change; automatic mode only takes the plain kind."""
-OF_COMPONENTS = frozenset({OptionKind.COPIES, OptionKind.SCALE_IN})
+OF_COMPONENTS = frozenset({OptionKind.COPIES, OptionKind.SCALE_IN, OptionKind.PLACEMENT})
 """What an approval may change of an endpoint of inference components."""
 __all__ = ["MISSING", "blindness", "deferral", "hold", "moved", "owned_by", "refusals", "tagged", "unchecked"]
 
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
-STACK_TAGS = ("aws:cloudformation:stack-name", "aws:servicecatalog:provisioningartifactidentifier")
-TERRAFORM = ("terraform", "opentofu", "pulumi")
 
 
 def refusals(ground: Ground) -> tuple[Reason, ...]:
@@ -87,17 +86,6 @@ def _owner(ground: Ground) -> Reason | None:
     if not owner:
         return None
     return Reason(Code.OWNED_BY_STACK, f"{owner} owns the endpoint; its next deployment would undo the change")
-
-
-def owned_by(tags: Mapping[str, str]) -> str:
-    """The stack or tool that owns the endpoint by its tags; empty when none is found."""
-    for key in STACK_TAGS:
-        if tags.get(key):
-            return f"the stack {tags[key]}"
-    for key, value in tags.items():
-        if any(tool in f"{key}={value}".lower() for tool in TERRAFORM) and value.lower() not in ("false", "no", "0"):
-            return f"{key}={value}"
-    return ""
 
 
 def _kind(ground: Ground) -> Reason | None:
@@ -192,4 +180,5 @@ _CHECKS: tuple[Check, ...] = (
     image.image,
     _sighted,
     passing.passing,
+    components.components,
 )

@@ -1,7 +1,7 @@
 """Whether a deployment would resolve an image to other code than the one that runs."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rightsizer.model.ground import Ground
 from rightsizer.model.reason import Code, Reason
@@ -18,16 +18,23 @@ def image(ground: Ground) -> Reason | None:
 
     Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
     """
-    return moved(ground.endpoint, ground.registry, by_policy(ground))
+    parts = (pair for seen in ground.components.values() for pair in seen.images if "@sha256:" not in pair[0])
+    return moved(ground.endpoint, ground.registry, by_policy(ground), parts)
 
 
-def moved(endpoint: EndpointSight, registry: Mapping[str, ImageSight], by_itself: bool) -> Reason | None:
+def moved(
+    endpoint: EndpointSight,
+    registry: Mapping[str, ImageSight],
+    by_itself: bool,
+    more: Iterable[tuple[str, str]] = (),
+) -> Reason | None:
     """Why a deployment would not bring the code that the endpoint runs now; None where it would.
 
-    `by_itself`: nobody took the risk of a tag that can move and that the registry does not explain. Total.
+    `by_itself`: nobody took the risk of a tag that can move and that the registry does not explain. `more`: images with
+    a tag of inference components, as specified and as resolved. Total.
     """
     moving = ""
-    for name, resolved in _tagged(endpoint):
+    for name, resolved in (*_tagged(endpoint), *more):
         sight, runs = registry.get(name), resolved.rpartition("@")[2]
         if sight is not None and sight.gone:
             text = f"the image {name} is not in its registry any more, so new instances could not start; push it again"
