@@ -116,7 +116,8 @@ def again(w: World) -> Any:
 
 
 def test_where_iam_cannot_be_asked_the_refusal_of_the_new_configuration_names_the_line() -> None:
-    with scenario_world(UNGRANTED) as w:
+    tags = {"rightsizer:mode": "propose", "rightsizer:alarms": "visible"}
+    with scenario_world(replace(UNGRANTED, endpoint={**UNGRANTED.endpoint, "tags": tags})) as w:
         w.box.deny("iam:SimulatePrincipalPolicy")
         assert w.start().state is ChangeState.RUNNING
         change = w.run(6)
