@@ -255,7 +255,8 @@ def _tested(trial: Any, memory: _Memory) -> PastChange:
     failure = "" if trial.fits else "memory"
     busy = trial.gpu_busy_s_per_request
     base = [d for d in memory.digests if d.instance_type == trial.production_type]
-    work, calls = _during(trial, memory) if max(memory.now[1], default=1) == 1 else (0.0, 0.0)
+    alone = max(memory.now[1], default=1) == 1
+    work, calls = _during(trial, memory) if alone else (0.0, 0.0)
     alike = calls > 0  # production served exactly the requests that the shadow got
     if not alike:
         work, calls = _busy(base, range(SLOTS))
@@ -264,9 +265,8 @@ def _tested(trial: Any, memory: _Memory) -> PastChange:
         found, rate = latency_of(base), trial.requests / (3600 * trial.hours)
         spread = found.squared_variation if found else 1.0
         shadow = without_waiting(trial.latency_mean_ms / 1000, rate, spread)
-        live = (
-            without_waiting(trial.production_latency_mean_ms / 1000, rate, spread) if memory.routing != LEAST else None
-        )
+        queued = memory.routing != LEAST or alone  # a queue of its own before each instance, as before the shadow
+        live = without_waiting(trial.production_latency_mean_ms / 1000, rate, spread) if queued else None
         live = live or trial.production_latency_mean_ms / 1000
         latency = shadow / live if shadow else None
     return PastChange(

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from rightsizer.flows.choose import COLD_TAG
-from rightsizer.flows.options import saving_share
+from rightsizer.flows.priced import saving_share
 from rightsizer.flows.situation import Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import EndpointKind

@@ -5,9 +5,11 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
+from rightsizer.flows.carrying import still_carries
 from rightsizer.flows.growing import held
 from rightsizer.flows.lateness import budget_spent, caution, hurt
-from rightsizer.flows.options import Options, options_for, saving_share, stand_ins
+from rightsizer.flows.options import Options, options_for, stand_ins
+from rightsizer.flows.priced import saving_share
 from rightsizer.flows.restoring import TIGHT, raised, restored
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option, OptionKind
@@ -25,7 +27,7 @@ from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned,
 
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
-    "the traffic jumped and the fleet we set does not carry it with its margin: the last good configuration comes back"
+    "the traffic jumped and the fleet we set does not carry it: the last good configuration comes back"
     " until a day of the new traffic was seen",
 )
 COLD_TAG = "rightsizer:cold-start-ok"
@@ -36,10 +38,10 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     harm = hurt(at)
     if harm is not None and (harm.severe or at.runs.name != at.reference.name):
         return restored(base, at, harm.reason)
-    if at.jumped and not at.still_carries:
+    if at.jumped and not still_carries(at):
         return restored(base, at, JUMPED)
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
-    at = replace(at, tight=harm is not None or not at.still_carries)
+    at = replace(at, tight=harm is not None or not still_carries(at))
     options = options_for(at)
     asleep = _sleep(at)
     sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from rightsizer.flows.carrying import carries
 from rightsizer.flows.growing import grows, room
 from rightsizer.flows.lateness import failed_instances
 from rightsizer.flows.situation import Situation
@@ -68,7 +69,7 @@ def smallest(at: Situation, shape: Shape) -> Plan | None:
     A fleet that failed teaches: the next one is larger than it, whatever the replay says of it. It never gets larger
     than the owner's own was, at a load that the owner's carried.
     """
-    failed = failed_instances(at, shape.name)
+    failed = failed_instances(at, shape.name, shape.slower, shape.workers)
     for more in range(WARIER + 1):
         plan = _sized(replace(at, cautious=at.cautious + more) if more else at, shape)
         if plan is None or sum(plan.counts) / 24 > ROOM * failed:
@@ -102,7 +103,7 @@ def _sized(at: Situation, shape: Shape) -> Plan | None:
             counts = (max(counts),) * 24
         maximum = ceiling if ceiling > min(counts) else 0
         plan = Plan(counts, workers, random_routing, slower, at.margin, maximum)
-        if at.carries(plan):
+        if carries(at, plan):
             best, low = plan, middle + 1
         elif random_routing and not shape.hourly and counts[0] < most:
             return _more(at, plan, counts[0], most)
@@ -117,7 +118,7 @@ def _more(at: Situation, plan: Plan, low: int, high: int) -> Plan | None:
     while low < high:
         middle = (low + high + 1) // 2
         tried = replace(plan, counts=(middle,) * 24)
-        if at.carries(tried):
+        if carries(at, tried):
             best, high = tried, middle - 1
         else:
             low = middle

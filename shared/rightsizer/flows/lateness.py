@@ -14,6 +14,8 @@ from rightsizer.rules.tail import late_share
 BUDGET = 1.5
 """Multiple of the allowed late requests from which nothing gets smaller."""
 WEEK = 7
+NO_FASTER = 0.95
+"""Slowdown against the reference type from which a type is no faster than it."""
 FREE, GAIN, WARIEST = 0.5, 1.0, 3.0
 """Part of the allowed late requests that costs nothing, caution for each allowance beyond it, and its limit."""
 
@@ -61,21 +63,23 @@ def budget_spent(at: Situation) -> Reason | None:
     )
 
 
-def failed_instances(at: Situation, name: str) -> float:
+def failed_instances(at: Situation, name: str, slower: float, workers: int) -> float:
     """Mean instances of the largest fleet of a type that failed under such a load as today's; 0 when none did.
 
-    It failed when its change was taken back, or when a day under it had more late requests than days differ by.
+    It failed when its change was taken back, or when a day under it had more late requests than days differ by. What
+    failed on the reference type fails on one that is no faster (`slower` is its slowdown) and serves no more at once.
     """
     policy, load = at.policy, at.demand.load.peak_busy_gpus
     back = [p for p in _changes(at) if p.refuted]
     rests = [p for p in back if resting(p, 1, load, policy, at.given.now) is not None]
-    failed = [p.mean_instances or p.to_count for p in rests if p.from_type == p.to_type == name]
+    alike = {name, at.reference.name} if slower >= NO_FASTER and workers <= at.workers else {name}
+    failed = [p.mean_instances or p.to_count for p in rests if p.from_type == p.to_type and p.to_type in alike]
     returned, least = {p.at.date() for p in back}, sum(at.fleet) / 24 - 0.01
     busiest = max((d.request_count for d in at.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
     for day in _since(at):
         counts = [c for c in day.instances if c]
         mean = sum(counts) / max(len(counts), 1)
-        ours = day.instance_type == name and day.day not in returned and mean < least
+        ours = day.instance_type in alike and day.day not in returned and mean < least
         if ours and day.request_count <= busiest and _suffered(at, day):
             failed.append(mean)
     return max(failed, default=0.0)

@@ -1,21 +1,13 @@
 """Compose the rules into options: every type of the catalogue, sized, priced, rated; or ruled out with a reason."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 from rightsizer.flows.drafts import Draft, drafts_of
-from rightsizer.flows.fleet import Shape, bounds, limit, mean_instances, sets_bounds, smallest
-from rightsizer.flows.situation import LEAST, Situation
-from rightsizer.model.hardware import InstanceType
-from rightsizer.model.option import Excluded, Money, Option, OptionKind, Risk, Target
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.serving import Plan, Served
-from rightsizer.rules.cost import cost_of
+from rightsizer.flows.priced import offer
+from rightsizer.flows.situation import Situation
+from rightsizer.model.option import Excluded, Option
 from rightsizer.rules.evidence import by_day
-from rightsizer.rules.offer import type_option
-from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.sizing import Ratio
 from rightsizer.rules.trial import Unsure, hours_of_test, telling
 
@@ -24,9 +16,12 @@ GUESSED = 4
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
-ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
-OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
-NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
+UNTRIED = ("datasheet", "learnt")
+"""Sources of a slowdown that no test on this type has measured."""
+MIDDLE, QUICK = 0.5, 0.25
+"""Chances of the middle slowdown or less, and of a quick one."""
+QUICKER = 0.8
+"""A quick slowdown over the middle one: the lower quartile over the median, 0.57 / 0.71 of phi (1,131 moves)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +48,15 @@ def options_for(at: Situation) -> Options:
         if draft.least_usd >= best or len(sure) >= 4:
             break
         tried += 1
-        offer = _offer(at, draft)
-        if isinstance(offer, Option):
-            sure.append(offer)
+        found = offer(at, draft)
+        if isinstance(found, Option):
+            sure.append(found)
             if draft.hardware.name not in at.lacking:
-                best = min(best, float(offer.usd_per_month))
+                best = min(best, float(found.usd_per_month))
         elif len(hopeful) < GUESSED and (less := _if_faster(at, draft)) is not None:
             hopeful.append(less)
         else:
-            excluded.append(Excluded(draft.hardware.name, offer))
+            excluded.append(Excluded(draft.hardware.name, found))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
     unsure = _unsure(at, drafts, best)
     return Options(tuple(sure), (*unsure, *hopeful), tuple(excluded), tuple(certain[tried:]))
@@ -70,9 +65,9 @@ def options_for(at: Situation) -> Options:
 def stand_ins(at: Situation, options: Options) -> Iterator[Option]:
     """Options of the types behind the cheapest that save too, for a lack of capacity; a few at most."""
     for draft in options.later[:SPARE]:
-        offer = _offer(at, draft) if draft.least_usd < at.ceiling else None
-        if isinstance(offer, Option):
-            yield offer
+        found = offer(at, draft) if draft.least_usd < at.ceiling else None
+        if isinstance(found, Option):
+            yield found
 
 
 def _unsure(at: Situation, drafts: Sequence[Draft], best: float) -> list[Unsure]:
@@ -80,170 +75,44 @@ def _unsure(at: Situation, drafts: Sequence[Draft], best: float) -> list[Unsure]
     enough = (1 - at.policy.minimum_saving_share) * best
     found = [d for d in drafts if not d.sure and d.hardware.name != at.runs.name and d.least_usd < enough]
     found.sort(key=lambda d: d.fit * d.fast * (d.least_usd - best))
-    told = _told(at)
-    return [Unsure(guess, d.fit * d.fast, told) for d in found[:GUESSED] if (guess := _guess(at, d)) is not None]
+    return [guess for d in found[:GUESSED] if (guess := _guess(at, d)) is not None]
+
+
+def _guess(at: Situation, draft: Draft) -> Unsure | None:
+    """The option as it would be if a test went well, and how likely that is.
+
+    The slowdown is a little below what the objective allows. Where no fleet carries the load at the middle of what
+    is likely, a quick one may.
+    """
+    ratio = min(draft.ratio.mid, LIKELY * at.stretch)
+    quick = min(_quick(at, draft), ratio)
+    for tried, chance in ((ratio, draft.fast), (quick, min(draft.fast, QUICK))):
+        found = offer(at, replace(draft, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
+        if isinstance(found, Option):
+            return Unsure(found, draft.fit * chance, _told(at))
+        if draft.speed.source not in UNTRIED:
+            break
+    return None
 
 
 def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
-    """A candidate whose fleet is too busy at the bound of its slowdown, but not at the middle: worth measuring."""
-    open_question = draft.speed.source in ("datasheet", "learnt") and draft.ratio.bound > draft.ratio.mid
+    """A candidate whose fleet is too busy at the bound of its slowdown, but not at less: worth measuring."""
+    open_question = draft.speed.source in UNTRIED and draft.ratio.bound > draft.ratio.mid
     if not open_question or draft.hardware.name == at.runs.name:
         return None
-    middle = replace(draft, ratio=Ratio(draft.ratio.mid, draft.ratio.mid), fast=0.5)
-    offer = _offer(at, middle)
-    return Unsure(offer, 0.5 * draft.fit, _told(at)) if isinstance(offer, Option) else None
+    for tried, chance in ((draft.ratio.mid, MIDDLE), (_quick(at, draft), QUICK)):
+        found = offer(at, replace(draft, ratio=Ratio(tried, tried), fast=chance))
+        if isinstance(found, Option):
+            return Unsure(found, draft.fit * chance, _told(at))
+    return None
+
+
+def _quick(at: Situation, draft: Draft) -> float:
+    """The latency ratio where the GPU's part is as quick as one move in four is."""
+    return draft.ratio.mid - (1 - QUICKER) * at.demand.gpu_share * draft.speed.mid
 
 
 def _told(at: Situation) -> float:
     """How much a test would tell for the requests that come while it runs, 0..1."""
     hourly = by_day(at.days)
     return telling(hourly, at.instances, hours_of_test(hourly, at.instances, at.policy), at.policy)
-
-
-def _offer(at: Situation, draft: Draft) -> Option | Reason:
-    if at.endpoint.scaling and not at.changed and not sets_bounds(at, draft.hardware.name):
-        return _rescaled(at, draft)
-    switch = at.may(OptionKind.ROUTING)
-    random_routing = at.random and not switch
-    hourly = at.hourly(draft.hardware.name, switch and at.random)
-    hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
-    today = math.ceil(at.peak * at.workers / draft.workers)
-    most = limit(at, draft.hardware.name, at.policy.count_factor * today + at.policy.count_spare)
-    slower = draft.ratio.bound
-    single = Plan((1,) * 24, draft.workers, random_routing, slower)
-    same = draft.hardware.name == at.reference.name
-    plan: Plan | None = None
-    if at.peak == 1 and (same or at.carries_alone(single)):
-        plan = single
-    elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
-        plan = smallest(at, Shape(draft.hardware.name, slower, draft.workers, random_routing, hourly, most))
-    if (plan is None or max(plan.counts) > today) and _as_today(at, draft):
-        plan = Plan(at.fleet, draft.workers, random_routing, slower)
-    if plan is None:
-        return Reason(
-            Code.TOO_BUSY,
-            f"{draft.hardware.name}: no count up to {most} kept the replayed days within {at.goal.p95_s:.2f} s",
-        )
-    option = _option(at, draft, plan, LEAST if switch and at.random and max(plan.counts) > 1 else None)
-    if option.saving_usd_per_month <= 0 and not at.tight:
-        return Reason(Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost USD {option.usd_per_month}")
-    return option
-
-
-def _as_today(at: Situation, draft: Draft) -> bool:
-    """Whether as many instances as today are no worse than today's, whatever room to grow there is."""
-    alike = draft.workers == at.workers and draft.ratio.bound <= 1 and at.random == at.random_base
-    return alike and not at.changed and not at.endpoint.scaling
-
-
-def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
-    """Another type under the customer's own autoscaling: same policy, bounds scaled by what the type can do."""
-    low = min(t.minimum for t in at.endpoint.scaling)
-    high = max(t.maximum for t in at.endpoint.scaling)
-    roomy = draft.ratio.bound <= 1.05 or draft.ratio.bound * 1.3 <= at.stretch
-    if not roomy:
-        return Reason(
-            Code.TOO_SLOW,
-            f"{draft.hardware.name} may be {draft.ratio.bound:.2f}-fold slower; behind autoscaling that lags by minutes"
-            f" {at.stretch:.2f}-fold leaves too little room",
-        )
-    grown = max(draft.ratio.mid, 1.0)
-    busy = at.demand.load.mean_rate * at.latency.mean_s * draft.ratio.mid / draft.workers
-    mean = max(low, min(at.instances * grown, max(at.instances, busy / at.policy.rho_one)))
-    plan = Plan((max(math.ceil(mean - 1e-9), 1),) * 24, draft.workers, at.random, draft.ratio.bound)
-    option = _option(at, draft, plan, LEAST if at.may(OptionKind.ROUTING) and at.random else None, mean)
-    maximum = max(math.ceil(high * grown), low)
-    bounds = replace(option.target, minimum=max(low, 1), maximum=maximum, per_instance=round(1 / grown, 4))
-    option = replace(option, target=bounds)
-    if option.saving_usd_per_month <= 0:
-        return Reason(Code.NOT_CHEAPER, f"{draft.hardware.name} would cost USD {option.usd_per_month} per month")
-    return option
-
-
-def _fleet(plan: Plan) -> str:
-    low, high = min(plan.counts), max(plan.counts)
-    return f"{low} x" if low == high else f"{low} to {high} x"
-
-
-def _guess(at: Situation, draft: Draft) -> Option | None:
-    """The option as it would be if the test went well: the slowdown is a little below what the objective allows."""
-    ratio = min(draft.ratio.mid, LIKELY * at.stretch)
-    offer = _offer(at, replace(draft, ratio=Ratio(ratio, ratio), fit=1.0, fast=1.0))
-    return offer if isinstance(offer, Option) else None
-
-
-def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
-    hardware, policy, count = draft.hardware, at.policy, max(plan.counts)
-    mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
-    served = at.served(plan) if draft.sure and instances is None else None
-    load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
-    risks = {
-        "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
-        "host-memory": host_risk(at.reference, hardware, at.demand),
-        "vcpu": vcpu_risk(at.reference, hardware, at.demand),
-        "latency": step(1 - draft.fast, policy),
-        "capacity": max(
-            _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
-        ),
-    }
-    alone = min(plan.counts) == 1 < min(at.fleet) and at.endpoint.objective.min_instances is None
-    if alone:
-        risks["availability"] = Risk.MEDIUM
-    moved = hardware.name != at.runs.name
-    cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, at.given.prices.commitment, policy, moved)
-    facts = {
-        "datasheet ratio": f"{draft.speed.phi:.2f}",
-        "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
-        "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
-        "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
-        "kept by the commitment": f"USD {cost.committed} per month",
-    }
-    if served is not None:
-        facts["replay"] = _replay(at, served)
-    hourly = plan.counts if min(plan.counts) != count else None
-    minimum, maximum = bounds(at, hardware.name, plan)
-    target = Target(
-        hardware.name,
-        count,
-        hourly_counts=hourly,
-        minimum=minimum,
-        maximum=maximum,
-        routing=routing,
-    )
-    option = type_option(
-        (at.runs.name, at.variant.current_count),
-        target,
-        draft.price,
-        Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
-        risks,
-        at.demand.confidence,
-        round(at.latency.p95_s * draft.ratio.bound, 4),
-        facts,
-        _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
-    )
-    return replace(option, mean_instances=round(mean, 4))
-
-
-def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:
-    """What a candidate that the model never ran on leaves open."""
-    if not unstarted:
-        return ()
-    old, new = (h.accelerator.compute_capability if h.accelerator else None for h in (at.runs, candidate))
-    if old is None or new is None or new >= old:
-        return NOT_CHECKED
-    return (*NOT_CHECKED, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
-
-
-def _replay(at: Situation, served: Served) -> str:
-    late, usual, total = (round(n / at.stream.copies) for n in (served.late, at.before.late, served.requests))
-    return f"{late} of {total} requests over the objective, {usual} as it was"
-
-
-def _capped(risk: Risk, replayed: bool) -> Risk:
-    """A load that the replay carried with its margin is no higher risk than low."""
-    return min(risk, Risk.LOW) if replayed else risk
-
-
-def saving_share(at: Situation, option: Option) -> float:
-    """Saving as a share of what the endpoint costs now."""
-    return float(option.saving_usd_per_month / at.usd) if at.usd > Decimal(0) else 0.0

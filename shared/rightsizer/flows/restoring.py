@@ -13,7 +13,7 @@ from rightsizer.rules.cost import cost_of
 from rightsizer.rules.gate import restoring
 from rightsizer.rules.offer import restore_option
 
-TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load with its margin")
+TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load")
 
 
 def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:

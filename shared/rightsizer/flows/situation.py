@@ -28,6 +28,8 @@ from rightsizer.rules.waiting import Unqueued, service_bins
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
 JUMP = 1.5
 """Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
+WARY = 0.15
+"""More room for each change of count that was rolled back."""
 HARDER = 3.0
 """Times its usual share of late requests that the old fleet is given credit for on harder days."""
 
@@ -101,15 +103,6 @@ class Situation:
         usual = max((d.request_count for d in self.days[:-1]), default=math.inf)
         return self.days[-1].request_count > JUMP * usual
 
-    @cached_property
-    def still_carries(self) -> bool:
-        """Whether the fleet that we set, on the type it was measured on, still carries the last days."""
-        if not self.changed or self.runs.name != self.reference.name or self.peak < 2:
-            return True
-        last = self.days[-1].instances
-        counts = tuple(max(1, round(c or max(self.fleet))) for c in last)
-        return self.carries(Plan(counts, self.workers, self.random, 1.0)) is not None
-
     @property
     def random(self) -> bool:
         """Whether requests are routed without looking (AWS's default when nothing is set)."""
@@ -117,11 +110,12 @@ class Situation:
 
     @property
     def margin(self) -> float:
-        """Load to plan for over the load seen: growth, few days, and what went wrong before."""
+        """Load to size for over the load seen: few days, and once something went wrong, growth and as much again."""
         policy = self.policy
-        dates = len({d.day for d in self.days})
-        few = policy.load_small_sample / math.sqrt(max(dates, 1))
-        return (1 + max(policy.down_with_growth, few)) * (1 + 0.15 * self.cautious)
+        few = policy.load_small_sample / math.sqrt(max(len({d.day for d in self.days}), 1))
+        if not self.cautious:
+            return 1 + few
+        return (1 + max(policy.down_with_growth, few)) * (1 + WARY * self.cautious)
 
     @cached_property
     def fleet(self) -> tuple[int, ...]:
@@ -183,23 +177,10 @@ class Situation:
     @cached_property
     def before(self) -> Served:
         """The same requests on the reference fleet."""
-        return self._before(1.0)
+        return self.before_at(1.0)
 
-    def carries(self, plan: Plan) -> Served | None:
-        """What the plan would have done, None when too many requests would have missed the goal."""
-        served = self.served(plan)
-        return served if self._harmless(served, self.before) else None
-
-    def carries_alone(self, plan: Plan) -> bool:
-        """Whether one instance in place of one does: as it was, and both of them with the margin on top."""
-        grown = self.served(replace(plan, load=self.margin))
-        return self.carries(plan) is not None and self._harmless(grown, self._before(self.margin))
-
-    def _harmless(self, served: Served, before: Served) -> bool:
-        return served.late <= before.late + self.policy.excess_share * served.requests and served.rung <= before.rung
-
-    def _before(self, load: float) -> Served:
-        """The reference fleet under the same load: what a plan is compared with."""
+    def before_at(self, load: float) -> Served:
+        """The reference fleet under that multiple of the load: what a plan is compared with."""
         return self.served(Plan(self.fleet, self.workers, self.random_base, 1.0, load))
 
     def harder(self, days: Sequence[DayDigest]) -> float:

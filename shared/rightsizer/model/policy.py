@@ -121,4 +121,6 @@ class Policy:
     """A change of demand by this share lifts a blacklist entry."""
     down_with_growth: float = 0.2
     """A smaller configuration must stay feasible with this much more load."""
+    grown_share: float = 0.01
+    """Requests over the objective, beyond those of today, that it may have then."""
     error_share: float = 0.005

@@ -1,0 +1,170 @@
+"""One candidate as an option: the smallest fleet that carries the load, priced and rated; or why it is none."""
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+from rightsizer.flows.carrying import carries_alone
+from rightsizer.flows.drafts import Draft
+from rightsizer.flows.fleet import Shape, bounds, limit, mean_instances, sets_bounds, smallest
+from rightsizer.flows.situation import LEAST, Situation
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.option import Money, Option, OptionKind, Risk, Target
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.serving import Plan, Served
+from rightsizer.rules.cost import cost_of
+from rightsizer.rules.evidence import by_day
+from rightsizer.rules.offer import type_option
+from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
+from rightsizer.rules.trial import hours_of_test
+
+ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
+OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
+NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
+
+
+def offer(at: Situation, draft: Draft) -> Option | Reason:
+    """The candidate's cheapest fleet as an option, or the reason why it is none.
+
+    Counts are sized with the middle of a measured slowdown, for they can be changed again; a single instance, memory
+    and latency with the bound.
+    """
+    if at.endpoint.scaling and not at.changed and not sets_bounds(at, draft.hardware.name):
+        return _rescaled(at, draft)
+    switch = at.may(OptionKind.ROUTING)
+    random_routing = at.random and not switch
+    hourly = at.hourly(draft.hardware.name, switch and at.random)
+    hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
+    today = math.ceil(at.peak * at.workers / draft.workers)
+    most = limit(at, draft.hardware.name, at.policy.count_factor * today + at.policy.count_spare)
+    slower = draft.ratio.mid if draft.speed.source == "tested" and at.peak > 1 else draft.ratio.bound
+    single = Plan((1,) * 24, draft.workers, random_routing, slower)
+    same = draft.hardware.name == at.reference.name
+    plan: Plan | None = None
+    if at.peak == 1 and (same or carries_alone(at, single)):
+        plan = single
+    elif not (today == 1 and 2 * float(draft.price.usd_per_hour) >= float(at.price.usd_per_hour)):
+        plan = smallest(at, Shape(draft.hardware.name, slower, draft.workers, random_routing, hourly, most))
+    if (plan is None or max(plan.counts) > today) and _as_today(at, draft):
+        plan = Plan(at.fleet, draft.workers, random_routing, slower)
+    if plan is None:
+        return Reason(
+            Code.TOO_BUSY,
+            f"{draft.hardware.name}: no count up to {most} kept the replayed days within {at.goal.p95_s:.2f} s",
+        )
+    option = _option(at, draft, plan, LEAST if switch and at.random and max(plan.counts) > 1 else None)
+    if option.saving_usd_per_month <= 0 and not at.tight:
+        return Reason(Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost USD {option.usd_per_month}")
+    return option
+
+
+def _as_today(at: Situation, draft: Draft) -> bool:
+    """Whether as many instances as today are no worse than today's, whatever room to grow there is."""
+    alike = draft.workers == at.workers and draft.ratio.bound <= 1 and at.random == at.random_base
+    return alike and not at.changed and not at.endpoint.scaling
+
+
+def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
+    """Another type under the customer's own autoscaling: same policy, bounds scaled by what the type can do."""
+    low = min(t.minimum for t in at.endpoint.scaling)
+    high = max(t.maximum for t in at.endpoint.scaling)
+    roomy = draft.ratio.bound <= 1.05 or draft.ratio.bound * 1.3 <= at.stretch
+    if not roomy:
+        return Reason(
+            Code.TOO_SLOW,
+            f"{draft.hardware.name} may be {draft.ratio.bound:.2f}-fold slower; behind autoscaling that lags by minutes"
+            f" {at.stretch:.2f}-fold leaves too little room",
+        )
+    grown = max(draft.ratio.mid, 1.0)
+    busy = at.demand.load.mean_rate * at.latency.mean_s * draft.ratio.mid / draft.workers
+    mean = max(low, min(at.instances * grown, max(at.instances, busy / at.policy.rho_one)))
+    plan = Plan((max(math.ceil(mean - 1e-9), 1),) * 24, draft.workers, at.random, draft.ratio.bound)
+    option = _option(at, draft, plan, LEAST if at.may(OptionKind.ROUTING) and at.random else None, mean)
+    maximum = max(math.ceil(high * grown), low)
+    bounds = replace(option.target, minimum=max(low, 1), maximum=maximum, per_instance=round(1 / grown, 4))
+    option = replace(option, target=bounds)
+    if option.saving_usd_per_month <= 0:
+        return Reason(Code.NOT_CHEAPER, f"{draft.hardware.name} would cost USD {option.usd_per_month} per month")
+    return option
+
+
+def _fleet(plan: Plan) -> str:
+    low, high = min(plan.counts), max(plan.counts)
+    return f"{low} x" if low == high else f"{low} to {high} x"
+
+
+def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
+    hardware, policy, count = draft.hardware, at.policy, max(plan.counts)
+    mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
+    served = at.served(plan) if draft.sure and instances is None else None
+    load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
+    risks = {
+        "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
+        "host-memory": host_risk(at.reference, hardware, at.demand),
+        "vcpu": vcpu_risk(at.reference, hardware, at.demand),
+        "latency": step(1 - draft.fast, policy),
+        "capacity": max(
+            _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
+        ),
+    }
+    alone = min(plan.counts) == 1 < min(at.fleet) and at.endpoint.objective.min_instances is None
+    if alone:
+        risks["availability"] = Risk.MEDIUM
+    moved = hardware.name != at.runs.name
+    cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, at.given.prices.commitment, policy, moved)
+    facts = {
+        "datasheet ratio": f"{draft.speed.phi:.2f}",
+        "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
+        "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
+        "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
+        "kept by the commitment": f"USD {cost.committed} per month",
+    }
+    if served is not None:
+        facts["replay"] = _replay(at, served)
+    hourly = plan.counts if min(plan.counts) != count else None
+    minimum, maximum = bounds(at, hardware.name, plan)
+    target = Target(
+        hardware.name,
+        count,
+        hourly_counts=hourly,
+        minimum=minimum,
+        maximum=maximum,
+        routing=routing,
+    )
+    option = type_option(
+        (at.runs.name, at.variant.current_count),
+        target,
+        draft.price,
+        Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
+        risks,
+        at.demand.confidence,
+        round(at.latency.p95_s * draft.ratio.bound, 4),
+        facts,
+        _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
+    )
+    return replace(option, mean_instances=round(mean, 4))
+
+
+def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:
+    """What a candidate that the model never ran on leaves open."""
+    if not unstarted:
+        return ()
+    old, new = (h.accelerator.compute_capability if h.accelerator else None for h in (at.runs, candidate))
+    if old is None or new is None or new >= old:
+        return NOT_CHECKED
+    return (*NOT_CHECKED, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
+
+
+def _replay(at: Situation, served: Served) -> str:
+    late, usual, total = (round(n / at.stream.copies) for n in (served.late, at.before.late, served.requests))
+    return f"{late} of {total} requests over the objective, {usual} as it was"
+
+
+def _capped(risk: Risk, replayed: bool) -> Risk:
+    """A load that the replay carried with its margin is no higher risk than low."""
+    return min(risk, Risk.LOW) if replayed else risk
+
+
+def saving_share(at: Situation, option: Option) -> float:
+    """Saving as a share of what the endpoint costs now."""
+    return float(option.saving_usd_per_month / at.usd) if at.usd > Decimal(0) else 0.0

@@ -1,0 +1,142 @@
+"""How large a fleet has to be for the days that were seen, and what a test is worth that nothing else decides."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rightsizer.flows import choose, judge
+from rightsizer.flows.carrying import carries, still_carries
+from rightsizer.flows.drafts import drafts_of
+from rightsizer.flows.lateness import failed_instances
+from rightsizer.flows.options import options_for
+from rightsizer.flows.priced import offer
+from rightsizer.flows.situation import Situation
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.policy import Policy
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.serving import Plan
+from tests.rules import kit
+from tests.rules.test_failed_fleets import TYPE, changed, day, judged
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Situation]:
+    """The situations that were judged."""
+    found: list[Situation] = []
+
+    def spy(base: Recommendation, at: Situation) -> Recommendation:
+        found.append(at)
+        return choose.chosen_or_kept(base, at)
+
+    monkeypatch.setattr(judge, "chosen_or_kept", spy)
+    return found
+
+
+def fleet(count: int, load: float) -> Plan:
+    return Plan((count,) * 24, 1, False, 1.0, load)
+
+
+def test_the_room_shrinks_with_the_days_that_were_seen(seen: list[Situation]) -> None:
+    judged([day(18, 40.0)], 40)
+    judged([day(i, 40.0) for i in range(5, 19)], 40)
+    one, many = seen
+    assert one.margin == pytest.approx(1.2)
+    assert many.margin == pytest.approx(1 + 0.2 / 14**0.5)
+
+
+def test_after_something_went_wrong_the_room_is_for_growth_again_and_more(seen: list[Situation]) -> None:
+    days = [day(i, 40.0) for i in range(5, 19)]
+    judged(days, 40, [changed(2, 12, "rolled-back")])
+    assert seen[0].cautious == 1
+    assert seen[0].margin == pytest.approx(1.2 * 1.15)
+
+
+def test_a_fleet_that_growth_would_drown_does_not_carry_though_nobody_notices_it_today(seen: list[Situation]) -> None:
+    judged([day(i, 40.0) for i in range(5, 19)], 40)
+    at = seen[0]
+    smallest = next(n for n in range(8, 40) if at.served(fleet(n, at.margin)).late == 0)
+    late = [n for n in range(8, smallest + 3) if carries(at, fleet(n, at.margin)) is None]
+    drowned = [n for n in late if at.served(fleet(n, at.margin)).late <= 0.002 * at.stream.requests]
+    bold = replace(at, given=replace(at.given, policy=replace(at.policy, down_with_growth=0.0)))
+    assert drowned, "no fleet here is good enough today and too small for the growth"
+    assert all(carries(bold, fleet(n, at.margin)) is not None for n in drowned)
+
+
+def test_the_guard_is_asked_at_the_load_that_was_seen_not_at_the_one_that_is_planned_for(
+    seen: list[Situation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged([day(i, 40.0) for i in range(5, 19)], 40)
+    at, plan = seen[0], fleet(30, 1.05)
+    assert carries(at, plan) is not None
+    alarmed = replace(at.served(plan), rung=1)
+    quiet = at.served(replace(plan, load=1.0))
+    monkeypatch.setitem(at._served, plan, alarmed)
+    assert carries(at, plan) is not None
+    monkeypatch.setitem(at._served, replace(plan, load=1.0), replace(quiet, rung=1))
+    assert carries(at, plan) is None
+
+
+def test_our_fleet_still_carries_while_what_was_late_is_allowed(seen: list[Situation]) -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    judged([*before, *(day(i, 14.0) for i in range(16, 19))], 14, [changed(3, 14, "proven")])
+    judged([*before, *(day(i, 8.0) for i in range(16, 19))], 8, [changed(3, 8, "proven")])
+    enough, small = seen
+    assert still_carries(enough)
+    assert not still_carries(small)
+
+
+def test_what_failed_on_the_type_that_was_measured_fails_on_one_that_is_no_faster(seen: list[Situation]) -> None:
+    days = [day(i, 40.0) for i in range(5, 19)]
+    judged(days, 40, [changed(2, 12, "rolled-back")])
+    at = seen[0]
+    assert failed_instances(at, TYPE, 1.0, 1) == 12
+    assert failed_instances(at, "ml.g6e.2xlarge", 1.0, 1) == 12
+    assert failed_instances(at, "ml.p5.4xlarge", 0.5, 1) == 0
+    assert failed_instances(at, "ml.g6e.12xlarge", 1.0, 4) == 0
+
+
+def test_what_failed_on_a_slower_type_says_nothing_of_the_one_that_was_measured(seen: list[Situation]) -> None:
+    days = [day(i, 40.0) for i in range(5, 19)]
+    at = kit.NOW - timedelta(days=2)
+    slower = "ml.g6.2xlarge"
+    past = PastChange(at, slower, slower, 40, 12, "rolled-back", failure="alarm", mean_instances=12.0)
+    judged(days, 40, [past])
+    assert failed_instances(seen[0], TYPE, 1.0, 1) == 0
+
+
+def test_a_type_that_only_a_quick_gpu_would_make_enough_is_worth_a_test_at_one_chance_in_four(
+    seen: list[Situation],
+) -> None:
+    """One busy instance of H100 with a loose objective: a cheaper card fits if it is among the quickest quarter."""
+    chances = {}
+    for per_slot in range(100, 260, 20):
+        signals = kit.steady(per_slot=float(per_slot), latency_s=1.0, gpu=per_slot * 0.3, memory=20.0)
+        endpoint = kit.endpoint("ml.p5.4xlarge", p95_s=9.0)
+        windows = [kit.window(signals)]
+        judge.judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+        found = options_for(seen[-1]).unsure
+        chances[per_slot] = {u.option.target.instance_type: u.chance for u in found}
+    single = [c["ml.g6e.2xlarge"] for c in chances.values() if "ml.g6e.2xlarge" in c]
+    assert 0.5 in single
+    assert 0.25 in single
+    assert single == sorted(single, reverse=True), "the busier, the less likely"
+
+
+def test_counts_are_sized_with_the_middle_of_a_measured_slowdown_and_a_single_instance_with_its_bound(
+    seen: list[Situation],
+) -> None:
+    past = PastChange(kit.NOW - timedelta(days=2), TYPE, "ml.g6.2xlarge", 1, 1, "tested", realised_slowdown=2.0)
+    for count in (1, 12):
+        signals = kit.steady(per_slot=30.0 * count, latency_s=1.0, gpu=9.0, memory=20.0)
+        endpoint = kit.endpoint(count=count, p95_s=9.0)
+        windows, history = [kit.window(signals)], History((past,))
+        judge.judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
+        at = seen[-1]
+        draft = next(d for d in drafts_of(at)[0] if d.hardware.name == "ml.g6.2xlarge")
+        assert draft.speed.source == "tested"
+        assert draft.ratio.mid < draft.ratio.bound
+        at._served.clear()
+        offer(at, draft)
+        tried = {plan.slower for plan in at._served if plan.slower > 1}
+        assert tried == {round(draft.ratio.bound if count == 1 else draft.ratio.mid, 4)}
