@@ -3,6 +3,8 @@
 from datetime import date
 from typing import Any
 
+import pytest
+
 from rightsizer.model.digest import SLOTS, DayDigest
 from rightsizer.model.history import History, PastChange
 from rightsizer.rules.learn import Link, gpu_ratios, lesson
@@ -49,3 +51,34 @@ def test_gpu_seconds_of_a_request_are_compared_between_types_that_served_enough(
     base, there, few = day("ml.g6e.xlarge", 10, 5), day("ml.g6.xlarge", 10, 12), day("ml.g5.xlarge", 0.1, 0.4)
     assert gpu_ratios([base, there, few], [base], 200) == {"ml.g6.xlarge": 2.4}
     assert gpu_ratios([base, there], [few], 200) == {}
+
+
+def ended(how: Any, failure: str, to: str = "ml.g6.xlarge") -> PastChange:
+    return PastChange(NOW, "ml.g6e.xlarge", to, 1, 1, how, failure=failure)
+
+
+NOTHING = [
+    ("update-failed", "capacity"),
+    ("update-failed", "quota"),
+    ("handed-over", "permission"),
+    ("handed-over", "health-check"),
+    ("handed-over", "outside"),
+]
+"""Ends that say nothing about the type: it was never there, or nobody knows what became of it."""
+
+
+@pytest.mark.parametrize(("how", "failure"), NOTHING)
+def test_a_change_of_which_the_type_never_ran_shows_no_start(how: str, failure: str) -> None:
+    found = told("ml.g6.xlarge", ended(how, failure))
+    assert (found.started, found.refuted) == (False, None)
+
+
+@pytest.mark.parametrize(("how", "failure"), NOTHING)
+def test_a_change_of_which_the_type_never_ran_clears_it_of_no_earlier_failure(how: str, failure: str) -> None:
+    before = ended("update-failed", "health-check")
+    assert told("ml.g6.xlarge", before, ended(how, failure)).refuted == before
+
+
+def test_a_change_that_served_clears_the_type_of_an_earlier_failure() -> None:
+    found = told("ml.g6.xlarge", ended("update-failed", "health-check"), ended("proven", ""))
+    assert (found.started, found.refuted) == (True, None)

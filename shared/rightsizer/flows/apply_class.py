@@ -31,7 +31,9 @@ def lesson(change: Change, ended: str) -> str:
 def given_up(change: Change) -> bool:
     """Whether it went back before its type served, for nothing that the type did.
 
-    Frozen, an incident, or others moved what it stood on: as little is learnt from it as from a refusal.
+    Frozen, an incident, others moved what it stood on, or an alarm of ours was not OK before the start: as little is
+    learnt from it as from a refusal.
     """
     before = change.state is ChangeState.ROLLED_BACK and change.turned_at is None
-    return before and change.failure in (FailureClass.NONE, FailureClass.OUTSIDE)
+    unready = change.reason is not None and change.reason.code is Code.ALARM_NOT_OK
+    return before and (unready or change.failure in (FailureClass.NONE, FailureClass.OUTSIDE))

@@ -48,6 +48,11 @@ class PastChange:
         return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
 
     @property
+    def silent(self) -> bool:
+        """Whether it says nothing about the new type, neither for nor against: nobody saw whether it serves."""
+        return not self.refuted and self.ended in ("rolled-back", "update-failed", "handed-over")
+
+    @property
     def lacked(self) -> bool:
         """Whether there was no capacity for the new type, so that the endpoint never ran it."""
         return self.ended == "update-failed" and self.failure == "capacity"

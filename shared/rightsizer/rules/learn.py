@@ -126,11 +126,11 @@ def lesson(
         same_chip = candidate.accelerator is not None and target.accelerator.model == candidate.accelerator.model
         if past.refuted and past.failure == "memory":
             small = max(small, target.accelerator.usable_gib)
-        elif not past.refuted:
+        elif not past.refuted and not past.silent:
             started = started or _no_smaller(candidate, target)
         if past.to_type == candidate.name:
             latency = past.latency_ratio * link.latency if past.latency_ratio and link else latency
-            refuted = past if past.refuted else None
+            refuted = refuted if past.silent else (past if past.refuted else None)
         if link is None or not past.realised_slowdown:
             continue
         if same_chip:
