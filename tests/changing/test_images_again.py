@@ -28,7 +28,7 @@ def test_a_tag_that_moves_after_the_preflight_is_not_deployed(who: dict[str, Any
     assert change.state is ChangeState.REFUSED, change.outcome
     assert f"the tag {RELEASE} means " in change.outcome
     assert runs in change.outcome
-    assert "it moved after the preflight" in change.outcome
+    assert "seen right before the deployment, after the preflight, and it was not made" in change.outcome
     assert (deployed, alarms, past) == (0, [], ())
 
 
@@ -55,6 +55,7 @@ def test_automatic_mode_deploys_no_moving_tag_that_cannot_be_read_any_more() -> 
         w.box.deny("ecr:BatchGetImage")
         assert w.run(6).state is ChangeState.REFUSED
         assert "was not compared with the registry" in w.change.outcome
+        assert "it moved" not in w.change.outcome, "nobody saw that"
     with world(image=LATEST) as w:
         w.start()
         w.box.deny("ecr:BatchGetImage")

@@ -1,4 +1,4 @@
-"""Compare image tags once more right before a deployment: hours may have passed since the preflight.
+"""Compare image tags once more right before a deployment, and a component's before its roll: hours may have passed.
 
 Forward it stops: nobody asked for other code. On the way back it tells and goes on: users suffer from what runs now, or
 somebody asked, and there is no other way back; who deploys the old code by its digest can do so after it.
@@ -11,7 +11,7 @@ from rightsizer.flows.telling import Told
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.move import Steer
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import Gone, Sight
+from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import RecommendationStore
 from rightsizer.ports_change import Changer
@@ -24,25 +24,28 @@ IMAGES = "images"
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """Asks the registry only for images by tag, and only before UpdateEndpoint."""
+    """Asks the registry only for images by tag, and only before UpdateEndpoint and UpdateInferenceComponent."""
 
     changer: Changer
     store: RecommendationStore
     tell: Told
 
     def before(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change | Steer:
-        """The change to go on with, or the move in place of the step where it would deploy other code."""
+        """The change to go on with, or the move in place of the step where it would bring other code."""
         endpoint = sight.endpoint
-        if step.kind is not StepKind.UPDATE_ENDPOINT or isinstance(endpoint, Gone):
+        if isinstance(endpoint, Gone):
             return change
-        names = preflight.tagged(endpoint)
-        back = change.course is Course.BACK
-        if not names or (back and any(entry.step == IMAGES for entry in change.journal)):
+        parts, names = _resolved_again(step, sight, endpoint)
+        back, about = change.course is not Course.FORWARD, f"component {step.component}: " if step.component else ""
+        if not names or (back and any(entry.step == IMAGES and about in entry.detail for entry in change.journal)):
             return change
-        found = preflight.moved(endpoint, self.changer.images(change.ref, names), not back and self._by_policy(change))
+        by_itself = not back and self._by_policy(change)
+        found = preflight.moved(endpoint, self.changer.images(change.ref, names), by_itself, parts)
         if found is None:
             return change
-        return self._told(change, found, now) if back else _stopped(change, found)
+        if not back:
+            return _stopped(change, found)
+        return self._told(change, replace(found, sentence=about + found.sentence), now)
 
     def _by_policy(self, change: Change) -> bool:
         proposal = self.store.proposal(change.proposal_id)
@@ -54,11 +57,25 @@ class Comparing:
         return replace(change, journal=(*change.journal, Entry(now, IMAGES, "noted", text[:500])))
 
 
+def _resolved_again(
+    step: Step, sight: Sight, endpoint: EndpointSight
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The images of the component that the step rolls, and the names by tag of all images that it resolves again."""
+    if step.kind is StepKind.UPDATE_ENDPOINT:
+        return (), preflight.tagged(endpoint)
+    live = sight.components.get(step.component)
+    if step.kind is not StepKind.UPDATE_COMPONENT or live is None:
+        return (), ()
+    parts = tuple(pair for pair in live.images if "@sha256:" not in pair[0])
+    return parts, tuple(dict.fromkeys(name for name, _ in parts))
+
+
 def _stopped(change: Change, found: Reason) -> Steer:
-    """Nothing was deployed: refused, or rolled back where autoscaling was taken away and goes back."""
+    """Nothing was deployed: refused, or rolled back where something was taken away or rolled, and goes back."""
     touched = touched_scaling(change)
-    text = f"{found.sentence}; it moved after the preflight, and nothing was deployed"
+    text = f"{found.sentence}; seen right before the deployment, after the preflight, and it was not made"
     if touched:
-        text += "; autoscaling goes back as it was"
+        what = "what was changed before goes back" if change.plan.turn is None else "autoscaling goes back as it was"
+        text += f"; {what}"
     ending = ChangeState.ROLLED_BACK if touched else ChangeState.REFUSED
     return Steer(Reason(Code.MOVING_TAG, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
