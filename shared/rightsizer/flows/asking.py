@@ -23,8 +23,8 @@ from rightsizer.rules import enable
 from rightsizer.rules.ask import proposal_id
 from rightsizer.rules.cost import cost_of, monthly
 
-MOST = 50
-"""Components of one change: their roll-back alarms are removed by one request."""
+MOST = 6
+"""Components of one change: each is looked at twice while it rolls, and a change costs at most 40 invocations."""
 DAYS = 14
 """How long it waits for an answer."""
 UNKNOWN = "the saving is not known: how copies are packed on instances is not read, so none is promised or booked"
@@ -72,9 +72,12 @@ class Asking:
         missing = sorted(set(wanted) - set(known))
         if missing:
             raise InputError(f"endpoint {name} has no component {missing[0]}; it has {', '.join(sorted(known))}")
-        names = wanted or [c.name for c in known.values() if not c.base and c.strategies != {strategy}]
-        if not names or len(names) > MOST:
-            raise InputError(f"asking about {name}: {len(names)} components are not placed so, 1 to {MOST} may be")
+        names = {*wanted} or {c.name for c in known.values() if not c.base and c.strategies != {strategy}}
+        if not names:
+            raise InputError(f"asking about {name}: every component of {name} is placed so already")
+        if len(names) > MOST:
+            text = f"{len(names)} components are not placed so, and one change moves at most {MOST}: name them with "
+            raise InputError(f"asking about {name}: {text}--component, and ask about the others after it")
         mine = _variant(endpoint, endpoint.variants[0].name)
         placed = tuple((component, strategy) for component in sorted(names))
         target = Target(mine.instance_type, mine.current_count, placement=placed)

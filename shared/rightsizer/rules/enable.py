@@ -60,6 +60,8 @@ def instructions(endpoint: Endpoint, recommendation: Recommendation, why: str) -
 def property_diff(owned_by: str, variant: str, today: Today, target: Target) -> str:
     """The lines to change in the owner's source, as a unified diff; HCL for Terraform, else CloudFormation YAML."""
     hcl = any(tool in owned_by.lower() for tool in TERRAFORM)
+    if target.placement:
+        return "\n".join(_placed(hcl, target.placement))
     name = f'variant_name = "{variant}"' if hcl else f"VariantName: {variant}"
     rows = [f"  {name}"]
     rows += _diff(hcl, _serving(today, target))
@@ -100,6 +102,19 @@ def _scale_in(hcl: bool, wanted: ScaleIn) -> Iterable[str]:
     rows = (*names, ("cooldown_in_minutes", wanted.cooldown_minutes))
     body = ", ".join(f"{k} = {f'"{v}"' if isinstance(v, str) else v}" for k, v in rows if v is not None)
     return ["  managed_instance_scaling", f"+   scale_in_policy {{ {body} }}"]
+
+
+def _placed(hcl: bool, placement: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """The placement of each component as it shall be, in the source of the component's own resource."""
+    if not hcl:
+        yield "  # AWS::SageMaker::InferenceComponent wants an AvailabilityZoneBalance beside it"
+    for name, strategy in placement:
+        yield f"  # inference component {name}, in its specification"
+        yield (
+            f'+ scheduling_config {{ placement_strategy = "{strategy}" }}'
+            if hcl
+            else f"+ SchedulingConfig: {{PlacementStrategy: {strategy}}}"
+        )
 
 
 def _bounds(today: Today, target: Target) -> list[Line]:
