@@ -3,10 +3,13 @@
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
+
 from rightsizer.flows.evaluate import Judged, Keeping, within_reach
-from rightsizer.model.observation import Mode
+from rightsizer.model.observation import Mode, ScalableTarget
+from rightsizer.model.option import OptionKind, Target
 from rightsizer.ports import RecommendationStore
-from rightsizer.rules.ask import reach_of
+from rightsizer.rules.ask import Reach, reach_of
 from tests import samples
 from tests.rules.test_ask import ENDPOINT
 
@@ -30,3 +33,54 @@ def test_a_stack_owned_endpoint_gets_the_difference_and_no_command_that_would_dr
     text = enabled(owned_by="CloudFormation stack web")
     assert "+ InstanceType: " in text
     assert "add-tags" not in text
+
+
+POLICIES = ScalableTarget(
+    "endpoint/chat-7b/variant/AllTraffic",
+    "sagemaker:variant:DesiredInstanceCount",
+    8,
+    40,
+    policies=({"PolicyName": "p"},),
+)
+
+
+def reached(scaling: ScalableTarget, target: Target, kind: OptionKind = OptionKind.INSTANCE_COUNT) -> Reach:
+    option = replace(samples.option(), kind=kind, target=target)
+    judged = Judged(replace(ENDPOINT, scaling=(scaling,)), samples.recommendation(options=(option,)))
+    return within_reach(KEEPING, judged)
+
+
+def test_a_count_that_the_owners_policies_would_undo_has_no_button_and_says_what_lowers_it() -> None:
+    found = reached(POLICIES, Target("ml.g5.xlarge", 5))
+    assert not found.approvable
+    assert not found.tag
+    assert "its owner can lower the minimum of its scalable target to 5, from 8" in found.enable
+    assert found.enable.splitlines()[-1] == (
+        "aws application-autoscaling register-scalable-target --region eu-west-1 --service-namespace sagemaker"
+        " --resource-id endpoint/chat-7b/variant/AllTraffic"
+        " --scalable-dimension sagemaker:variant:DesiredInstanceCount --min-capacity 5"
+    )
+
+
+def test_a_count_above_their_minimum_is_left_to_the_policies() -> None:
+    found = reached(POLICIES, Target("ml.g5.xlarge", 9))
+    assert (found.approvable, "register-scalable-target" in found.enable) == (False, False)
+    assert "8 to 40" in found.enable
+
+
+@pytest.mark.parametrize(
+    ("scaling", "target", "kind"),
+    [
+        (replace(POLICIES, policies=()), Target("ml.g5.xlarge", 5), OptionKind.INSTANCE_COUNT),
+        (POLICIES, Target("ml.g5.xlarge", 5, minimum=5, maximum=40), OptionKind.AUTOSCALING),
+        (POLICIES, Target("ml.g5.xlarge", 5), OptionKind.INSTANCE_TYPE),
+        (
+            replace(POLICIES, resource_id="endpoint/chat-7b/variant/b"),
+            Target("ml.g5.xlarge", 5),
+            OptionKind.INSTANCE_COUNT,
+        ),
+    ],
+    ids=["no policy", "bounds", "type", "another variant"],
+)
+def test_what_no_policy_undoes_can_be_approved(scaling: ScalableTarget, target: Target, kind: OptionKind) -> None:
+    assert reached(scaling, target, kind).approvable

@@ -22,7 +22,7 @@ from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.usage import NoMetrics
 from rightsizer.ports import EndpointSummary, FleetReader, MetricReader, PriceBook, QuotaReader, RecommendationStore
 from rightsizer.rules import enable
-from rightsizer.rules.ask import Reach, proposal_for
+from rightsizer.rules.ask import Reach, proposal_for, unless_undone
 from rightsizer.telemetry import logger
 
 CHUNK = 250
@@ -102,7 +102,7 @@ def evaluate(
 
 def within_reach(keeping: Keeping, result: Judged) -> Reach:
     """What the role may do, with the exact thing that an owner does to allow more."""
-    reach = keeping.reach(result.endpoint)
+    reach = unless_undone(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
     if reach.approvable:
         return reach
     said = enable.instructions(result.endpoint, result.recommendation, reach.enable)

@@ -54,6 +54,30 @@ def reach_for(option: Option, reach: Reach) -> Reach:
     return Reach(False, f"{option.kind.value} is done by the owner: {text}")
 
 
+def unless_undone(endpoint: Endpoint, recommendation: Recommendation, reach: Reach) -> Reach:
+    """The same where the option is a count that the owner's scaling policies would undo: the bounds are theirs.
+
+    `apply` refuses it, so that no button is shown; the line lowers their minimum where that is above the count.
+    """
+    option = recommendation.chosen
+    mine = f"/variant/{recommendation.variant}"
+    own = next((t for t in endpoint.scaling if t.resource_id.endswith(mine) and t.policies), None)
+    if option is None or option.kind is not OptionKind.INSTANCE_COUNT or own is None:
+        return reach
+    target, text = option.target, "the policies of Application Auto Scaling set its count"
+    bounds = (target.minimum, target.maximum, target.target_value)
+    if not (reach.approvable or reach.tag) or any(bound is not None for bound in bounds):
+        return reach
+    count = target.instance_count
+    if count >= own.minimum:
+        return Reach(False, f"{text}, from {own.minimum} to {own.maximum}; its owner changes the target of its policy")
+    text += f" and would undo another one; its owner can lower the minimum of its scalable target to {count}, from "
+    line = f"aws application-autoscaling register-scalable-target --region {endpoint.ref.region} "
+    line += "--service-namespace sagemaker"
+    line += f" --resource-id {own.resource_id} --scalable-dimension {own.dimension}"
+    return Reach(False, f"{text}{own.minimum}:\n{line} --min-capacity {count}")
+
+
 def proposal_id(recommendation: Recommendation, option: Option) -> str:
     """The same option for the same configuration of the same endpoint has the same id, whenever it is evaluated."""
     late = (option.target.scale_in, option.target.placement)  # not in the text of a target
