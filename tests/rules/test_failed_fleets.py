@@ -91,7 +91,7 @@ def test_late_requests_that_use_up_what_is_allowed_cost_room_before_any_day_is_b
     small = count_of(judged(before, 40))
     fleets = [small + 6] * 3
     calm = [day(i, fleet) for i, fleet in enumerate(fleets, 16)]
-    strained = [day(i, fleet, late=0.0027) for i, fleet in enumerate(fleets, 16)]
+    strained = [day(i, fleet, late=0.0018) for i, fleet in enumerate(fleets, 16)]
     change = [changed(3, round(small + 6), "proven")]
     kept = judged([*before, *calm], round(small + 6), change)
     wary = judged([*before, *strained], round(small + 6), change)
@@ -109,6 +109,17 @@ def test_nothing_gets_smaller_while_the_allowed_late_requests_are_used_up() -> N
     assert "1.8 times as many requests as allowed" in found.gate_reason.sentence
     taken_back = judged([*before, *strained[:1]], 40, [changed(3, 16, "rolled-back")])
     assert taken_back.gate is Gate.PROPOSE
+
+
+def test_a_fleet_whose_late_requests_used_up_the_budget_gets_larger_though_the_replay_carries_the_load() -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    strained = [day(i, 12.0, late=0.003) for i in range(16, 19)]
+    found = judged([*before, *strained], 12, [changed(3, 12, "proven")])
+    assert count_of(found) > 12
+    assert found.gate is Gate.APPLY
+    assert "1.5 times as many requests as allowed" in found.gate_reason.sentence
+    calm = [day(i, 12.0, late=0.0001) for i in range(16, 19)]
+    assert judged([*before, *calm], 12, [changed(3, 12, "proven")]).gate_reason.code is not Code.UNDER_PROVISIONED
 
 
 def test_no_fleet_grows_beyond_what_the_owner_had_for_a_load_that_it_carried() -> None:

@@ -7,10 +7,10 @@ from itertools import islice
 
 from rightsizer.flows.carrying import still_carries
 from rightsizer.flows.growing import held
-from rightsizer.flows.lateness import budget_spent, caution, hurt
+from rightsizer.flows.lateness import BUDGET, budget_spent, caution, hurt, overdrawn
 from rightsizer.flows.options import Options, options_for, stand_ins
 from rightsizer.flows.priced import saving_share
-from rightsizer.flows.restoring import TIGHT, raised, restored
+from rightsizer.flows.restoring import raised, restored, why_larger
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option, OptionKind
 from rightsizer.model.reason import Code, Reason
@@ -41,7 +41,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     if at.jumped and not still_carries(at):
         return restored(base, at, JUMPED)
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
-    at = replace(at, tight=harm is not None or not still_carries(at))
+    at = replace(at, tight=harm is not None or not still_carries(at) or budget_spent(at) is not None)
     options = options_for(at)
     asleep = _sleep(at)
     sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))
@@ -121,18 +121,20 @@ def _gated(
 ) -> Recommendation:
     case = _case(at, best)
     if at.tight and best.saving_usd_per_month <= 0:
-        verdict, why = restoring(at.endpoint, TIGHT)
+        larger = why_larger(at)
+        verdict, why = restoring(at.endpoint, larger)
         stays = held(at, best)
         if stays is not None:
             verdict, why = Gate.PROPOSE, stays
         kept = () if stays is not None else (best,)
         return replace(
-            base, finding=Finding.UNDER_PROVISIONED, reason=TIGHT, options=kept, gate=verdict, gate_reason=why
+            base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept, gate=verdict, gate_reason=why
         )
     base = replace(base, replay=_replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
-    if verdict is not Gate.SILENT and (overdrawn := budget_spent(at)) is not None:
-        verdict, why = Gate.SILENT, overdrawn
+    if verdict is not Gate.SILENT and (used := budget_spent(at)) is not None:
+        until = f"{overdrawn(at, used)}; nothing gets smaller until it is at most {BUDGET:g} times"
+        verdict, why = Gate.SILENT, Reason(Code.LATE_BUDGET_SPENT, until)
     small = why.code is Code.SAVING_TOO_SMALL
     unsure = tuple(u.option for u in options.unsure[:3])
     reason = Reason(

@@ -6,13 +6,12 @@ from datetime import date
 from rightsizer.flows.situation import Situation
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.history import PastChange
-from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.finding import Suffering, outgrown, spent, suffering
 from rightsizer.rules.learn import resting
 from rightsizer.rules.tail import late_share
 
-BUDGET = 1.5
-"""Multiple of the allowed late requests from which nothing gets smaller."""
+BUDGET = 1.0
+"""Multiple of the allowed late requests from which nothing gets smaller, and a fleet of ours grows."""
 WEEK = 7
 NO_FASTER = 0.95
 """Slowdown against the reference type from which a type is no faster than it."""
@@ -46,20 +45,24 @@ def caution(at: Situation) -> float:
     return min(max(GAIN * (_used(at, _since(at)) - FREE), 0.0), WARIEST) if at.peak > 1 else 0.0
 
 
-def budget_spent(at: Situation) -> Reason | None:
-    """Why nothing gets smaller now: the fleets that we left standing used up the late requests that are allowed.
+def budget_spent(at: Situation) -> float | None:
+    """Multiple of the allowed late requests that the fleets which we left standing used up; None within the budget.
 
     Days of a change that was taken back do not count here: what runs since is not to blame for them.
     """
     returned = {p.at.date() for p in _changes(at) if p.refuted}
     days = [d for d in _since(at) if d.day not in returned]
-    used = _used(at, days)
-    if at.peak == 1 or used <= BUDGET or used / at.harder(days) <= BUDGET:
+    if at.peak == 1 or _used(at, days) <= BUDGET:
         return None
-    return Reason(
-        Code.LATE_BUDGET_SPENT,
+    used = _used(at, days, at.harder(days))
+    return used if used > BUDGET else None
+
+
+def overdrawn(at: Situation, used: float) -> str:
+    """The beginning of the sentence that says how much of the budget was used."""
+    return (
         f"since our first change {used:.1f} times as many requests as allowed came later than before"
-        f" ({100 * at.policy.excess_share:g} % of them may); nothing gets smaller until it is at most {BUDGET:g} times",
+        f" ({100 * at.policy.late_budget:g} % of them may)"
     )
 
 
@@ -101,5 +104,6 @@ def _since(at: Situation) -> list[DayDigest]:
     return [d for d in at.days if d.day >= first]
 
 
-def _used(at: Situation, days: Sequence[DayDigest]) -> float:
-    return spent(days, at.goal, late_share(at.latency.bins, at.goal.p95_s), at.policy)
+def _used(at: Situation, days: Sequence[DayDigest], harder: float = 1.0) -> float:
+    """The part of the allowed late requests that was used, where days were that much harder on any fleet."""
+    return spent(days, at.goal, late_share(at.latency.bins, at.goal.p95_s) * harder, at.policy)

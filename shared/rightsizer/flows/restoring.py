@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rightsizer.flows.carrying import still_carries
 from rightsizer.flows.fleet import before_ours
 from rightsizer.flows.growing import grows, held, raises
+from rightsizer.flows.lateness import budget_spent, overdrawn
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option
 from rightsizer.model.reason import Code, Reason
@@ -36,6 +38,14 @@ def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation
     )
 
 
+def why_larger(at: Situation) -> Reason:
+    """Why a fleet of ours has to grow: its load, or the late requests that it left standing."""
+    used = budget_spent(at)
+    if used is None or not still_carries(at):
+        return TIGHT
+    return Reason(Code.UNDER_PROVISIONED, f"{overdrawn(at, used)}: the fleet we set gets larger")
+
+
 def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recommendation | None:
     """The owner's minimum goes up before anything else is asked; None where it does not, or cannot.
 
@@ -45,10 +55,10 @@ def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recom
         return None
     option = next((o for o in sure if raises(at, o)), None)
     if option is None:
-        back = restored(base, at, TIGHT)
+        back = restored(base, at, why_larger(at))
         return back if back.options or not sure else None
-    verdict, why = restoring(at.endpoint, TIGHT)
+    verdict, why = restoring(at.endpoint, why_larger(at))
     option = replace(option, restores=True)
     return replace(
-        base, finding=Finding.UNDER_PROVISIONED, reason=TIGHT, options=(option,), gate=verdict, gate_reason=why
+        base, finding=Finding.UNDER_PROVISIONED, reason=why_larger(at), options=(option,), gate=verdict, gate_reason=why
     )

@@ -28,6 +28,8 @@ from rightsizer.rules.waiting import Unqueued, service_bins
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
 JUMP = 1.5
 """Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
+ROUNDED = 0.5
+"""Instances that a fleet has more than it needs on average, because they are whole."""
 WARY = 0.15
 """More room for each change of count that was rolled back."""
 HARDER = 3.0
@@ -113,9 +115,10 @@ class Situation:
         """Load to size for over the load seen: few days, and once something went wrong, growth and as much again."""
         policy = self.policy
         few = policy.load_small_sample / math.sqrt(max(len({d.day for d in self.days}), 1))
+        growth = policy.down_with_growth
         if not self.cautious:
-            return 1 + few
-        return (1 + max(policy.down_with_growth, few)) * (1 + WARY * self.cautious)
+            return 1 + max(few, growth - ROUNDED / self.peak)
+        return (1 + max(growth, few)) * (1 + WARY * self.cautious)
 
     @cached_property
     def fleet(self) -> tuple[int, ...]:

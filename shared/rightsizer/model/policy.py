@@ -75,8 +75,10 @@ class Policy:
     count_factor: int = 2
     count_spare: int = 2
     """Instances beyond `count_factor` times today's, so that one large one may become four small ones."""
-    excess_share: float = 0.002
+    excess_share: float = 0.003
     """Requests over the objective, beyond those of today, that a choice may cause in the replay."""
+    late_budget: float = 0.002
+    """Requests over the objective, beyond the usual, that our changes may have caused in all."""
     replay_requests: int = 5000
     """Requests that one run of the replay serves at most."""
     cold_share: float = 0.005

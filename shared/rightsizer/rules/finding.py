@@ -86,7 +86,7 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
     late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
     excess = late - usual * total
     noise = 2 * math.sqrt(max(usual * total, 1.0))
-    if total < 20 or excess <= max(2 * policy.excess_share * total, UNUSUAL * usual * total, noise):
+    if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * usual * total, noise):
         return None
     reason = Reason(
         Code.UNDER_PROVISIONED,
@@ -104,7 +104,7 @@ def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -
     known = [(index, weight) for d in days for index, weight in d.latency]
     total = sum(weight for _, weight in known)
     late = sum(weight for index, weight in known if BIN**index / 1000 > goal.p95_s)
-    return (late - usual * total) / (policy.excess_share * total) if total > 0 else 0.0
+    return (late - usual * total) / (policy.late_budget * total) if total > 0 else 0.0
 
 
 def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) -> Reason | None:
