@@ -199,6 +199,9 @@ PLACEMENT = Scenario(
     kind=EndpointKind.INFERENCE_COMPONENTS,
     deploys=False,
 )
+BY_TAG = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat:2.5.1-gpu"
+TAGGED = Scenario("type change of an image by tag", an_option(), {"image": BY_TAG}, autoscaled)
+"""The other scenarios name their image by its digest, which costs no call."""
 ASYNC = Scenario("async type change", an_option(), {"asynchronous": True}, kind=EndpointKind.ASYNC)
 ZERO = Scenario(
     "async to zero",
@@ -223,6 +226,7 @@ ALL = (
     COMPONENTS,
     SCALE_IN,
     PLACEMENT,
+    TAGGED,
     ASYNC,
     ZERO,
     ZERO_AUTOSCALED,

@@ -14,7 +14,7 @@ from rightsizer.flows.orders import Orders
 from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.option import OptionKind
 from sandbox.sagemaker.deployment import Ending
-from tests.changing.scenarios import Scenario
+from tests.changing.scenarios import BY_TAG, Scenario
 from tests.changing.world import NAME, World, others, steady
 from tests.faults.laws import snapshot
 
@@ -43,6 +43,8 @@ class Course:
     """Makes sense only where components are rolled."""
     deploys: bool = False
     """Makes sense only where a configuration is deployed."""
+    tags: bool = False
+    """Makes sense only where images are named by a tag."""
     turns: bool = False
     """Makes sense only where one write changes counts or configuration."""
     afterwards: Callable[[World], Callable[[], object]] | None = None
@@ -53,7 +55,12 @@ class Course:
     def suits(self, scenario: Scenario) -> bool:
         """Whether the ending can come about in this scenario."""
         rolls = scenario.option.kind is OptionKind.PLACEMENT or not self.components
-        return rolls and (scenario.deploys or not self.deploys) and (scenario.turns or not self.turns)
+        return (
+            rolls
+            and ("image" in scenario.endpoint or not self.tags)
+            and (scenario.deploys or not self.deploys)
+            and (scenario.turns or not self.turns)
+        )
 
 
 def scripted(ending: Ending) -> Course:
@@ -134,6 +141,20 @@ def _asked_back(w: World) -> bool:
     with w.box.gate.unrecorded():
         Orders(w.journal).ask_back(_seen(w).id, "U1", w.now)
     return True
+
+
+def _tag_moved(w: World) -> bool:
+    """The owner pushes another image under the tag after the preflight."""
+    if not w.box.calls.of("cloudwatch", "PutMetricAlarm"):
+        return False
+    w.box.move_image_tag(BY_TAG)
+    return True
+
+
+def _tag_moved_and_asked_back(w: World) -> bool:
+    if _seen(w).turned_at is not None:
+        w.box.move_image_tag(BY_TAG)
+    return _asked_back(w)
 
 
 def _maintained(w: World) -> bool:
@@ -311,6 +332,8 @@ COURSES: tuple[Course, ...] = (
     Course("redeployed by somebody", meddle=_redeployed, deploys=True),
     Course("maintained by AWS", meddle=_maintained),
     Course("asked back", meddle=_asked_back),
+    Course("image pushed meanwhile", meddle=_tag_moved, tags=True),
+    Course("image pushed, then asked back", meddle=_tag_moved_and_asked_back, tags=True),
     Course("asked back while frozen", meddle=_frozen),
     Course("failing late", meddle=_failing_late, patient=True, deploys=True),
     Course("scaled before the turn", meddle=_grown_before, deploys=True),

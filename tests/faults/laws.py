@@ -21,6 +21,7 @@ from sandbox.gate import Call
 from sandbox.schedule import next_fire
 from tests.changing.world import NAME, World
 from tests.faults.components import copies, of_components, specifications
+from tests.faults.images import images, of_images
 
 SERVICES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
 SHOWN = {
@@ -70,6 +71,7 @@ def snapshot(w: World) -> dict[str, Any]:
         "copies": copies(w),
         "specifications": specifications(w),
         "alarm": _actions(w, scaling),
+        "images": images(w),
     }
 
 
@@ -374,6 +376,11 @@ def a_release_after_the_end_is_left_alone(after: After) -> Iterator[str]:
         yield f"a release left {released}, and now it is {snapshot(after.w)}"
 
 
+def no_other_code_is_deployed(after: After) -> Iterator[str]:
+    if not isinstance(after.endpoint, Gone):
+        yield from of_images(after.w, after.before, after.change)
+
+
 LAWS: tuple[Callable[[After], Iterator[str]], ...] = (
     it_ends,
     the_intent_is_written_first,
@@ -389,4 +396,5 @@ LAWS: tuple[Callable[[After], Iterator[str]], ...] = (
     the_locks_are_given_back,
     a_release_after_the_end_is_left_alone,
     nothing_is_deployed_twice,
+    no_other_code_is_deployed,
 )

@@ -72,6 +72,11 @@ def test_a_placement_of_which_the_second_roll_fails_ends_old() -> None:
     laws_hold(*runs(scenarios.PLACEMENT, BY_NAME["component timeout"], every=12), ended="rolled-back")
 
 
+@pytest.mark.parametrize("course", ["image pushed meanwhile", "image pushed, then asked back"])
+def test_a_tag_that_moves_under_a_change_and_a_death_end_old(course: str) -> None:
+    laws_hold(*runs(scenarios.TAGGED, BY_NAME[course], every=30), ended="rolled-back")
+
+
 FREEZES = pytest.mark.parametrize("freeze", [FROZEN, FROZEN_HARD], ids=lambda d: d.name)
 
 
@@ -98,7 +103,7 @@ PAIRS = [
     pytest.param(scenario, course, id=f"{scenario.name}-{course.name}")
     for i, (scenario, suited) in enumerate(SUITED)
     for j, course in enumerate(suited)
-    if scenario is scenarios.PLAIN or course.components or (i + j) % 3 == 0
+    if scenario is scenarios.PLAIN or course.components or course.tags or (i + j) % 3 == 0
 ]
 """The plain change with every ending, components with their own, each other scenario with a third of the rest."""
 
