@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.flows import choose, judge
-from rightsizer.flows.carrying import carries, still_carries
+from rightsizer.flows.carrying import carries, carries_alone, still_carries
 from rightsizer.flows.drafts import drafts_of
 from rightsizer.flows.lateness import failed_instances
 from rightsizer.flows.options import options_for
@@ -77,6 +77,19 @@ def test_the_guard_is_asked_at_the_load_that_was_seen_not_at_the_one_that_is_pla
     assert carries(at, plan) is not None
     monkeypatch.setitem(at._served, replace(plan, load=1.0), replace(quiet, rung=1))
     assert carries(at, plan) is None
+
+
+def test_a_single_instance_must_hold_the_growth_too(seen: list[Situation]) -> None:
+    """It cannot be mended by a count: at 20 % more load one request in a hundred more may be late, no more."""
+    signals = kit.steady(per_slot=130.0, latency_s=1.0, gpu=40.0, memory=20.0)
+    judge.judge(
+        kit.endpoint(p95_s=20.0), [kit.window(signals)], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    at = seen[0]
+    slow = [Plan((1,) * 24, 1, False, 1 + step / 20) for step in range(40)]
+    bold = replace(at, given=replace(at.given, policy=replace(at.policy, grown_share=1.0)))
+    refused = [plan for plan in slow if carries_alone(bold, plan) and not carries_alone(at, plan)]
+    assert refused, "no slowdown here is good enough today and too much for the growth"
 
 
 def test_our_fleet_still_carries_while_what_was_late_is_allowed(seen: list[Situation]) -> None:

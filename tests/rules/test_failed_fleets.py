@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
+import pytest
+
 from rightsizer.flows.judge import judge_digests
 from rightsizer.model.candidate import Goal
 from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.model.history import History, PastChange
+from rightsizer.model.observation import Mode
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code
@@ -106,7 +109,7 @@ def test_nothing_gets_smaller_while_the_allowed_late_requests_are_used_up() -> N
     assert count_of(found) < 36
     assert found.gate is Gate.SILENT
     assert found.gate_reason.code is Code.LATE_BUDGET_SPENT
-    assert "1.8 times as many requests as allowed" in found.gate_reason.sentence
+    assert "1.75 times as many requests as allowed" in found.gate_reason.sentence
     taken_back = judged([*before, *strained[:1]], 40, [changed(3, 16, "rolled-back")])
     assert taken_back.gate is Gate.PROPOSE
 
@@ -117,9 +120,49 @@ def test_a_fleet_whose_late_requests_used_up_the_budget_gets_larger_though_the_r
     found = judged([*before, *strained], 12, [changed(3, 12, "proven")])
     assert count_of(found) > 12
     assert found.gate is Gate.APPLY
-    assert "1.5 times as many requests as allowed" in found.gate_reason.sentence
+    assert "1.50 times as many requests as allowed" in found.gate_reason.sentence
     calm = [day(i, 12.0, late=0.0001) for i in range(16, 19)]
     assert judged([*before, *calm], 12, [changed(3, 12, "proven")]).gate_reason.code is not Code.UNDER_PROVISIONED
+
+
+def test_what_an_owner_set_after_our_change_was_taken_back_is_not_made_larger() -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    owners = [day(i, 12.0, late=0.003) for i in range(16, 19)]
+    found = judged([*before, *owners], 12, [changed(3, 16, "rolled-back")])
+    assert found.gate is not Gate.APPLY
+
+
+def test_a_fleet_as_large_as_the_owners_does_not_grow_for_what_was_late_before() -> None:
+    before = [day(i, 15.0) for i in range(3, 16)]
+    strained = [day(16, 12.0, late=0.02), day(17, 15.0), day(18, 15.0)]
+    assert judged([*before, *strained], 15, [changed(3, 12, "proven")]).gate is not Gate.APPLY
+
+
+def test_growth_for_what_was_late_ends_and_never_asks_for_the_count_that_runs() -> None:
+    """Day after day with the same late requests: each step is larger, until the sizing asks for no more."""
+    days, count = [day(i, 40.0) for i in range(3, 13)], 12.0
+    for number in range(13, 19):
+        days.append(day(number, count, late=0.003))
+        found = judged(days, round(count), [changed(19 - 13, 12, "proven")])
+        if found.gate is not Gate.APPLY:
+            assert found.gate_reason.code is Code.LATE_BUDGET_SPENT
+            continue
+        assert count < count_of(found) <= 40
+        count = math.ceil(count_of(found))
+    assert 12 < count < 40
+    assert found.gate is Gate.SILENT
+
+
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.REPORT])
+def test_nobody_is_asked_to_grow_for_the_budget_where_nobody_is_asked_at_all(mode: Mode) -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    days = [*before, *(day(i, 12.0, late=0.003) for i in range(16, 19))]
+    endpoint = kit.endpoint(count=12, p95_s=GOAL.p95_s, mode=mode)
+    prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
+    history = History((changed(3, 12, "proven"),))
+    usage = UsageDigest("chat", "AllTraffic", tuple(days))
+    found = judge_digests(endpoint, usage, prices, kit.catalogue(), {}, history, POLICY, kit.NOW)
+    assert found.gate is Gate.SILENT
 
 
 def test_no_fleet_grows_beyond_what_the_owner_had_for_a_load_that_it_carried() -> None:

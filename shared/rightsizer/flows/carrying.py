@@ -27,11 +27,15 @@ def carries(at: Situation, plan: Plan) -> Served | None:
 
 
 def carries_alone(at: Situation, plan: Plan) -> bool:
-    """Whether one instance in place of one does: as it was, and both of them with the margin on top."""
+    """Whether one instance in place of one does: as it was, and both of them with the margin and with growth on top."""
     if carries(at, plan) is None:
         return False
-    grown, before = at.served(replace(plan, load=at.margin)), at.before_at(at.margin)
-    return _unnoticed(at, grown, before) and grown.rung <= before.rung
+    more, before = at.served(replace(plan, load=at.margin)), at.before_at(at.margin)
+    if not _unnoticed(at, more, before) or more.rung > before.rung:
+        return False
+    growth = 1 + at.policy.down_with_growth
+    held, grown = at.served(replace(plan, load=growth)), at.before_at(growth)
+    return held.late <= grown.late + at.policy.grown_share * held.requests
 
 
 def still_carries(at: Situation) -> bool:

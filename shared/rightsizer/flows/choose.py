@@ -41,7 +41,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     if at.jumped and not still_carries(at):
         return restored(base, at, JUMPED)
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
-    at = replace(at, tight=harm is not None or not still_carries(at) or budget_spent(at) is not None)
+    at = replace(at, strained=harm is not None or not still_carries(at), spent=budget_spent(at))
     options = options_for(at)
     asleep = _sleep(at)
     sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))
@@ -53,7 +53,8 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
     best = sure[0] if sure else None
-    growing = harm is not None and best is not None  # users wait today, and a test takes a day
+    # users wait today, and a test takes a day
+    growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
     tested = None if growing else _tested(at, options, best)
     if tested is not None:
         return _testing(base, tested[0], tested[1], sure)
@@ -92,7 +93,7 @@ def _sleep(at: Situation) -> tuple[Option, ...]:
 
 def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:
     """The shadow test to run now, unless a sure change should come first."""
-    saving = best.saving_usd_per_month if best is not None else at.usd * 0
+    saving = max(best.saving_usd_per_month, at.usd * 0) if best is not None else at.usd * 0
     found = worth_testing(options.unsure, saving, at.given.history, at.policy)
     if found is None or impossible(at.endpoint) is not None or at.endpoint.mode.value != "auto":
         return None
@@ -120,7 +121,7 @@ def _gated(
     base: Recommendation, at: Situation, best: Option, sure: tuple[Option, ...], options: Options
 ) -> Recommendation:
     case = _case(at, best)
-    if at.tight and best.saving_usd_per_month <= 0:
+    if at.tight and best.saving_usd_per_month <= 0 and (at.strained or _larger(at, best)):
         larger = why_larger(at)
         verdict, why = restoring(at.endpoint, larger)
         stays = held(at, best)
@@ -130,11 +131,15 @@ def _gated(
         return replace(
             base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept, gate=verdict, gate_reason=why
         )
+    until = Reason(
+        Code.LATE_BUDGET_SPENT, f"{overdrawn(at)}; nothing gets smaller until it is at most {BUDGET:g} times"
+    )
+    if best.saving_usd_per_month <= 0:
+        return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
     base = replace(base, replay=_replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
-    if verdict is not Gate.SILENT and (used := budget_spent(at)) is not None:
-        until = f"{overdrawn(at, used)}; nothing gets smaller until it is at most {BUDGET:g} times"
-        verdict, why = Gate.SILENT, Reason(Code.LATE_BUDGET_SPENT, until)
+    if verdict is not Gate.SILENT and at.spent is not None:
+        verdict, why = Gate.SILENT, until
     small = why.code is Code.SAVING_TOO_SMALL
     unsure = tuple(u.option for u in options.unsure[:3])
     reason = Reason(
@@ -150,6 +155,12 @@ def _gated(
         gate=verdict,
         gate_reason=why,
     )
+
+
+def _larger(at: Situation, option: Option) -> bool:
+    """Whether it is more of what runs."""
+    mean = option.mean_instances or option.target.instance_count
+    return option.target.instance_type == at.runs.name and mean > at.instances + 0.01
 
 
 def _case(at: Situation, option: Option) -> Case:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rightsizer.flows.carrying import still_carries
 from rightsizer.flows.fleet import before_ours
 from rightsizer.flows.growing import grows, held, raises
-from rightsizer.flows.lateness import budget_spent, overdrawn
+from rightsizer.flows.lateness import overdrawn
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option
 from rightsizer.model.reason import Code, Reason
@@ -40,20 +39,22 @@ def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation
 
 def why_larger(at: Situation) -> Reason:
     """Why a fleet of ours has to grow: its load, or the late requests that it left standing."""
-    used = budget_spent(at)
-    if used is None or not still_carries(at):
+    if at.strained:
         return TIGHT
-    return Reason(Code.UNDER_PROVISIONED, f"{overdrawn(at, used)}: the fleet we set gets larger")
+    return Reason(Code.UNDER_PROVISIONED, f"{overdrawn(at)}: the fleet we set gets larger")
 
 
 def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recommendation | None:
     """The owner's minimum goes up before anything else is asked; None where it does not, or cannot.
 
-    To what the load needs, within the owner's maximum; where no such fleet carries it, to the owner's own minimum.
+    To what the load needs, within the owner's maximum; where no such fleet carries it, to the owner's own minimum. A
+    fleet that carries its load, and only used up what may be late, keeps its minimum where the sizing asks for no more.
     """
     if not grows(at, at.runs.name):
         return None
     option = next((o for o in sure if raises(at, o)), None)
+    if option is None and not at.strained:
+        return None
     if option is None:
         back = restored(base, at, why_larger(at))
         return back if back.options or not sure else None

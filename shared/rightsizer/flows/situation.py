@@ -12,7 +12,7 @@ from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, Variant
+from rightsizer.model.observation import Endpoint, Mode, Variant
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
@@ -31,7 +31,7 @@ JUMP = 1.5
 ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""
 WARY = 0.15
-"""More room for each change of count that was rolled back."""
+"""More room for each unit of caution."""
 HARDER = 3.0
 """Times its usual share of late requests that the old fleet is given credit for on harder days."""
 
@@ -69,10 +69,12 @@ class Situation:
     """How to take waiting out of the latency; None where there is none to speak of."""
     random_base: bool = True
     """Whether requests were routed without looking on the reference days."""
-    tight: bool = False
-    """Today's fleet, set by us, no longer carries the load: dearer options count too."""
+    strained: bool = False
+    """Users wait since our changes, or today's fleet, set by us, no longer carries the load."""
+    spent: float | None = None
+    """Multiple of the allowed late requests that our changes used up; None within the budget."""
     cautious: float = 0
-    """Changes of count that were rolled back before, and more where late requests use up what is allowed."""
+    """Changes of count that were rolled back, and more where users wait or late requests use up what is allowed."""
     _served: dict[Plan, Served] = field(default_factory=dict)
 
     @property
@@ -100,6 +102,13 @@ class Situation:
         return max(float(self.usd), fleet) * self.policy.count_factor
 
     @property
+    def tight(self) -> bool:
+        """Whether dearer options count too: a fleet of ours is too small, by its load or by what it made late."""
+        owners = self.runs.name == self.reference.name and self.instances >= sum(self.fleet) / 24 - 0.01
+        asked = self.endpoint.mode in (Mode.AUTO, Mode.PROPOSE)
+        return self.strained or (self.spent is not None and self.changed and not owners and asked)
+
+    @property
     def jumped(self) -> bool:
         """Whether the last day had far more requests than any day that the fleet was chosen for."""
         usual = max((d.request_count for d in self.days[:-1]), default=math.inf)
@@ -112,7 +121,7 @@ class Situation:
 
     @property
     def margin(self) -> float:
-        """Load to size for over the load seen: few days, and once something went wrong, growth and as much again."""
+        """Load to size for over the load seen: few days, or growth less what whole instances leave, and more."""
         policy = self.policy
         few = policy.load_small_sample / math.sqrt(max(len({d.day for d in self.days}), 1))
         growth = policy.down_with_growth
@@ -159,7 +168,7 @@ class Situation:
     def stretch(self) -> float:
         """How much slower every request may become before more miss the goal than today, waiting included."""
         waiting = late_share(self.latency.bins, self.goal.p95_s) - late_share(self.service, self.goal.p95_s)
-        return max(stretch(self.service, self.goal.p95_s, self.policy.excess_share + max(waiting, 0.0)), 1.0)
+        return max(stretch(self.service, self.goal.p95_s, self.policy.late_budget + max(waiting, 0.0)), 1.0)
 
     @cached_property
     def service(self) -> tuple[tuple[float, float], ...]:
