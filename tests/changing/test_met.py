@@ -82,7 +82,7 @@ def test_a_return_that_fails_gives_back_what_it_met(failing: Callable[[World], N
 
 @pytest.mark.parametrize(
     ("failing", "cause"),
-    [(update_denied, FailureClass.PERMISSION), (deployment_rolled_back, FailureClass.UNKNOWN)],
+    [(update_denied, FailureClass.PERMISSION), (deployment_rolled_back, FailureClass.HEALTH_CHECK)],
 )
 def test_an_alarm_of_the_owner_is_put_once_and_is_not_the_cause_of_the_failure(
     failing: Callable[[World], None], cause: FailureClass
