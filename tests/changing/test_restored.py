@@ -20,10 +20,8 @@ from sandbox.account import Sandbox
 from tests.changing.scenarios import VARIANT
 from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
 from tests.rules import kit
-from tests.rules.test_dimensions import TRACKING
-from tests.rules.test_failed_fleets import GOAL, TYPE, day
+from tests.rules.test_failed_fleets import GOAL, POLICIES, TYPE, day
 
-POLICIES = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40, policies=(TRACKING,))
 HOURS = replace(
     POLICIES, minimum=10, maximum=10, policies=(), scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},)
 )

@@ -11,19 +11,21 @@ from rightsizer.flows.judge import judge_digests
 from rightsizer.model.candidate import Goal
 from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Mode
+from rightsizer.model.observation import Mode, ScalableTarget
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Gate, Recommendation
 from rightsizer.rules.finding import spent
 from tests.rules import kit
+from tests.rules.test_dimensions import TRACKING
 
 TYPE = "ml.g6e.xlarge"
 PER_SLOT, SERVICE_S = 3000.0, 1.0
 """Ten requests a second of a second each: ten workers are busy on average."""
 POLICY = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=frozenset(OptionKind))
 GOAL = Goal(3.0, True, "tag")
+POLICIES = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40, policies=(TRACKING,))
 
 
 def index(latency_s: float) -> int:
@@ -172,6 +174,27 @@ def test_no_fleet_grows_beyond_what_the_owner_had_for_a_load_that_it_carried() -
     assert count_of(found) == 15.0
     grown = [replace(d, requests=(2 * PER_SLOT,) * SLOTS) for d in strained]
     assert count_of(judged([*before, *grown], 13, [changed(3, 13, "proven")])) > 15.0
+
+
+def test_growth_for_the_budget_comes_before_a_test_that_would_take_a_day() -> None:
+    before = [day(i, 40.0) for i in range(3, 16)]
+    policy, endpoint = replace(POLICY, tests=True, test_chance=0.0), kit.endpoint(count=12, p95_s=GOAL.p95_s)
+    gates = []
+    for late in (0.0, 0.003):
+        days = (*before, *(day(i, 12.0, late=late) for i in range(16, 19)))
+        usage, history = UsageDigest("chat", "AllTraffic", days), History((changed(3, 12, "proven"),))
+        gates.append(judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW).gate)
+    assert gates == [Gate.TEST, Gate.APPLY]
+
+
+def test_behind_the_owners_policies_a_spent_budget_alone_does_not_bring_their_minimum_back() -> None:
+    """The fleet carries its load, and its sizing asks for less than runs: nothing grows, and nothing gets smaller."""
+    days = [*(day(i, 40.0) for i in range(3, 16)), *(day(i, 18.0, late=0.003) for i in range(16, 19))]
+    scaled = replace(kit.endpoint(count=18, p95_s=GOAL.p95_s), scaling=(replace(POLICIES, minimum=18, maximum=40),))
+    usage, history = UsageDigest("chat", "AllTraffic", tuple(days)), History((changed(3, 18, "proven"),))
+    prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
+    found = judge_digests(scaled, usage, prices, kit.catalogue(), {}, history, POLICY, kit.NOW)
+    assert (found.gate, found.gate_reason.code) == (Gate.SILENT, Code.LATE_BUDGET_SPENT)
 
 
 def test_what_is_spent_of_the_allowed_late_requests_is_a_multiple_of_them() -> None:

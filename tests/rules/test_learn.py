@@ -1,13 +1,14 @@
 """What changes and tests of the past teach about a candidate."""
 
-from datetime import date
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from rightsizer.model.digest import SLOTS, DayDigest
 from rightsizer.model.history import History, PastChange
-from rightsizer.rules.learn import Link, gpu_ratios, lesson
+from rightsizer.rules.learn import Link, gpu_ratios, lesson, taken_back
 from tests.rules.kit import NOW, catalogue
 
 TYPES = catalogue()
@@ -82,3 +83,41 @@ def test_a_change_of_which_the_type_never_ran_clears_it_of_no_earlier_failure(ho
 def test_a_change_that_served_clears_the_type_of_an_earlier_failure() -> None:
     found = told("ml.g6.xlarge", ended("update-failed", "health-check"), ended("proven", ""))
     assert (found.started, found.refuted) == (True, None)
+
+
+PRICES = {"ml.g6e.xlarge": Decimal("2.6"), "ml.g6.xlarge": Decimal("1.1"), "ml.g5.xlarge": Decimal("1.4")}
+
+
+def moved(source: str, to: str, days: int, how: Any = "applied", demand: float = 1.0) -> PastChange:
+    return PastChange(NOW + timedelta(days=days), source, to, 1, 1, how, demand=demand)
+
+
+def test_a_cheaper_type_that_was_left_for_the_one_before_counts_as_failed_on_that_day() -> None:
+    there, back = moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g6e.xlarge", 4, demand=1.5)
+    failed, last = taken_back(History(endpoint=(there, back)), PRICES.get).endpoint
+    assert (failed.refuted, failed.failure, failed.at, failed.demand) == (True, "alarm", back.at, 1.5)
+    assert last == back
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        pytest.param(
+            (moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g5.xlarge", 4)), id="left for another"
+        ),
+        pytest.param(
+            (moved("ml.g6.xlarge", "ml.g6e.xlarge", 0), moved("ml.g6e.xlarge", "ml.g6.xlarge", 4)), id="it had grown"
+        ),
+        pytest.param(
+            (moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g6e.xlarge", 4, "rolled-back")),
+            id="the way up was taken back",
+        ),
+        pytest.param(
+            (moved("ml.g6e.xlarge", "ml.trn1.2xlarge", 0), moved("ml.trn1.2xlarge", "ml.g6e.xlarge", 4)),
+            id="no price is known",
+        ),
+        pytest.param((moved("ml.g6e.xlarge", "ml.g6.xlarge", 0),), id="it stands"),
+    ],
+)
+def test_other_changes_stay_what_they_were(past: tuple[PastChange, ...]) -> None:
+    assert taken_back(History(endpoint=past), PRICES.get).endpoint == past

@@ -65,8 +65,9 @@ def _roles(session: Session) -> dict[str, list[str]]:
         pages = sagemaker.get_paginator("list_inference_components").paginate()
         names = {row["EndpointName"] for page in pages for row in page["InferenceComponents"]}
     for name in sorted(names):
-        with reading("sagemaker:DescribeEndpointConfig", PURPOSE):
+        with reading("sagemaker:DescribeEndpoint", PURPOSE):
             config = sagemaker.describe_endpoint(EndpointName=name).get("EndpointConfigName", "")
+        with reading("sagemaker:DescribeEndpointConfig", PURPOSE):
             role = sagemaker.describe_endpoint_config(EndpointConfigName=config).get("ExecutionRoleArn", "")
         if role:
             found[role].append(name)

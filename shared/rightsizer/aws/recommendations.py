@@ -60,27 +60,33 @@ class Recommendations(Proposals):
         An older pending proposal of the endpoint is withdrawn; an approved one or one that is being applied stays,
         and then the new one is not opened.
         """
-        for attempt in range(TRIES):
-            writes, asked = self._writes(recommendation, proposal)
-            try:
-                self._table.transact(writes, f"saving the recommendation for {recommendation.ref.name}")
-            except ConflictError:
-                if attempt == TRIES - 1:
-                    raise
-                continue
-            return asked
-        return False
+        doing = f"saving the recommendation for {recommendation.ref.name}"
+        return self._written(recommendation, proposal, doing, lambda writes, _: writes)
 
     def order(self, proposal: Proposal) -> bool:
         """Open what a person asks for as the endpoint's only open proposal; no recommendation is stored.
 
         False when that proposal existed, or another one is approved or being applied. A pending one is withdrawn.
         """
+        doing = f"asking about {proposal.ref.name}"
+        return self._written(
+            proposal.recommendation, proposal, doing, lambda writes, asked: writes[1:] if asked else []
+        )
+
+    def _written(
+        self,
+        recommendation: Recommendation,
+        proposal: Proposal | None,
+        doing: str,
+        kept: Callable[[list[Any], bool], list[Any]],
+    ) -> bool:
+        """What is `kept` of the writes, made of the newest state until nobody else was faster; whether it is opened."""
         for attempt in range(TRIES):
-            writes, asked = self._writes(proposal.recommendation, proposal)
+            writes, asked = self._writes(recommendation, proposal)
+            wanted = kept(writes, asked)
             try:
-                if asked:
-                    self._table.transact(writes[1:], f"asking about {proposal.ref.name}")
+                if wanted:
+                    self._table.transact(wanted, doing)
             except ConflictError:
                 if attempt == TRIES - 1:
                     raise

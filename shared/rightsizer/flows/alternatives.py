@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-from rightsizer.flows.choose import COLD_TAG
 from rightsizer.flows.priced import saving_share
 from rightsizer.flows.situation import Situation
 from rightsizer.model.hardware import InstanceType
@@ -19,7 +18,7 @@ from rightsizer.rules.cost import cost_of
 from rightsizer.rules.fallback import pool_option, pool_refusal
 from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.packing import needs_of
-from rightsizer.rules.sleep import nap
+from rightsizer.rules.sleep import nap, tolerates_cold
 
 type Found = Option | Excluded
 UNPROVEN_SHARE = 0.5
@@ -172,8 +171,7 @@ def _serverless(at: Situation, held: float) -> Found:
         return _out(at, OptionKind.SERVERLESS, why_not.serverless_reason(at.demand, at.usd))
     host = at.demand.host_memory_gib
     need = held + (at.reference.memory_gib if host is None else host)
-    cold_ok = at.endpoint.tags.get(COLD_TAG, "").lower() == "true"
-    reason = why_not.serverless_refusal(at.demand, need, cold_ok)
+    reason = why_not.serverless_refusal(at.demand, need, tolerates_cold(at.endpoint))
     if reason is not None:
         return _out(at, OptionKind.SERVERLESS, reason)
     size, seconds = max(1, math.ceil(need)), why_not.busy_seconds(at.demand)

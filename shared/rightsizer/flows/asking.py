@@ -78,7 +78,7 @@ class Asking:
         if len(names) > MOST:
             text = f"{len(names)} components are not placed so, and one change moves at most {MOST}: name them with "
             raise InputError(f"asking about {name}: {text}--component, and ask about the others after it")
-        mine = _variant(endpoint, endpoint.variants[0].name)
+        mine = endpoint.variants[0]
         placed = tuple((component, strategy) for component in sorted(names))
         target = Target(mine.instance_type, mine.current_count, placement=placed)
         risks = {"latency": Risk.MEDIUM, "capacity": Risk.MEDIUM}

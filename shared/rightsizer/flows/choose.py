@@ -21,7 +21,7 @@ from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, gate, restoring
 from rightsizer.rules.offer import nap_option
 from rightsizer.rules.sizing import workers_of
-from rightsizer.rules.sleep import best_nap, stopped
+from rightsizer.rules.sleep import best_nap, stopped, tolerates_cold
 from rightsizer.rules.strain import strain_of
 from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
 
@@ -30,7 +30,6 @@ JUMPED = Reason(
     "the traffic jumped and the fleet we set does not carry it: the last good configuration comes back"
     " until a day of the new traffic was seen",
 )
-COLD_TAG = "rightsizer:cold-start-ok"
 
 
 def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
@@ -72,7 +71,7 @@ def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
 
 def _sleep(at: Situation) -> tuple[Option, ...]:
     """Scaling to zero, where the owner tolerates cold starts or nobody would have met one."""
-    tolerated = at.endpoint.tags.get(COLD_TAG, "").lower() == "true"
+    tolerated = tolerates_cold(at.endpoint)
     found = stopped(at.days, at.policy.stopped_hours)
     if found is None and not tolerated and at.peak > 1:
         return ()  # a fleet of several wakes into a crowd
@@ -131,14 +130,12 @@ def _gated(
         return replace(
             base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept, gate=verdict, gate_reason=why
         )
-    until = Reason(
-        Code.LATE_BUDGET_SPENT, f"{overdrawn(at)}; nothing gets smaller until it is at most {BUDGET:g} times"
-    )
-    if best.saving_usd_per_month <= 0:
+    until = _until(at)
+    if until is not None and best.saving_usd_per_month <= 0:
         return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
     base = replace(base, replay=_replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
-    if verdict is not Gate.SILENT and at.spent is not None:
+    if verdict is not Gate.SILENT and until is not None:
         verdict, why = Gate.SILENT, until
     small = why.code is Code.SAVING_TOO_SMALL
     unsure = tuple(u.option for u in options.unsure[:3])
@@ -155,6 +152,14 @@ def _gated(
         gate=verdict,
         gate_reason=why,
     )
+
+
+def _until(at: Situation) -> Reason | None:
+    """Why nothing gets smaller yet: more requests came late since our first change than may."""
+    if at.spent is None:
+        return None
+    used = overdrawn(at.spent, at)
+    return Reason(Code.LATE_BUDGET_SPENT, f"{used}; nothing gets smaller until it is at most {BUDGET:g} times")
 
 
 def _larger(at: Situation, option: Option) -> bool:

@@ -113,7 +113,8 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
     until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
     if until is None:
         return None
-    where = "" if known.refuted in at.given.history.endpoint else " behind another endpoint with the same model"
+    elsewhere = known.refuted.no_start and known.refuted not in at.given.history.endpoint
+    where = " behind another endpoint with the same model" if elsewhere else ""
     return Reason(
         Code.BLACKLISTED,
         f"{hardware.name} failed {times} time(s), last on {known.refuted.at:%Y-%m-%d}{where}"

@@ -3,34 +3,29 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from rightsizer.flows.alternatives import with_alternatives
 from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
+from rightsizer.flows.quiet import idled, unheard
 from rightsizer.flows.retargeting import with_policies
 from rightsizer.flows.situation import LEAST, Given, Situation
-from rightsizer.model.demand import Demand, Latency
+from rightsizer.model.demand import Latency
 from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, EndpointKind
-from rightsizer.model.option import Money
 from rightsizer.model.policy import Policy
-from rightsizer.model.price import Price, PriceTable
+from rightsizer.model.price import PriceTable
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
-from rightsizer.rules.cost import monthly
 from rightsizer.rules.demand import demand_of, latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
-from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.memory import memory_need
 from rightsizer.rules.objective import goal_of
-from rightsizer.rules.offer import delete_option, nap_option
-from rightsizer.rules.sleep import TIMEOUTS
 from rightsizer.rules.waiting import Unqueued, rates_of, unqueued
 
 POOLED = (
@@ -135,10 +130,9 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
             return replace(plain, finding=Finding.IDLE, reason=quiet, gate_reason=why)
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if quiet is not None:
-        return _idle(plain, quiet, demand, plain.price, endpoint, given)
+        return idled(plain, quiet, demand, plain.price, endpoint, given)
     if demand.latency is None:
-        reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
-        return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason)
+        return unheard(plain, days, demand, plain.price, endpoint, given)
     at = Situation(
         endpoint=endpoint,
         given=given,
@@ -204,22 +198,6 @@ def _instances(endpoint: Endpoint, days: Sequence[DayDigest], history: History) 
         return float(endpoint.variants[0].current_count)
     seen = [c for d in days[-1 if history.endpoint else -7 :] for c in d.instances if c is not None]
     return sum(seen) / len(seen) if seen else float(endpoint.variants[0].current_count)
-
-
-def _idle(
-    base: Recommendation, quiet: Reason, demand: Demand, price: Price, endpoint: Endpoint, given: Given
-) -> Recommendation:
-    variant = endpoint.variants[0]
-    usd = monthly(price, variant.current_count)
-    runs = (price.instance_type, variant.current_count)
-    option = delete_option(runs, price, usd, demand.days, demand.silent_days)
-    if endpoint.kind is EndpointKind.ASYNC and not any(target.minimum == 0 for target in endpoint.scaling):
-        # Its queue keeps what comes, so it can sleep and wake: deleting it would save no more.
-        saved = Money(Decimal(0), usd, Decimal(0), 0.0)
-        option = nap_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
-    case = Case(endpoint, option, replace(demand, confidence=demand.days), price.instance_type, 1.0, False, 0.0)
-    verdict, why = gate(case, given.history, given.policy, given.now)
-    return replace(base, finding=Finding.IDLE, reason=quiet, options=(option,), gate=verdict, gate_reason=why)
 
 
 def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:

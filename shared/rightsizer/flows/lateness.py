@@ -58,10 +58,10 @@ def budget_spent(at: Situation) -> float | None:
     return used if used > BUDGET else None
 
 
-def overdrawn(at: Situation) -> str:
+def overdrawn(used: float, at: Situation) -> str:
     """The beginning of the sentence that says how much of the budget was used."""
     return (
-        f"since our first change {at.spent or 0.0:.2f} times as many requests as allowed came later than before"
+        f"since our first change {used:.2f} times as many requests as allowed came later than before"
         f" ({100 * at.policy.late_budget:g} % of them may)"
     )
 

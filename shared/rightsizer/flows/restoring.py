@@ -39,9 +39,9 @@ def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation
 
 def why_larger(at: Situation) -> Reason:
     """Why a fleet of ours has to grow: its load, or the late requests that it left standing."""
-    if at.strained:
+    if at.strained or at.spent is None:
         return TIGHT
-    return Reason(Code.UNDER_PROVISIONED, f"{overdrawn(at)}: the fleet we set gets larger")
+    return Reason(Code.UNDER_PROVISIONED, f"{overdrawn(at.spent, at)}: the fleet we set gets larger")
 
 
 def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recommendation | None:
@@ -55,11 +55,12 @@ def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recom
     option = next((o for o in sure if raises(at, o)), None)
     if option is None and not at.strained:
         return None
+    larger = why_larger(at)
     if option is None:
-        back = restored(base, at, why_larger(at))
+        back = restored(base, at, larger)
         return back if back.options or not sure else None
-    verdict, why = restoring(at.endpoint, why_larger(at))
+    verdict, why = restoring(at.endpoint, larger)
     option = replace(option, restores=True)
     return replace(
-        base, finding=Finding.UNDER_PROVISIONED, reason=why_larger(at), options=(option,), gate=verdict, gate_reason=why
+        base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(option,), gate=verdict, gate_reason=why
     )

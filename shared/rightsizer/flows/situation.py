@@ -18,7 +18,7 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price, PriceTable
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.learn import Link, gpu_ratios, of_model
+from rightsizer.rules.learn import Link, gpu_ratios, of_model, taken_back
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
 from rightsizer.rules.stream import stream_of
@@ -222,8 +222,12 @@ class Situation:
 
     @cached_property
     def past(self) -> History:
-        """The endpoint's changes, with the failed starts of its model behind other endpoints."""
-        return of_model(self.given.history, self.variant.model_name)
+        """The endpoint's changes as outcomes of types, with the failed starts of its model behind other endpoints."""
+        return taken_back(of_model(self.given.history, self.variant.model_name), self._usd)
+
+    def _usd(self, name: str) -> Decimal | None:
+        price = self.given.prices.find(name)
+        return price.usd_per_hour if price else None
 
     @cached_property
     def lacking(self) -> frozenset[str]:

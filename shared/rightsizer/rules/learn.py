@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import InstanceType
@@ -46,6 +47,7 @@ class Link:
 
 type Find = Callable[[str], InstanceType | None]
 
+STOOD = ("proven", "applied")
 FALSE_ALARM = 1.05
 """Median latency ratio up to which a roll-back by alarm was not the new type's fault."""
 
@@ -58,6 +60,22 @@ def of_model(history: History, model: str) -> History:
     own = [p for p in history.endpoint if not (p.no_start and p.models and model and model not in p.models)]
     others = [p for p in history.account if p.no_start and model and model in p.models]
     return replace(history, endpoint=tuple(sorted((*own, *others), key=lambda past: past.at)))
+
+
+def taken_back(history: History, price_of: Callable[[str], Decimal | None]) -> History:
+    """The history in which a cheaper type that a later change left for the one before counts as failed on that day.
+
+    What had to grow back must not be proposed again the next morning; a second time it rests like any failed type.
+    """
+    past = list(history.endpoint)
+    for index, change in enumerate(past):
+        new, old = price_of(change.to_type), price_of(change.from_type)
+        if new is None or old is None or new >= old or change.ended not in STOOD:
+            continue
+        left = next((p for p in past[index + 1 :] if p.ended in STOOD and p.from_type == change.to_type), None)
+        if left is not None and left.to_type == change.from_type:
+            past[index] = replace(change, at=left.at, demand=left.demand, ended="rolled-back", failure="alarm")
+    return replace(history, endpoint=tuple(sorted(past, key=lambda p: p.at)))
 
 
 def threads(history: History, reference: InstanceType, find: Find, share: float) -> float | None:

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rightsizer.model.digest import SLOT_S, DayDigest
+from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
+from rightsizer.model.observation import Endpoint
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 COLD_S = 300.0
 STOPPED_MINUTES = 240
+EXPECTED = 20.0
+"""Requests that had to come in silent hours on every earlier day, before silence says that the traffic has stopped."""
+COLD_TAG = "rightsizer:cold-start-ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,11 @@ class Nap:
     """Requests that would have met a sleeping or waking fleet."""
     requests: float
     longest_gap_minutes: float
+
+
+def tolerates_cold(endpoint: Endpoint) -> bool:
+    """Whether the owner says by a tag that callers can wait for a start."""
+    return endpoint.tags.get(COLD_TAG, "").lower() == "true"
 
 
 def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
@@ -51,7 +60,10 @@ def naps(days: Sequence[DayDigest]) -> tuple[Nap, ...]:
 
 
 def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
-    """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before."""
+    """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
+
+    In the same hours every earlier day had requests, so that the silence is no habit of the hour and no accident.
+    """
     silent = longest = 0.0
     if not days or days[-1].requests[-1] != 0:
         return None
@@ -61,9 +73,20 @@ def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
                 longest, silent = max(longest, silent), 0.0
             else:
                 silent += SLOT_S
-    if silent < 3600 * least_hours or silent < 4 * longest:
+    slots = round(silent / SLOT_S)
+    if silent < 3600 * least_hours or silent < 4 * longest or _expected(days, slots) < EXPECTED:
         return None
     return Nap(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
+
+
+def _expected(days: Sequence[DayDigest], slots: int) -> float:
+    """Requests that the last `slots` of a day had on the day with the fewest, of those before the silence."""
+    dates = sorted({d.day for d in days})
+    calls = dict.fromkeys(dates[: -slots // SLOTS], 0.0)
+    for digest in days:
+        if digest.day in calls:
+            calls[digest.day] += sum(count or 0.0 for count in digest.requests[-min(slots, SLOTS) :])
+    return min(calls.values(), default=0.0)
 
 
 def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | None:

@@ -56,6 +56,31 @@ def new_config(
     return Planned(before, plan, guard.overlap_usd, new.notes)
 
 
+def keeping_counts(
+    change: Change,
+    config: ConfigSight,
+    before: Before,
+    new: clone.Clone,
+    watched: tuple[Step, ...],
+    guard: guardrail.Guardrail,
+    limits: ChangeLimits,
+) -> Plan:
+    """A deployment that leaves every count and weight as it is live, there and back; autoscaling stays registered."""
+    names = tuple(step.subject for step in watched)
+    return Plan(
+        prepare=(create(new), tag(config, change.id), *watched),
+        turn=update(change.ref.name, new.name, guard.config, keep_counts=True),
+        back=update(change.ref.name, before.config_name, {}, keep_counts=True),
+        tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
+        new_config=new.name,
+        back_config=before.config_name,
+        after=before.variants,
+        alarms=names,
+        deployment_limit_s=guard.limit_s,
+        guardrail=f"{guard.sentence}; counts stay as they are live",
+    )
+
+
 def watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
     """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow."""
     usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k == "p95_s")}

@@ -9,17 +9,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rightsizer.flows.planning.config import chosen_guardrail, create, tag, update, watching
+from rightsizer.flows.planning.config import chosen_guardrail, keeping_counts, watching
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import Target
-from rightsizer.model.plan import Before, Plan
+from rightsizer.model.plan import Before
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight
-from rightsizer.model.step import Step, StepKind
 from rightsizer.rules import clone
 
 
@@ -38,18 +37,7 @@ def scale_in_policy(
     watched = watching(change, new.name, before.variants, limits)
     names = tuple(step.subject for step in watched)
     guard = chosen_guardrail(change, ground, before, before.variants, names, limits)
-    plan = Plan(
-        prepare=(create(new), tag(config, change.id), *watched),
-        turn=update(change.ref.name, new.name, guard.config, keep_counts=True),
-        back=update(change.ref.name, before.config_name, {}, keep_counts=True),
-        tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
-        new_config=new.name,
-        back_config=before.config_name,
-        after=before.variants,
-        alarms=names,
-        deployment_limit_s=guard.limit_s,
-        guardrail=f"{guard.sentence}; counts stay as they are live",
-    )
+    plan = keeping_counts(change, config, before, new, watched, guard, limits)
     return Planned(before, plan, guard.overlap_usd, new.notes)
 
 

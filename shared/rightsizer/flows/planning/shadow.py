@@ -9,17 +9,16 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-from rightsizer.flows.planning.config import create, tag, update, watching
+from rightsizer.flows.planning.config import keeping_counts, watching
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import Target
-from rightsizer.model.plan import Before, Plan, VariantCount
+from rightsizer.model.plan import Before, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight
-from rightsizer.model.step import Step, StepKind
 from rightsizer.rules import clone, guardrail
 
 HOURS = 2.0
@@ -46,16 +45,8 @@ def shadow_test(
     count = before.variants[0].count
     guard = guardrail.choose([count], [count], names, limits.bake_s, excluded="")
     hours = test_hours(change)
-    plan = Plan(
-        prepare=(create(new), tag(config, change.id), *watched),
-        turn=update(change.ref.name, new.name, guard.config, keep_counts=True),
-        back=update(change.ref.name, before.config_name, {}, keep_counts=True),
-        tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
-        new_config=new.name,
-        back_config=before.config_name,
-        after=before.variants,
-        alarms=names,
-        deployment_limit_s=guard.limit_s,
+    plan = replace(
+        keeping_counts(change, config, before, new, watched, guard, limits),
         kind="shadow-test",
         guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
         shadow=shadow_name(before.variants[0].name),

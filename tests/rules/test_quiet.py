@@ -1,0 +1,65 @@
+"""Endpoints without a request: too early to call them idle, and yet some of them may sleep."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rightsizer.flows.judge import judge
+from rightsizer.model.history import History
+from rightsizer.model.observation import EndpointKind, Mode
+from rightsizer.model.option import OptionKind
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from tests.rules import kit
+
+COLD = {"rightsizer:cold-start-ok": "true"}
+SILENT = {("GPUUtilization", "Average"): 0.0, ("Invocations", "Sum"): 0.0}
+
+
+def judged(
+    signals: dict[tuple[str, str], Any], tags: dict[str, str], policy: Policy | None = None, days: int = 3, **given: Any
+) -> Recommendation:
+    endpoint = replace(kit.endpoint(**given), tags=tags)
+    policy = policy or Policy()
+    window = kit.window(signals, days=days)
+    return judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
+
+
+def test_who_tolerates_cold_starts_and_was_not_asked_may_sleep_long_before_it_is_idle() -> None:
+    found = judged(SILENT, COLD, mode=Mode.PROPOSE)
+    assert found.finding is Finding.OVER_PROVISIONED
+    assert found.reason.code is Code.CHEAPER_OPTION
+    assert "no request in" in found.reason.sentence
+    assert found.chosen is not None
+    assert found.chosen.kind is OptionKind.SCALE_TO_ZERO
+    assert found.chosen.target.idle_minutes == 15
+    assert found.gate is Gate.PROPOSE
+    assert found.usd_per_month is not None
+    assert 0.9 * float(found.usd_per_month) < float(found.chosen.saving_usd_per_month) < float(found.usd_per_month)
+
+
+def test_it_sleeps_by_itself_only_where_the_settings_open_that_dimension() -> None:
+    asked = judged(SILENT, COLD, mode=Mode.AUTO)
+    assert (asked.gate, asked.gate_reason.code) == (Gate.PROPOSE, Code.NOT_IN_PLACE)
+    opened = replace(Policy(), by_itself=frozenset(OptionKind), ask_without_objective=False, confidence_apply=1.0)
+    assert judged(SILENT, COLD, opened, mode=Mode.AUTO).gate is Gate.APPLY
+
+
+@pytest.mark.parametrize(
+    ("signals", "tags", "given"),
+    [
+        pytest.param(SILENT, {}, {}, id="its owner did not say that callers can wait"),
+        pytest.param({**SILENT, ("GPUUtilization", "Average"): 30.0}, COLD, {}, id="its GPU works"),
+        pytest.param({**SILENT, ("Invocations", "Sum"): 1.0}, COLD, {}, id="somebody asked"),
+        pytest.param(
+            {**SILENT, ("ApproximateBacklogSize", "Maximum"): 1.0}, COLD, {"kind": EndpointKind.ASYNC}, id="a queue"
+        ),
+    ],
+)
+def test_otherwise_it_is_left_alone_for_want_of_data(signals: Any, tags: dict[str, str], given: dict[str, Any]) -> None:
+    found = judged(signals, tags, **given)
+    assert found.finding is Finding.NOT_ENOUGH_DATA
+    assert found.reason.code is Code.TOO_FEW_REQUESTS
+    assert not found.options

@@ -1,0 +1,62 @@
+"""When silence says that the traffic has stopped, and when it is only the night."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+import pytest
+
+from rightsizer.model.digest import SLOTS, DayDigest
+from rightsizer.rules.sleep import STOPPED_MINUTES, stopped
+
+HOUR = SLOTS // 24
+
+
+def day(number: int, requests: Sequence[float | None]) -> DayDigest:
+    none = (None,) * 4
+    first = date(2026, 11, 1)
+    return DayDigest(
+        first + timedelta(days=number), "t", 1, tuple(requests), (0.0,) * SLOTS, (1.0,) * 24, (), 0, 0, *none
+    )
+
+
+def busy(number: int, per_slot: float = 2.0) -> DayDigest:
+    return day(number, [per_slot] * SLOTS)
+
+
+def until(number: int, hour: int, per_slot: float = 2.0) -> DayDigest:
+    """A day with requests up to that hour."""
+    return day(number, [per_slot] * (hour * HOUR) + [0.0] * (SLOTS - hour * HOUR))
+
+
+def test_traffic_that_came_day_and_night_and_is_gone_since_the_afternoon_has_stopped() -> None:
+    found = stopped([busy(0), busy(1), until(2, 14)], 9.0)
+    assert found is not None
+    assert (found.minutes, found.asleep_share) == (STOPPED_MINUTES, 1.0)
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        pytest.param([until(0, 14)], id="one day says nothing of the next night"),
+        pytest.param([until(0, 14), until(1, 14)], id="it is silent each evening"),
+        pytest.param([busy(0), until(1, 14), until(2, 14)], id="it was silent on one evening of two"),
+        pytest.param([busy(0, 0.1), busy(1, 0.1), until(2, 14, 0.1)], id="so few that silence is chance"),
+        pytest.param([busy(0), busy(1), until(2, 18)], id="not for long enough"),
+        pytest.param([day(0, [2.0] * 144 + [0.0] * 60 + [2.0] * 84), until(1, 14)], id="as long a gap at noon"),
+        pytest.param([busy(0), day(1, [2.0] * 168 + [None] * 120)], id="unknown is not silent"),
+    ],
+)
+def test_silence_that_may_end_tomorrow_is_no_stop(days: list[DayDigest]) -> None:
+    assert stopped(days, 9.0) is None
+
+
+def test_several_silent_days_are_compared_with_whole_days_before_them() -> None:
+    silent = [day(n, [0.0] * SLOTS) for n in range(3, 6)]
+    assert stopped([busy(0), busy(1), until(2, 12), *silent], 72.0) is not None
+    assert stopped([busy(0, 0.05), until(2, 12, 0.05), *silent], 72.0) is None
+
+
+def test_two_types_of_one_day_count_as_that_day() -> None:
+    morning = [2.0] * (SLOTS // 2) + [None] * (SLOTS // 2)
+    evening = [None] * (SLOTS // 2) + [2.0] * (SLOTS // 2)
+    assert stopped([day(0, morning), day(0, evening), until(1, 14)], 9.0) is not None
