@@ -56,8 +56,12 @@ EAGER = replace(
     test_chance=0.2,
     test_requests=8,
     test_hours_most=2.0,
+    memory_room_smaller=0.3,
 )
-"""Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same."""
+"""Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same.
+
+New versions of the model come onto whatever runs there, so a smaller card keeps room for one.
+"""
 PRODUCTION = replace(
     Policy(), by_itself=IN_PLACE, several_at_once=True, ask_without_objective=False, act_without_gpu_metrics=True
 )

@@ -59,7 +59,7 @@ def drafts_of(at: Situation) -> tuple[list[Draft], list[Excluded]]:
 def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     """The candidate as a draft, or the reason why it is none."""
     price = at.given.prices.find(hardware.name)
-    reason = refusal(at.reference, hardware, at.demand, Limits(price, at.given.quotas.get(hardware.name)))
+    reason = refusal(at.reference, hardware, at.demand, _limits(at, hardware.name, price))
     old, new = at.reference.accelerator, hardware.accelerator
     if reason is not None or price is None or old is None or new is None:
         return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
@@ -97,6 +97,12 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least USD {least:.0f} per month")
     return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
+
+
+def _limits(at: Situation, name: str, price: Price | None) -> Limits:
+    """What is asked of a candidate beside the load; what runs already needs no room that was never asked of it."""
+    room = at.policy.memory_room_smaller if name != at.runs.name else 0.0
+    return Limits(price, at.given.quotas.get(name), room)
 
 
 def _phi(at: Situation, hardware: InstanceType) -> float:

@@ -49,6 +49,11 @@ class Policy:
     memory_margin: float = 0.03
     memory_margin_small_sample: float = 0.12
     memory_bump_after_kill: float = 0.2
+    memory_room_smaller: float = 0.0
+    """Room over the largest memory seen on a card smaller than today's, for new versions of the model; as a share.
+
+    Nothing beyond the margin of the need by default: an owner who deploys a version names its instance type with it.
+    """
     host_memory_margin: float = 1.15
     vcpu_margin: float = 1.2
     # speed

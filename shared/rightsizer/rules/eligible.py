@@ -15,6 +15,8 @@ class Limits:
     price: Price | None
     quota: int | None
     """Applied quota; None when unknown."""
+    memory_room: float = 0.0
+    """Room over the largest GPU memory seen that a smaller card has to keep, as a share of it."""
 
 
 def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: Limits) -> Reason | None:
@@ -23,7 +25,7 @@ def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: 
         return Reason(Code.NO_PRICE, f"{candidate.name} has no price in this Region, so it is no candidate")
     return (
         _hardware(now, candidate, spread_over(now, demand))
-        or _memory(now, candidate, demand)
+        or _memory(now, candidate, demand, limits.memory_room)
         or _host(now, candidate, demand)
         or _quota(candidate, limits)
     )
@@ -66,13 +68,9 @@ def _dotted(capability: tuple[int, int] | None) -> str:
     return ".".join(map(str, capability)) if capability else "none"
 
 
-def _memory(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason | None:
+def _memory(now: InstanceType, candidate: InstanceType, demand: Demand, room: float) -> Reason | None:
     usable = candidate.accelerator.usable_gib if candidate.accelerator else 0.0
-    need = demand.memory.need_gib
-    if need is not None and demand.gpus_used:
-        # What one GPU holds was averaged over idle ones too; it ran on today's card, so it never needs more than that.
-        whole = now.accelerator.usable_gib if now.accelerator else need
-        need = max(need, min(need * now.accelerator_count / demand.gpus_used, whole))
+    need, seen = (_on_one(gib, now, demand) for gib in (demand.memory.need_gib, demand.memory.peak_gib))
     if need is not None and now.accelerator and now.accelerator.model == candidate.accelerator.model:  # type: ignore[union-attr]
         return None
     if need is not None and need > usable:
@@ -81,12 +79,27 @@ def _memory(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reaso
             f"the model needs {need:.1f} GiB per GPU ({demand.memory.peak_gib:.1f} GiB seen, margin"
             f" {100 * (demand.memory.margin - 1):.0f} %), {candidate.name} offers {usable:.1f} GiB",
         )
+    had = now.accelerator.usable_gib if now.accelerator else usable
+    if need is not None and seen is not None and (1 + room) * seen > usable and usable < had:
+        return Reason(
+            Code.MEMORY_TOO_SMALL,
+            f"{seen:.1f} GiB per GPU were seen, and {candidate.name} offers {usable:.1f} GiB: a card"
+            f" smaller than today's keeps {100 * room:.0f} % for a new version of the model",
+        )
     if demand.memory.kind is MemoryClass.PREALLOCATED and demand.memory.lower_gib > usable:
         return Reason(
             Code.MEMORY_TOO_SMALL,
             f"the weights alone need {demand.memory.lower_gib:.1f} GiB, {candidate.name} offers {usable:.1f} GiB",
         )
     return None
+
+
+def _on_one(gib: float | None, now: InstanceType, demand: Demand) -> float | None:
+    """What one GPU holds was averaged over idle ones too; it ran on today's card, so it never needs more than that."""
+    if gib is None or not demand.gpus_used:
+        return gib
+    whole = now.accelerator.usable_gib if now.accelerator else gib
+    return max(gib, min(gib * now.accelerator_count / demand.gpus_used, whole))
 
 
 def _host(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason | None:
