@@ -4,6 +4,7 @@ from array import array
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,9 +88,23 @@ def test_more_instances_never_make_more_requests_late(count: int, every_s: float
     assert serve(stream, flat(count, maximum=count + 3), 60.0).late <= serve(stream, flat(count), 60.0).late
 
 
+def test_heavy_requests_of_the_same_five_minutes_come_together() -> None:
+    worked = [30.0 if slot == 150 else 10.0 for slot in range(SLOTS)]
+    arrivals, services = stream_of([day([20.0] * SLOTS, worked)], ((0.5, 1.0),), 100_000).days[0]
+
+    def mean(slot: int) -> float:
+        seen = [s for at, s in zip(arrivals, services, strict=True) if slot * 300 <= at < (slot + 1) * 300]
+        return sum(seen) / len(seen)
+
+    assert mean(150) == pytest.approx(3 * mean(151))
+    sparse = stream_of([day([2.0] * SLOTS, [w / 10 for w in worked])], ((0.5, 1.0),), 100_000).days[0][1]
+    assert max(sparse) < 1.3 * min(sparse), "two requests tell nothing of the slot, its hour does"
+
+
 def test_of_very_busy_days_the_heaviest_slots_of_each_hour_are_replayed() -> None:
     rush = [400.0 if slot == 150 else 100.0 for slot in range(SLOTS)]
-    stream = stream_of([day(rush, [50.0] * SLOTS), day([100.0] * SLOTS, [50.0] * SLOTS)], ((0.5, 1.0),), 5000)
+    worked = [count / 2 for count in rush]
+    stream = stream_of([day(rush, worked), day([100.0] * SLOTS, [50.0] * SLOTS)], ((0.5, 1.0),), 5000)
     assert not stream.whole
     assert stream.size <= 9000
     crowded = [at for at in stream.days[0][0] if 150 * 300 <= at < 151 * 300]

@@ -4,11 +4,11 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
+from rightsizer.model.digest import REGIME, SLOT_S, SLOTS, DayDigest
 from rightsizer.model.serving import Stream
 
 HEAVY = 10
-"""Requests of an hour from which its own weight is believed."""
+"""Requests of a slot, or of an hour, from which its own weight is believed."""
 TABLE = 1024
 PER_HOUR = 3600 // SLOT_S
 FEW, COPIES = 2000, 8
@@ -16,8 +16,6 @@ FEW, COPIES = 2000, 8
 MINUTES = SLOT_S // 60
 ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
-REGIME = 0.5
-"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 
 
 def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
@@ -31,7 +29,7 @@ def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], li
     usual, mean = _usual(days), sum(value * share for value, share in bins)
     calls = [[usual[i] if v is None else v for i, v in enumerate(d.requests)] for d in days]
     factors = [_work(d) for d in days]
-    work = [[n * mean * f[i // PER_HOUR] for i, n in enumerate(c)] for c, f in zip(calls, factors, strict=True)]
+    work = [[n * mean * f[i] for i, n in enumerate(c)] for c, f in zip(calls, factors, strict=True)]
     whole = sum(map(sum, calls)) <= limit
     copies = min(math.ceil(FEW / max(sum(map(sum, calls)), 1.0)), COPIES) if whole else 1
     each = limit / 24
@@ -129,7 +127,7 @@ def _scatter(
             minute = bisect_right(edges, at, 1, MINUTES) - 1
             part.append(minute + (at - edges[minute]) / max(edges[minute + 1] - edges[minute], 1e-9))
         part.sort()
-        weight = factors[slot // PER_HOUR]
+        weight = factors[slot]
         for at in part:
             state = (1103515245 * state + 12345) & 0x7FFFFFFF
             arrivals.append(SLOT_S * slot + at * length / MINUTES)
@@ -138,14 +136,19 @@ def _scatter(
 
 
 def _work(digest: DayDigest) -> list[float]:
-    """GPU seconds of a request in each hour over those of the day: heavy requests come together.
+    """GPU seconds of a request in each slot over those of the day: heavy requests come together.
 
-    1 where it is unknown, or known from fewer than HEAVY requests.
+    That of the slot's hour where the slot has fewer than HEAVY requests; 1 where the hour has too, or it is unknown.
     """
-    work, calls = [0.0] * 24, [0.0] * 24
-    for slot, (busy, count) in enumerate(zip(digest.busy_s, digest.requests, strict=True)):
-        if busy is not None and count is not None:
-            work[slot // PER_HOUR] += busy
-            calls[slot // PER_HOUR] += count
-    mean = sum(work) / sum(calls) if sum(calls) > 0 else 0.0
-    return [w / c / mean if c >= HEAVY and w > 0 and mean > 0 else 1.0 for w, c in zip(work, calls, strict=True)]
+    pairs = list(zip(digest.busy_s, digest.requests, strict=True))
+    mean = _each(pairs, 0.0)
+    hours = [_each(pairs[first : first + PER_HOUR], HEAVY) for first in range(0, SLOTS, PER_HOUR)]
+    found = (_each([pair], HEAVY) or hours[slot // PER_HOUR] for slot, pair in enumerate(pairs))
+    return [each / mean if mean > 0 and each > 0 else 1.0 for each in found]
+
+
+def _each(pairs: Sequence[tuple[float | None, float | None]], least: float) -> float:
+    """GPU seconds of a request where both are known; 0 with fewer than `least` requests."""
+    known = [(work, count) for work, count in pairs if work is not None and count is not None]
+    calls = sum(count for _, count in known)
+    return sum(work for work, _ in known) / calls if calls > 0 and calls >= least else 0.0
