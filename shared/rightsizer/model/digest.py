@@ -95,12 +95,12 @@ class DayDigest:
     @property
     def valid_slots(self) -> int:
         """Slots with utilisation datapoints."""
-        return sum(1 for value in self.busy_s if value is not None)
+        return SLOTS - self.busy_s.count(None)
 
     @property
     def request_count(self) -> float:
         """Requests of the day, as far as they were published."""
-        return sum(value for value in self.requests if value is not None)
+        return sum(filter(None, self.requests))
 
 
 @dataclass(frozen=True, slots=True)

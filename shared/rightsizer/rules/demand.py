@@ -103,11 +103,10 @@ def _load(days: Sequence[DayDigest], policy: Policy) -> Load:
     by_hour: list[list[float]] = [[] for _ in range(24)]
     busy: list[list[float]] = [[] for _ in range(24)]
     for digest in days:
-        for slot, (count, work) in enumerate(zip(digest.requests, digest.busy_s, strict=True)):
-            if count is not None:
-                by_hour[slot // PER_HOUR].append(count)
-            if work is not None:
-                busy[slot // PER_HOUR].append(work)
+        for hour in range(24):
+            here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
+            by_hour[hour] += [v for v in digest.requests[here] if v is not None]
+            busy[hour] += [v for v in digest.busy_s[here] if v is not None]
     dates = len({d.day for d in days})
     factor = (1 + policy.load_small_sample / math.sqrt(dates)) / SLOT_S
     planned = [quantile(sorted(v), policy.load_percentile) * factor if v else 0.0 for v in by_hour]
@@ -136,11 +135,11 @@ def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
     """Mean utilisation per GPU over the slots with datapoints."""
     work = room = 0.0
     for digest in days:
-        for slot, value in enumerate(digest.busy_s):
-            count = digest.instances[slot // PER_HOUR]
-            if value is not None and count:
-                work += value
-                room += SLOT_S * count * max(runs.accelerator_count, 1)
+        for hour, count in enumerate(digest.instances):
+            known = [v for v in digest.busy_s[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
+            if count:
+                work += sum(known)
+                room += SLOT_S * count * max(runs.accelerator_count, 1) * len(known)
     return work / room if room else None
 
 

@@ -57,7 +57,7 @@ def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:
     """Requests of each hour, oldest first, for the small picture; an unknown hour counts as 0 there."""
     width = 12
     return tuple(
-        round(sum(v for v in digest.requests[i : i + width] if v is not None), 1)
+        round(sum(filter(None, digest.requests[i : i + width])), 1)
         for digest in days
         for i in range(0, len(digest.requests), width)
     )

@@ -57,6 +57,8 @@ def rates_of(days: Sequence[DayDigest], queues: float) -> tuple[tuple[float, flo
 
 def _stretches(requests: Sequence[float | None], width: int) -> list[float]:
     """Requests of each `width` slots, those without a datapoint taken as the others."""
+    if width == 1:
+        return [v for v in requests if v is not None]
     out = []
     for first in range(0, SLOTS, width):
         part = [v for v in requests[first : first + width] if v is not None]
