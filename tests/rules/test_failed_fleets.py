@@ -202,3 +202,15 @@ def test_what_is_spent_of_the_allowed_late_requests_is_a_multiple_of_them() -> N
     assert abs(spent([day(1, 4.0, late=0.002)], GOAL, 0.0, POLICY) - 1.0) < 1e-6
     assert abs(spent([day(1, 4.0, late=0.01), day(2, 4.0)], GOAL, 0.001, POLICY) - 2.0) < 1e-6
     assert spent([day(1, 4.0)], GOAL, 0.01, POLICY) < 0
+
+
+def test_late_requests_of_the_past_do_not_keep_a_fleet_awake_whose_traffic_has_stopped() -> None:
+    before = [day(i, 40.0) for i in range(3, 14)]
+    strained = [day(i, 36.0, late=0.0035) for i in range(14, 16)]
+    silent = [replace(day(i, 36.0), requests=(0.0,) * SLOTS, busy_s=(0.0,) * SLOTS, latency=()) for i in range(16, 20)]
+    change = [changed(6, 36, "proven")]
+    assert judged([*before, *strained], 36, change).gate_reason.code is Code.LATE_BUDGET_SPENT
+    found = judged([*before, *strained, *silent], 36, change)
+    assert found.chosen is not None
+    assert found.chosen.kind is OptionKind.SCALE_TO_ZERO
+    assert found.gate is Gate.APPLY, found.gate_reason.sentence
