@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.orders import Orders
 from rightsizer.model.change import ChangeState
-from rightsizer.model.hours import on_day, week_of
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import OptionKind, Target
@@ -69,21 +67,3 @@ def test_several_variants_are_changed_only_after_an_approval() -> None:
         there.start()
         assert there.run(48).state is ChangeState.PROVEN
         assert there.live()["EndpointName"] == NAME
-
-
-def test_counts_of_the_week_are_set_on_their_days_and_go_with_the_way_back() -> None:
-    """Two instances at work, one at night and at the weekend, at every half-day of a week."""
-    usual = (1,) * 8 + (2,) * 12 + (1,) * 4
-    week = week_of(usual, (1,) * 24, {5, 6})
-    with world(replace(HOURS.option, target=Target(OLD_TYPE, 2, hourly_counts=week)), **HOURS.endpoint) as there:
-        there.start()
-        assert there.run(48).state is ChangeState.PROVEN, there.change.outcome
-        for _ in range(14):
-            there.box.clock.advance(timedelta(hours=12))
-            now = there.box.clock.now
-            expected = on_day(week, now.weekday())[now.hour]
-            assert there.live()["ProductionVariants"][0]["DesiredInstanceCount"] == expected, now
-        Orders(there.journal).ask_back(there.change.id, "U1", there.now)
-        assert there.run(6).state is ChangeState.ROLLED_BACK, there.change.outcome
-        targets = there.box.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
-    assert targets["ScalableTargets"] == []

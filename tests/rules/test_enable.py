@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from rightsizer.model.hours import week_of
 from rightsizer.model.observation import EndpointRef, ScalableTarget
 from rightsizer.model.option import OptionKind, Target
 from rightsizer.rules.enable import Today, instructions, property_diff, tag_command
@@ -63,14 +62,6 @@ def test_counts_by_the_hour_are_scheduled_actions_at_each_change() -> None:
     text = property_diff("CloudFormation stack web", "AllTraffic", Today("ml.g5.4xlarge", 2), hours)
     assert text.count("cron(") == 2
     assert 'cron(0 8 * * ? *)", ScalableTargetAction: {MinCapacity: 2, MaxCapacity: 2}' in text
-
-
-def test_counts_by_the_hour_of_the_week_name_their_days() -> None:
-    week = week_of((1,) * 8 + (2,) * 16, (1,) * 24, {5, 6})
-    hours = Target("ml.g5.4xlarge", 2, hourly_counts=week)
-    text = property_diff("Terraform", "AllTraffic", Today("ml.g5.4xlarge", 2), hours)
-    assert 'schedule = "cron(0 8 ? * MON,TUE,WED,THU,FRI *)"' in text
-    assert "min_capacity = 2, max_capacity = 2" in text
 
 
 def test_an_owned_endpoint_gets_the_difference_with_its_live_bounds() -> None:

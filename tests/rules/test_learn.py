@@ -1,5 +1,6 @@
 """What changes and tests of the past teach about a candidate."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -88,35 +89,54 @@ def test_a_change_that_served_clears_the_type_of_an_earlier_failure() -> None:
 PRICES = {"ml.g6e.xlarge": Decimal("2.6"), "ml.g6.xlarge": Decimal("1.1"), "ml.g5.xlarge": Decimal("1.4")}
 
 
-def moved(source: str, to: str, days: int, how: Any = "applied", demand: float = 1.0) -> PastChange:
-    return PastChange(NOW + timedelta(days=days), source, to, 1, 1, how, demand=demand)
+def moved(source: str, to: str, days: int, how: Any = "applied", counts: tuple[int, int] = (1, 1)) -> PastChange:
+    return PastChange(NOW + timedelta(days=days), source, to, *counts, how, demand=1.0 + days)
 
 
-def test_a_cheaper_type_that_was_left_for_the_one_before_counts_as_failed_on_that_day() -> None:
-    there, back = moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g6e.xlarge", 4, demand=1.5)
-    failed, last = taken_back(History(endpoint=(there, back)), PRICES.get).endpoint
-    assert (failed.refuted, failed.failure, failed.at, failed.demand) == (True, "alarm", back.at, 1.5)
-    assert last == back
+DOWN, UP = moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g6e.xlarge", 4)
+
+
+def failed(*past: PastChange) -> list[PastChange]:
+    return [p for p in taken_back(History(endpoint=past), PRICES.get).endpoint if p.refuted]
+
+
+def test_a_cheaper_fleet_that_was_left_for_the_type_before_counts_as_failed_on_that_day() -> None:
+    (left,) = failed(DOWN, UP)
+    assert (left.to_type, left.failure, left.at, left.demand) == ("ml.g6.xlarge", "left", UP.at, UP.demand)
+
+
+def test_growing_on_the_type_before_it_is_left_changes_nothing() -> None:
+    more = moved("ml.g6.xlarge", "ml.g6.xlarge", 2, counts=(1, 2))
+    assert [p.to_type for p in failed(DOWN, more, UP)] == ["ml.g6.xlarge"]
+
+
+def test_a_type_that_was_left_once_failed_once_however_often_it_was_tried() -> None:
+    """The owner went back by hand in between, which is no change of ours."""
+    assert len(failed(DOWN, moved("ml.g6e.xlarge", "ml.g6.xlarge", 3), UP)) == 1
+
+
+def test_a_type_that_was_left_had_started_and_served_all_the_same() -> None:
+    history = taken_back(History(endpoint=(DOWN, UP)), PRICES.get)
+    reference = TYPES.types["ml.g6e.xlarge"]
+    found = lesson(history, reference, TYPES.types["ml.g6.xlarge"], TYPES.find, lambda t: 1.0)
+    assert found.started
+    assert found.refuted is not None
 
 
 @pytest.mark.parametrize(
     "past",
     [
-        pytest.param(
-            (moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g5.xlarge", 4)), id="left for another"
-        ),
-        pytest.param(
-            (moved("ml.g6.xlarge", "ml.g6e.xlarge", 0), moved("ml.g6e.xlarge", "ml.g6.xlarge", 4)), id="it had grown"
-        ),
-        pytest.param(
-            (moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g6e.xlarge", 4, "rolled-back")),
-            id="the way up was taken back",
-        ),
+        pytest.param((DOWN, moved("ml.g6.xlarge", "ml.g5.xlarge", 4)), id="left for another"),
+        pytest.param((replace(UP, at=DOWN.at), replace(DOWN, at=UP.at)), id="it had grown"),
+        pytest.param((DOWN, replace(UP, ended="rolled-back", failure="capacity")), id="the way up was taken back"),
         pytest.param(
             (moved("ml.g6e.xlarge", "ml.trn1.2xlarge", 0), moved("ml.trn1.2xlarge", "ml.g6e.xlarge", 4)),
             id="no price is known",
         ),
-        pytest.param((moved("ml.g6e.xlarge", "ml.g6.xlarge", 0),), id="it stands"),
+        pytest.param(
+            (replace(DOWN, to_count=6), replace(UP, from_count=6)), id="a cheaper type, of which so many cost more"
+        ),
+        pytest.param((DOWN,), id="it stands"),
     ],
 )
 def test_other_changes_stay_what_they_were(past: tuple[PastChange, ...]) -> None:

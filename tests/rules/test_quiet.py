@@ -63,3 +63,29 @@ def test_otherwise_it_is_left_alone_for_want_of_data(signals: Any, tags: dict[st
     assert found.finding is Finding.NOT_ENOUGH_DATA
     assert found.reason.code is Code.TOO_FEW_REQUESTS
     assert not found.options
+
+
+def test_an_asynchronous_one_is_woken_by_its_queue_and_its_callers_change_nothing() -> None:
+    silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
+    found = judged(silent, COLD, kind=EndpointKind.ASYNC, mode=Mode.PROPOSE)
+    assert found.chosen is not None
+    assert (found.chosen.kind, found.chosen.in_place) == (OptionKind.SCALE_TO_ZERO, True)
+    assert found.chosen.client_change == ""
+
+
+@pytest.mark.parametrize("kind", [EndpointKind.INFERENCE_COMPONENTS, EndpointKind.MULTI_MODEL, EndpointKind.SHADOW])
+def test_kinds_that_publish_their_calls_elsewhere_are_not_called_silent(kind: EndpointKind) -> None:
+    assert judged(SILENT, COLD, kind=kind).finding is Finding.NOT_ENOUGH_DATA
+
+
+def test_calls_of_another_variant_are_not_seen() -> None:
+    two = replace(kit.endpoint(), tags=COLD)
+    two = replace(two, variants=(*two.variants, replace(two.variants[0], name="Second")))
+    found = judge(two, [kit.window(SILENT, days=3)], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert not found.options
+
+
+def test_work_that_is_not_published_is_not_taken_for_none() -> None:
+    signals = {("Invocations", "Sum"): 0.0, ("MemoryUtilization", "Average"): 20.0, ("CPUUtilization", "Average"): 60.0}
+    unseen = replace(Policy(), act_without_gpu_metrics=True, by_itself=frozenset(OptionKind))
+    assert not judged(signals, COLD, unseen).options

@@ -51,9 +51,19 @@ def test_silence_that_may_end_tomorrow_is_no_stop(days: list[DayDigest]) -> None
 
 
 def test_several_silent_days_are_compared_with_whole_days_before_them() -> None:
-    silent = [day(n, [0.0] * SLOTS) for n in range(3, 6)]
-    assert stopped([busy(0), busy(1), until(2, 12), *silent], 72.0) is not None
-    assert stopped([busy(0, 0.05), until(2, 12, 0.05), *silent], 72.0) is None
+    week = [busy(n) for n in range(7)]
+    silent = [day(n, [0.0] * SLOTS) for n in range(8, 11)]
+    assert stopped([*week, until(7, 12), *silent], 72.0) is not None
+    sparse = [busy(n, 0.05) for n in range(7)]
+    assert stopped([*sparse, until(7, 12, 0.05), *silent], 72.0) is None
+
+
+def test_the_first_silent_weekend_may_be_the_habit_of_every_week() -> None:
+    """Monday to Thursday were busy, then three silent days: Friday to Sunday were never seen before."""
+    week = [busy(n) for n in range(1, 5)]
+    silent = [day(n, [0.0] * SLOTS) for n in range(5, 8)]
+    assert stopped([*week, *silent], 72.0) is None
+    assert stopped([*[busy(n) for n in range(-3, 1)], *week, *silent], 72.0) is not None
 
 
 def test_two_types_of_one_day_count_as_that_day() -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from rightsizer.flows.situation import Situation
 from rightsizer.model.serving import Plan, Served
-from rightsizer.rules.week import last_usual
 
 
 def carries(at: Situation, plan: Plan) -> Served | None:
@@ -43,7 +42,7 @@ def still_carries(at: Situation) -> bool:
     """Whether the fleet that we set, on the type it was measured on, still carries the last days as they were."""
     if not at.changed or at.runs.name != at.reference.name or at.peak < 2:
         return True
-    counts = tuple(max(1, round(c or max(at.fleet))) for c in last_usual(at.days, at.policy.days_for_week).instances)
+    counts = tuple(max(1, round(c or max(at.fleet))) for c in at.days[-1].instances)
     return _unnoticed(at, at.served(Plan(counts, at.workers, at.random, 1.0)), at.before)
 
 

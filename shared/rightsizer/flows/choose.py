@@ -12,8 +12,6 @@ from rightsizer.flows.options import Options, options_for, stand_ins
 from rightsizer.flows.priced import saving_share
 from rightsizer.flows.restoring import raised, restored, why_larger
 from rightsizer.flows.situation import Situation
-from rightsizer.flows.weekly import late_on_quiet_days
-from rightsizer.model.hours import on_day
 from rightsizer.model.option import Money, Option, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
@@ -26,7 +24,6 @@ from rightsizer.rules.sizing import workers_of
 from rightsizer.rules.sleep import best_nap, stopped, tolerates_cold
 from rightsizer.rules.strain import strain_of
 from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
-from rightsizer.rules.week import last_usual
 
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
@@ -215,13 +212,11 @@ def _replayed(at: Situation, option: Option) -> Replay | None:
     counts = option.target.hourly_counts or (max(option.target.instance_count, 1),) * 24
     workers = workers_of(hardware, at.reference, at.demand, at.latency)
     top = option.target.maximum or 0
-    usual = tuple(on_day(counts, last_usual(at.days, at.policy.days_for_week).day.weekday()))
-    plan = Plan(usual, workers, at.random and option.target.routing is None, ratio, maximum=top)
-    served = at.served(plan)
+    served = at.served(Plan(counts, workers, at.random and option.target.routing is None, ratio, maximum=top))
     service = sum(value * share for value, share in at.service) * ratio
     need, chip = at.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    late = round(served.late / at.stream.copies) + late_on_quiet_days(at, counts, plan)
+    late = round(served.late / at.stream.copies)
     return strain_of(at.days, service, counts, workers, late, served.worst_p95_s, margin)
 
 

@@ -12,7 +12,7 @@ from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.eligible import Limits, refusal
-from rightsizer.rules.learn import FALSE_ALARM, Lesson, failures, lesson, resting, threads, width
+from rightsizer.rules.learn import FALSE_ALARM, LEFT, Lesson, failures, lesson, resting, threads, width
 from rightsizer.rules.sizing import Ratio, gpu_room, host_factor, ratio_of, workers_of
 from rightsizer.rules.speed import chance, measured, phi, slowdown
 
@@ -114,7 +114,7 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
     if known.refuted is None or hardware.name == at.reference.name:
         return None
     times = failures(at.past.endpoint, hardware.name)
-    if times < 2 and known.refuted.failure == "alarm" and _no_slower(at, hardware):
+    if times < 2 and known.refuted.failure in ("alarm", LEFT) and _no_slower(at, hardware):
         return None
     until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
     if until is None:

@@ -27,7 +27,6 @@ from rightsizer.rules.finding import idle, too_little
 from rightsizer.rules.memory import memory_need
 from rightsizer.rules.objective import goal_of
 from rightsizer.rules.waiting import Unqueued, rates_of, unqueued
-from rightsizer.rules.week import quiet_weekdays
 
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
@@ -145,7 +144,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         demand=demand,
         latency=demand.latency,
         goal=goal_of(endpoint.objective, demand.latency, policy),
-        instances=_instances(endpoint, days, given),
+        instances=_instances(endpoint, days, given.history),
         unqueued=waiting[0] if waiting else None,
         random_base=random_base,
         cautious=sum(1 for p in given.history.endpoint if p.refuted and _too_little(p)),
@@ -193,18 +192,11 @@ def _unqueued(base: Sequence[DayDigest], random_base: bool) -> tuple[Unqueued, L
     return unqueued(latency, rates, max(base[0].gpus, 1) * (1.0 if random_base else mean)), latency
 
 
-def _instances(endpoint: Endpoint, days: Sequence[DayDigest], given: Given) -> float:
-    """Mean instances where the count moves, over the last week, or the last day since our change; else the count now.
-
-    Where some weekdays are quiet by habit, the week (since our change) tells the mean, and no day alone.
-    """
+def _instances(endpoint: Endpoint, days: Sequence[DayDigest], history: History) -> float:
+    """Mean instances: as counted over the last week (or since our change) where the count moves, else the count now."""
     if not endpoint.scaling:
         return float(endpoint.variants[0].current_count)
-    past = given.history.endpoint
-    last = days[-1:] if past else days[-7:]
-    if past and quiet_weekdays(days, given.policy.days_for_week):
-        last = [d for d in days[-7:] if d.day > past[-1].at.date()] or last
-    seen = [c for d in last for c in d.instances if c is not None]
+    seen = [c for d in days[-1 if history.endpoint else -7 :] for c in d.instances if c is not None]
     return sum(seen) / len(seen) if seen else float(endpoint.variants[0].current_count)
 
 

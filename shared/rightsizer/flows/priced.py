@@ -1,7 +1,6 @@
 """One candidate as an option: the smallest fleet that carries the load, priced and rated; or why it is none."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -9,9 +8,7 @@ from rightsizer.flows.carrying import carries_alone
 from rightsizer.flows.drafts import Draft
 from rightsizer.flows.fleet import Shape, bounds, limit, mean_instances, sets_bounds, smallest
 from rightsizer.flows.situation import LEAST, Situation
-from rightsizer.flows.weekly import by_the_hour
 from rightsizer.model.hardware import InstanceType
-from rightsizer.model.hours import DAY
 from rightsizer.model.option import Money, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan, Served
@@ -98,8 +95,7 @@ def _fleet(plan: Plan) -> str:
 
 def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
     hardware, policy, count = draft.hardware, at.policy, max(plan.counts)
-    hourly = by_the_hour(at, hardware.name, plan, draft.sure and at.hourly(hardware.name, routing is not None))
-    mean = instances or _mean(at, plan, hourly, draft.sure)
+    mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
     served = at.served(plan) if draft.sure and instances is None else None
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {
@@ -111,7 +107,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
             _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),
     }
-    alone = min(hourly or plan.counts) == 1 < min(at.fleet) and at.endpoint.objective.min_instances is None
+    alone = min(plan.counts) == 1 < min(at.fleet) and at.endpoint.objective.min_instances is None
     if alone:
         risks["availability"] = Risk.MEDIUM
     moved = hardware.name != at.runs.name
@@ -125,6 +121,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     }
     if served is not None:
         facts["replay"] = _replay(at, served)
+    hourly = plan.counts if min(plan.counts) != count else None
     minimum, maximum = bounds(at, hardware.name, plan)
     target = Target(
         hardware.name,
@@ -146,13 +143,6 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
     )
     return replace(option, mean_instances=round(mean, 4))
-
-
-def _mean(at: Situation, plan: Plan, hourly: Sequence[int] | None, sure: bool) -> float:
-    """Instances on average over the hours of the day or of the week; what autoscaling adds only where it was served."""
-    if hourly is not None and len(hourly) > DAY:
-        return sum(hourly) / len(hourly)
-    return mean_instances(at, plan) if sure else sum(plan.counts) / 24
 
 
 def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:

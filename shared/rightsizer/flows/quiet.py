@@ -54,7 +54,7 @@ def unheard(
         demand.days,
         found.minutes,
         found.asleep_share,
-        in_place=OptionKind.SCALE_TO_ZERO in given.policy.by_itself,
+        in_place=endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in given.policy.by_itself,
     )
     option = replace(option, mean_instances=round(variant.current_count * (1 - found.asleep_share), 4))
     why = Reason(
@@ -66,10 +66,11 @@ def unheard(
 
 def _first_nap(days: Sequence[DayDigest], demand: Demand, endpoint: Endpoint, given: Given) -> Nap | None:
     """The nap of an endpoint that its owner lets sleep and that nobody asked; None where that is not known."""
+    told = len(endpoint.variants) == 1 and endpoint.kinds in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,))
     waits = endpoint.kind is EndpointKind.ASYNC and demand.backlog != 0  # its calls are not published, only its backlog
-    works = (demand.gpu_peak or 0.0) > given.policy.cpu_class_share
+    works = demand.gpu_peak is None or demand.gpu_peak > given.policy.cpu_class_share  # unknown is not idle
     sleeps = any(target.minimum == 0 for target in endpoint.scaling)
-    if not tolerates_cold(endpoint) or demand.requests > 0 or waits or works or sleeps:
+    if not told or not tolerates_cold(endpoint) or demand.requests > 0 or waits or works or sleeps:
         return None
     return best_nap(days, True, given.policy.cold_share, given.policy.nap_days)
 

@@ -9,8 +9,6 @@ from rightsizer.errors import InputError
 SLOT_S = 300
 """Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
 SLOTS = 86400 // SLOT_S
-REGIME = 0.5
-"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 BIN = 1.02
 """Ratio between the edges of two latency bins: a quantile is known to 2 %."""
 

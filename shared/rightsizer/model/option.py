@@ -94,7 +94,7 @@ class Target:
     instance_type: str
     instance_count: int
     hourly_counts: tuple[int, ...] | None = None
-    """24 counts, one per hour of the day UTC, or 168 of the week from Monday on; carried out as scheduled actions."""
+    """24 counts, one per hour of the day UTC, carried out as scheduled actions."""
     minimum: int | None = None
     """Autoscaling bounds."""
     maximum: int | None = None

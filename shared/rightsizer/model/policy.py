@@ -41,8 +41,6 @@ class Policy:
     """The planned load is raised by this / sqrt(days)."""
     days_for_hours: int = 3
     """Days before an hour-of-day profile is believed."""
-    days_for_week: int = 14
-    """Days before quiet weekdays get counts of their own."""
     growth_days: int = 30
     # memory
     prealloc_ratio: float = 1.03

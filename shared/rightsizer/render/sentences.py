@@ -126,9 +126,9 @@ def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitt
             return f"scale between {target.minimum} and {count(target.maximum or 0, 'instance')}"
         case OptionKind.SCHEDULE:
             hours = target.hourly_counts or (target.instance_count,)
-            cycle = "week" if len(hours) > 24 else "day"
-            fleet_of = f"{count(max(hours), 'instance')} of {target.instance_type}"
-            return f"run {min(hours)} to {fleet_of} by the hour of the {cycle}"
+            return (
+                f"run {min(hours)} to {count(max(hours), 'instance')} of {target.instance_type} by the hour of the day"
+            )
         case OptionKind.COPIES:
             return "run " + ", ".join(f"{count(n, 'copy', 'copies')} of {name}" for name, n in target.copies)
         case OptionKind.SCALE_IN:

@@ -8,7 +8,6 @@ Terraform aws_sagemaker_endpoint_configuration and aws_appautoscaling_target).
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rightsizer.model.hours import turns
 from rightsizer.model.observation import Endpoint, EndpointRef
 from rightsizer.model.option import OptionKind, ScaleIn, Target
 from rightsizer.model.recommendation import Recommendation
@@ -135,8 +134,10 @@ def _bounds(today: Today, target: Target) -> list[Line]:
 
 def _schedule(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
     """One scheduled action for each hour (UTC) at which the count changes."""
-    for turn in turns(counts):
-        when, count = turn.cron, turn.count
+    for hour, count in enumerate(counts):
+        if count == counts[hour - 1]:
+            continue
+        when = f"cron(0 {hour} * * ? *)"
         if hcl:
             yield f'+ schedule = "{when}" scalable_target_action {{ min_capacity = {count}, max_capacity = {count} }}'
         else:

@@ -122,8 +122,7 @@ def _same(past: PastChange, target: Target) -> bool:
     """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
     if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
-    counts = target.hourly_counts or (target.instance_count,)
-    mean = sum(counts) / len(counts)
+    mean = sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
     return mean <= 1.02 * (past.mean_instances or past.to_count)
 
 

@@ -48,6 +48,8 @@ class Link:
 type Find = Callable[[str], InstanceType | None]
 
 STOOD = ("proven", "applied")
+LEFT = "left"
+"""Failure of a type that ran, and was left again for the one before."""
 FALSE_ALARM = 1.05
 """Median latency ratio up to which a roll-back by alarm was not the new type's fault."""
 
@@ -63,19 +65,35 @@ def of_model(history: History, model: str) -> History:
 
 
 def taken_back(history: History, price_of: Callable[[str], Decimal | None]) -> History:
-    """The history in which a cheaper type that a later change left for the one before counts as failed on that day.
+    """The history in which a cheaper fleet that a later change left for the type before counts as failed on that day.
 
-    What had to grow back must not be proposed again the next morning; a second time it rests like any failed type.
+    Two types do not take turns: a slower one rests at once, one that is no slower the second time.
     """
     past = list(history.endpoint)
     for index, change in enumerate(past):
-        new, old = price_of(change.to_type), price_of(change.from_type)
-        if new is None or old is None or new >= old or change.ended not in STOOD:
-            continue
-        left = next((p for p in past[index + 1 :] if p.ended in STOOD and p.from_type == change.to_type), None)
-        if left is not None and left.to_type == change.from_type:
-            past[index] = replace(change, at=left.at, demand=left.demand, ended="rolled-back", failure="alarm")
+        left = _left(change, past[index + 1 :])
+        if left is not None and _cheaper(change, price_of):
+            past[index] = replace(change, at=left.at, demand=left.demand, ended="rolled-back", failure=LEFT)
     return replace(history, endpoint=tuple(sorted(past, key=lambda p: p.at)))
+
+
+def _left(change: PastChange, later: Sequence[PastChange]) -> PastChange | None:
+    """The change by which the type was left for the one before; None where it still runs, or was left otherwise."""
+    if change.ended not in STOOD or change.from_type == change.to_type:
+        return None
+    for past in later:
+        if past.ended in STOOD and past.from_type != past.to_type:
+            gone = past.from_type == change.to_type and past.to_type == change.from_type
+            return past if gone else None
+    return None
+
+
+def _cheaper(change: PastChange, price_of: Callable[[str], Decimal | None]) -> bool:
+    """Whether it led to a fleet that costs less by the hour; no where a price is not known."""
+    new, old = price_of(change.to_type), price_of(change.from_type)
+    if new is None or old is None:
+        return False
+    return float(new) * (change.mean_instances or change.to_count) < float(old) * change.from_count
 
 
 def threads(history: History, reference: InstanceType, find: Find, share: float) -> float | None:
@@ -144,7 +162,7 @@ def lesson(
         same_chip = candidate.accelerator is not None and target.accelerator.model == candidate.accelerator.model
         if past.refuted and past.failure == "memory":
             small = max(small, target.accelerator.usable_gib)
-        elif not past.refuted and not past.silent:
+        elif past.failure == LEFT or not (past.refuted or past.silent):
             started = started or _no_smaller(candidate, target)
         if past.to_type == candidate.name:
             latency = past.latency_ratio * link.latency if past.latency_ratio and link else latency

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rightsizer.model.hours import turns
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.option import Target
 from rightsizer.model.reason import Code, Reason
@@ -51,7 +50,7 @@ CAPACITY_METRICS = frozenset(
     }
 )
 """Targets per instance: they follow the capacity of an instance."""
-HOURLY = re.compile(r"rightsizer-.+-\d\d[1-7]{0,6}")
+HOURLY = re.compile(r"rightsizer-.+-\d\d")
 """Names of our scheduled actions: the change and the hour."""
 
 
@@ -175,7 +174,7 @@ def _policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[
 
 
 def by_the_hour(endpoint: str, variant: str, counts: Sequence[int], change_id: str) -> tuple[Step, ...]:
-    """Register the variant and schedule its counts by the hour (UTC): an action for each change of count."""
+    """Register the variant and schedule its count by the hour of the day (UTC); one action for each change of count."""
     who = {
         "ServiceNamespace": NAMESPACE,
         "ResourceId": f"endpoint/{endpoint}/variant/{variant}",
@@ -184,14 +183,15 @@ def by_the_hour(endpoint: str, variant: str, counts: Sequence[int], change_id: s
     resource = str(who["ResourceId"])
     bounds = {**who, "MinCapacity": min(counts), "MaxCapacity": max(counts)}
     steps = [Step(StepKind.REGISTER_TARGET, resource, bounds)]
-    for turn in turns(counts):
-        action = {
-            **who,
-            "ScheduledActionName": f"rightsizer-{change_id}-{turn.name}",
-            "Schedule": turn.cron,
-            "ScalableTargetAction": {"MinCapacity": turn.count, "MaxCapacity": turn.count},
-        }
-        steps.append(Step(StepKind.PUT_SCHEDULED, resource, action))
+    for hour, count in enumerate(counts):
+        if count != counts[hour - 1]:
+            action = {
+                **who,
+                "ScheduledActionName": f"rightsizer-{change_id}-{hour:02d}",
+                "Schedule": f"cron(0 {hour} * * ? *)",
+                "ScalableTargetAction": {"MinCapacity": count, "MaxCapacity": count},
+            }
+            steps.append(Step(StepKind.PUT_SCHEDULED, resource, action))
     return tuple(steps)
 
 

@@ -62,7 +62,9 @@ def naps(days: Sequence[DayDigest]) -> tuple[Nap, ...]:
 def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
     """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
 
-    In the same hours every earlier day had requests, so that the silence is no habit of the hour and no accident.
+    In the same hours every earlier day had requests, and so had an earlier day of each weekday that was silent from
+    midnight to midnight: the silence is no habit of the hour or the week, and no accident. Who waits for less than a
+    day does not know the week, and is not asked about it.
     """
     silent = longest = 0.0
     if not days or days[-1].requests[-1] != 0:
@@ -76,6 +78,8 @@ def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
     slots = round(silent / SLOT_S)
     if silent < 3600 * least_hours or silent < 4 * longest or _expected(days, slots) < EXPECTED:
         return None
+    if least_hours >= 24 and _weekend(days, slots):
+        return None
     return Nap(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
 
 
@@ -87,6 +91,14 @@ def _expected(days: Sequence[DayDigest], slots: int) -> float:
         if digest.day in calls:
             calls[digest.day] += sum(count or 0.0 for count in digest.requests[-min(slots, SLOTS) :])
     return min(calls.values(), default=0.0)
+
+
+def _weekend(days: Sequence[DayDigest], slots: int) -> bool:
+    """Whether a whole silent day is of a weekday that was never seen with requests: it may be silent each week."""
+    dates = sorted({d.day for d in days})
+    whole = slots // SLOTS
+    asked = {d.day.weekday() for d in days if d.request_count > 0}
+    return any(date.weekday() not in asked for date in dates[len(dates) - whole :])
 
 
 def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | None:

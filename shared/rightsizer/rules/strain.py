@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from rightsizer.model.digest import SLOT_S, DayDigest
-from rightsizer.model.hours import on_day
 from rightsizer.model.recommendation import Replay
 
 PER_HOUR = 3600 // SLOT_S
@@ -18,16 +17,15 @@ def strain_of(
     worst_p95_s: float | None,
     memory_margin_gib: float | None,
 ) -> Replay:
-    """The replay of an option with `service_s` seconds a request, `counts` instances by hour of the day or week.
+    """The replay of an option with `service_s` seconds a request, `counts` instances by hour of the day.
 
     Load is requests times service time over worker time, 0..1; an hour without a datapoint counts as 0 there.
     """
     loads = []
     for digest in days:
-        there = on_day(counts, digest.day.weekday())
         for hour in range(24):
             known = [v for v in digest.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
-            loads.append(sum(known) * service_s / (3600 * there[hour] * max(workers, 1)))
+            loads.append(sum(known) * service_s / (3600 * counts[hour] * max(workers, 1)))
     return Replay(
         days=len({d.day for d in days}),
         hours_above_80=float(sum(1 for v in loads if v > 0.8)),

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from rightsizer.model.digest import REGIME, SLOT_S, SLOTS, DayDigest
+from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
 from rightsizer.model.serving import Stream
 
 HEAVY = 10
@@ -14,6 +14,8 @@ PER_HOUR = 3600 // SLOT_S
 FEW, COPIES = 2000, 8
 """Requests below which the days are served several times, each time with other chance; how often at most."""
 MINUTES = SLOT_S // 60
+REGIME = 0.5
+"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
 

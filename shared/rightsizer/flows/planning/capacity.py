@@ -6,7 +6,6 @@ from decimal import Decimal
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
-from rightsizer.model.hours import DAY, WEEK
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind, ScalableTarget
 from rightsizer.model.option import OptionKind
@@ -132,8 +131,8 @@ def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits
 
 def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
     counts = change.option.target.hourly_counts or ()
-    if len(counts) not in (DAY, WEEK):
-        return (Reason(Code.NOT_IN_PLACE, f"a schedule needs {DAY} or {WEEK} hourly counts, got {len(counts)}"),)
+    if len(counts) != 24:
+        return (Reason(Code.NOT_IN_PLACE, f"a schedule needs 24 hourly counts, got {len(counts)}"),)
     wanted, runs = change.option.target.instance_type, {v.instance_type for v in before.variants}
     if runs != {wanted}:
         text = f"a schedule changes no type: {change.ref.name} runs {', '.join(sorted(runs))}, not {wanted}"
