@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.judge import judge
+from rightsizer.flows.judge import digested, judge, judge_digests
 from rightsizer.model.history import History
 from rightsizer.model.observation import EndpointKind, Mode
 from rightsizer.model.option import OptionKind
@@ -89,3 +89,14 @@ def test_work_that_is_not_published_is_not_taken_for_none() -> None:
     signals = {("Invocations", "Sum"): 0.0, ("MemoryUtilization", "Average"): 20.0, ("CPUUtilization", "Average"): 60.0}
     unseen = replace(Policy(), act_without_gpu_metrics=True, by_itself=frozenset(OptionKind))
     assert not judged(signals, COLD, unseen).options
+
+
+def test_an_idle_endpoint_whose_instances_are_gone_already_costs_nothing_and_is_left_alone() -> None:
+    silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
+    ran, gone = (kit.endpoint(count=count, kind=EndpointKind.ASYNC) for count in (1, 0))
+    g5 = kit.catalogue().find(ran.variants[0].instance_type)
+    assert g5 is not None
+    usage = digested(ran, [kit.window(silent, days=15)], g5, History(), Policy())
+    found = judge_digests(gone, usage, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert (found.finding, found.gate) == (Finding.IDLE, Gate.SILENT)
+    assert found.gate_reason.code is Code.SAVING_TOO_SMALL

@@ -130,7 +130,7 @@ def _gated(
         return replace(
             base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept, gate=verdict, gate_reason=why
         )
-    until = _until(at) if best.kind is not OptionKind.SCALE_TO_ZERO else None  # nobody is served by less, or asked
+    until = _until(at) if best.kind is not OptionKind.SCALE_TO_ZERO else None  # asleep, it serves nobody worse
     if until is not None and best.saving_usd_per_month <= 0:
         return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
     base = replace(base, replay=_replayed(at, best))

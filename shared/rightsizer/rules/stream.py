@@ -14,10 +14,10 @@ PER_HOUR = 3600 // SLOT_S
 FEW, COPIES = 2000, 8
 """Requests below which the days are served several times, each time with other chance; how often at most."""
 MINUTES = SLOT_S // 60
-REGIME = 0.5
-"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
+REGIME = 0.5
+"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 
 
 def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
