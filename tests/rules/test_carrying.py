@@ -1,5 +1,6 @@
 """How large a fleet has to be for the days that were seen, and what a test is worth that nothing else decides."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,13 +8,15 @@ import pytest
 
 from rightsizer.flows import choose, judge
 from rightsizer.flows.carrying import carries, carries_alone, still_carries
-from rightsizer.flows.drafts import drafts_of
+from rightsizer.flows.drafts import Draft, draft_of, drafts_of
 from rightsizer.flows.lateness import failed_instances
 from rightsizer.flows.options import options_for
 from rightsizer.flows.priced import offer
 from rightsizer.flows.situation import Situation
 from rightsizer.model.history import History, PastChange
+from rightsizer.model.option import Option, Risk
 from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.serving import Plan
 from tests.rules import kit
@@ -138,20 +141,64 @@ def test_a_type_that_only_a_quick_gpu_would_make_enough_is_worth_a_test_at_one_c
     assert single == sorted(single, reverse=True), "the busier, the less likely"
 
 
-def test_counts_are_sized_with_the_middle_of_a_measured_slowdown_and_a_single_instance_with_its_bound(
+def test_fleets_are_sized_with_the_middle_of_a_measured_slowdown_and_with_the_bound_of_a_guessed_one(
     seen: list[Situation],
 ) -> None:
     past = PastChange(kit.NOW - timedelta(days=2), TYPE, "ml.g6.2xlarge", 1, 1, "tested", realised_slowdown=2.0)
-    for count in (1, 12):
+    for count, history in ((1, History((past,))), (12, History((past,))), (12, History())):
         signals = kit.steady(per_slot=30.0 * count, latency_s=1.0, gpu=9.0, memory=20.0)
         endpoint = kit.endpoint(count=count, p95_s=9.0)
-        windows, history = [kit.window(signals)], History((past,))
-        judge.judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
+        judge.judge(endpoint, [kit.window(signals)], kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
         at = seen[-1]
         draft = next(d for d in drafts_of(at)[0] if d.hardware.name == "ml.g6.2xlarge")
-        assert draft.speed.source == "tested"
+        assert (draft.speed.source == "tested") == bool(history.endpoint)
         assert draft.ratio.mid < draft.ratio.bound
         at._served.clear()
         offer(at, draft)
         tried = {plan.slower for plan in at._served if plan.slower > 1}
-        assert tried == {round(draft.ratio.bound if count == 1 else draft.ratio.mid, 4)}
+        assert tried == {round(draft.ratio.mid if history.endpoint else draft.ratio.bound, 4)}
+
+
+def tailed(seconds: float) -> Callable[[int], float]:
+    """Microseconds that double in one slot of two hundred."""
+    return lambda i: seconds * (2e6 if i % 200 == 0 else 1e6)
+
+
+def narrow(seen: list[Situation], slowdown: float | None, p95_s: float = 4.5) -> tuple[Situation, Draft | Reason]:
+    """One instance with spread latencies, and a smaller type that a test found slower by that much; None: untested."""
+    signals = kit.steady(per_slot=2.0, latency_s=1.0, gpu=0.7, memory=8.0)
+    for name, share in (("Average", 1.0), ("p50", 1.0), ("p95", 1.3), ("p99", 1.4)):
+        signals["ModelLatency", name] = tailed(share)
+    past = PastChange(
+        kit.NOW - timedelta(days=2), TYPE, "ml.g6.xlarge", 1, 1, "tested",
+        realised_slowdown=slowdown, latency_ratio=slowdown,
+    )  # fmt: skip
+    windows, known = [kit.window(signals)], History((past,) if slowdown else ())
+    judge.judge(kit.endpoint(p95_s=p95_s), windows, kit.prices(), kit.catalogue(), {}, known, Policy(), kit.NOW)
+    at = seen[-1]
+    small = at.given.catalogue.find("ml.g6.xlarge")
+    assert small is not None
+    return at, draft_of(at, small)
+
+
+def test_a_measured_slowdown_needs_its_middle_within_the_objective_and_a_bearable_day_at_its_bound(
+    seen: list[Situation],
+) -> None:
+    at, _ = narrow(seen, 1.0)
+    error = 1 + at.policy.measured_error
+    assert 1.5 < at.stretch < at.bearable
+    for slowdown in (at.stretch * 0.99, at.stretch / error * 1.01):
+        at, draft = narrow(seen, slowdown)
+        assert isinstance(draft, Draft)
+        assert draft.ratio.bound > at.stretch
+        assert draft.sure
+        option = offer(at, draft)
+        assert isinstance(option, Option)
+        assert option.risks["latency"] is Risk.LOW
+    refused = narrow(seen, at.stretch * 1.01)[1]
+    assert isinstance(refused, Reason)
+    assert refused.code is Code.TOO_SLOW
+    at, guessed = narrow(seen, None, p95_s=5.7)
+    assert isinstance(guessed, Draft)
+    assert guessed.ratio.mid <= at.stretch < guessed.ratio.bound <= at.bearable
+    assert not guessed.sure, "nobody measured it: the bound is what is known"

@@ -26,8 +26,8 @@ NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candida
 def offer(at: Situation, draft: Draft) -> Option | Reason:
     """The candidate's cheapest fleet as an option, or the reason why it is none.
 
-    Counts are sized with the middle of a measured slowdown, for they can be changed again; a single instance, memory
-    and latency with the bound.
+    Counts are sized with the middle of a measured slowdown, for they can be changed again and the days on the type
+    show it; memory, and a slowdown that nobody measured, with the bound.
     """
     if at.endpoint.scaling and not at.changed and not sets_bounds(at, draft.hardware.name):
         return _rescaled(at, draft)
@@ -37,7 +37,7 @@ def offer(at: Situation, draft: Draft) -> Option | Reason:
     hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
     today = math.ceil(at.peak * at.workers / draft.workers)
     most = limit(at, draft.hardware.name, at.policy.count_factor * today + at.policy.count_spare)
-    slower = draft.ratio.mid if draft.speed.source == "tested" and at.peak > 1 else draft.ratio.bound
+    slower = draft.ratio.mid if draft.speed.source == "tested" else draft.ratio.bound
     single = Plan((1,) * 24, draft.workers, random_routing, slower)
     same = draft.hardware.name == at.reference.name
     plan: Plan | None = None
@@ -102,7 +102,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
         "host-memory": host_risk(at.reference, hardware, at.demand),
         "vcpu": vcpu_risk(at.reference, hardware, at.demand),
-        "latency": step(1 - draft.fast, policy),
+        "latency": max(step(1 - draft.fast, policy), Risk.LOW if draft.ratio.bound > at.stretch else Risk.VERY_LOW),
         "capacity": max(
             _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),

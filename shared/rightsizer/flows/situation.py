@@ -22,7 +22,7 @@ from rightsizer.rules.learn import Link, gpu_ratios, of_model, taken_back
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
 from rightsizer.rules.stream import stream_of
-from rightsizer.rules.tail import late_share, stretch
+from rightsizer.rules.tail import late_share, room
 from rightsizer.rules.waiting import Unqueued, service_bins
 
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
@@ -97,8 +97,7 @@ class Situation:
         """Monthly US dollars above which an option is of no interest."""
         if not self.tight:
             return float(self.usd)
-        price = self.given.prices.find(self.reference.name)
-        fleet = sum(self.fleet) / 24 * float(price.usd_per_hour if price else 0) * 730
+        fleet = sum(self.fleet) / 24 * float(self._usd(self.reference.name) or 0) * 730
         return max(float(self.usd), fleet) * self.policy.count_factor
 
     @property
@@ -167,8 +166,12 @@ class Situation:
     @cached_property
     def stretch(self) -> float:
         """How much slower every request may become before more miss the goal than today, waiting included."""
-        waiting = late_share(self.latency.bins, self.goal.p95_s) - late_share(self.service, self.goal.p95_s)
-        return max(stretch(self.service, self.goal.p95_s, self.policy.late_budget + max(waiting, 0.0)), 1.0)
+        return room(self.latency.bins, self.service, self.goal.p95_s, self.policy.late_budget)
+
+    @cached_property
+    def bearable(self) -> float:
+        """How much slower requests may become at worst, where one day would show it and be the last."""
+        return room(self.latency.bins, self.service, self.goal.p95_s, self.policy.grown_share)
 
     @cached_property
     def service(self) -> tuple[tuple[float, float], ...]:

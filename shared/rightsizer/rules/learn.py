@@ -12,9 +12,6 @@ from rightsizer.model.history import History, PastChange
 from rightsizer.model.policy import Policy
 from rightsizer.model.quantile import quantile
 
-PRIOR = 1.25
-"""Bound of slowdown over phi before anything was learnt: 98.9 % of 1,131 measured moves stayed below."""
-
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
@@ -207,12 +204,12 @@ def width(history: History, phi_of: Callable[[PastChange], float | None], framew
     """
     seen = sorted(q for p in history.account if (q := _q(p, phi_of, framework)) is not None)
     if not seen:
-        return PRIOR
+        return policy.slowdown_bound
     n = len(seen)
     rank = min(math.ceil((n + 1) * 0.975) / n, 1.0)
     own = quantile(seen, rank) if n >= 39 else max(seen[-1], 1.0)
     weight = n / (n + policy.shrinkage)
-    return weight * own + (1 - weight) * PRIOR
+    return weight * own + (1 - weight) * policy.slowdown_bound
 
 
 def _q(past: PastChange, phi_of: Callable[[PastChange], float | None], framework: str) -> float | None:

@@ -31,3 +31,12 @@ def stretch(bins: Bins, limit_s: float, excess: float) -> float:
         if share > allowed:
             return limit_s / (value * math.sqrt(BIN))
     return limit_s / bins[0][0] if bins else 1.0
+
+
+def room(latency: Bins, service: Bins, limit_s: float, excess: float) -> float:
+    """How much slower the `service` may become before `excess` more of the requests miss the limit than do today.
+
+    Those that miss it today because they waited are no reason against it. At least 1.
+    """
+    waiting = late_share(latency, limit_s) - late_share(service, limit_s)
+    return max(stretch(service, limit_s, excess + max(waiting, 0.0)), 1.0)
