@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+from rightsizer.flows.choose import replayed
+from rightsizer.flows.closed import closed_options
 from rightsizer.flows.priced import saving_share
 from rightsizer.flows.situation import Situation
 from rightsizer.model.hardware import InstanceType
@@ -34,9 +36,10 @@ def with_alternatives(found: Recommendation, at: Situation) -> Recommendation:
         return found
     found = replace(found, needs=_needs(at))
     answers = alternatives_for(found, at)
-    options = sorted((a for a in answers if isinstance(a, Option)), key=_rank)
+    options = sorted((*closed_options(found, at), *(a for a in answers if isinstance(a, Option))), key=_rank)
     excluded = (*found.excluded, *(a for a in answers if isinstance(a, Excluded)))
-    if found.options or not options:
+    small = found.gate_reason.code is Code.SAVING_TOO_SMALL and any(option.in_place for option in options)
+    if (found.options and not small) or not options:
         return replace(found, options=(*found.options, *options), excluded=excluded)
     found = replace(found, excluded=excluded)
     if found.reason.code is Code.RISK_TOO_HIGH:  # a type in place may do, and only a test is missing
@@ -85,15 +88,23 @@ def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Rec
     if why.code is Code.SAVING_TOO_SMALL:
         return replace(base, excluded=(*base.excluded, *(_out(at, o.kind, why) for o in options[:1])))
     target = best.target
-    fleet = f"{target.instance_count} x {target.instance_type}" if target.instance_type else best.price.instance_type
+    low = min(target.hourly_counts or (target.instance_count,))
+    several = f"{low} to {target.instance_count}" if low < target.instance_count else f"{low}"
+    fleet = f"{several} x {target.instance_type}" if target.instance_type else best.price.instance_type
+    where = "" if best.in_place else ", but not on the same endpoint: its owner decides"
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.kind.value} ({fleet}) would save"
-        f" USD {best.saving_usd_per_month} per month, but not on the same endpoint: its owner decides. In place:"
-        f" {base.reason.sentence}",
+        f"{best.kind.value} ({fleet}) would save USD {best.saving_usd_per_month} per month{where}."
+        f" {'Otherwise' if best.in_place else 'In place'}: {base.reason.sentence}",
     )
     return replace(
-        base, finding=Finding.OVER_PROVISIONED, reason=reason, options=tuple(options), gate=verdict, gate_reason=why
+        base,
+        finding=Finding.OVER_PROVISIONED,
+        reason=reason,
+        options=(*options, *base.options),
+        gate=verdict,
+        gate_reason=why,
+        replay=replayed(at, best) if best.in_place else None,
     )
 
 

@@ -133,7 +133,7 @@ def _gated(
     until = _until(at) if best.kind is not OptionKind.SCALE_TO_ZERO else None  # asleep, it serves nobody worse
     if until is not None and best.saving_usd_per_month <= 0:
         return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
-    base = replace(base, replay=_replayed(at, best))
+    base = replace(base, replay=replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
     if verdict is not Gate.SILENT and until is not None:
         verdict, why = Gate.SILENT, until
@@ -201,7 +201,7 @@ def _passes(at: Situation, option: Option) -> bool:
     return gate(_case(at, option), at.given.history, at.policy, at.given.now)[0] is Gate.APPLY
 
 
-def _replayed(at: Situation, option: Option) -> Replay | None:
+def replayed(at: Situation, option: Option) -> Replay | None:
     """The look-back run again on the option; None for options that are no fleet."""
     if option.kind in (OptionKind.SCALE_TO_ZERO, OptionKind.DELETE):
         return None

@@ -7,7 +7,7 @@ from rightsizer.model.demand import Demand
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Endpoint, Mode
 from rightsizer.model.option import Option, OptionKind, Risk, Target
-from rightsizer.model.policy import Policy
+from rightsizer.model.policy import ADDABLE, Policy
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 
@@ -149,6 +149,11 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
     if endpoint.owned_by:
         return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
+    if option.kind in ADDABLE - policy.by_itself and option.in_place:
+        return Gate.PROPOSE, Reason(
+            Code.NEEDS_APPROVAL,
+            f"{option.kind.value} is not a dimension that Limits opens for automatic mode, so a person decides",
+        )
     opened = policy.several_at_once or option.kind is OptionKind.AUTOSCALING  # bounds alone, or everything
     if endpoint.scaling and not (opened and OptionKind.AUTOSCALING in policy.by_itself):
         return Gate.PROPOSE, Reason(

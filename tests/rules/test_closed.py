@@ -1,0 +1,94 @@
+"""Dimensions that the settings keep closed: a person is asked, and told how automatic mode could do it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rightsizer.flows import closed
+from rightsizer.flows.closed import closed_options
+from rightsizer.flows.situation import Situation
+from rightsizer.model.observation import EndpointKind, Objective
+from rightsizer.model.option import OptionKind
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Gate
+from tests.rules import kit
+from tests.rules.test_carrying import seen
+from tests.rules.test_dimensions import SCALED, allowing, by_day_only, chosen, judged, smaller
+
+__all__ = ["seen"]
+BUSY = replace(kit.endpoint("ml.g6.xlarge", 3), objective=Objective(2.0, min_instances=1))
+
+
+def test_hours_that_would_save_are_proposed_with_the_setting_that_opens_them() -> None:
+    opened = chosen(by_day_only(BUSY, allowing(OptionKind.SCHEDULE), 1500.0))
+    found = by_day_only(BUSY, Policy(), 1500.0)
+    option = chosen(found)
+    assert (option.kind, option.target, option.usd_per_month) == (opened.kind, opened.target, opened.usd_per_month)
+    assert option.in_place, "the journal carries it out after an approval"
+    assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
+    assert "schedule is not a dimension that Limits opens" in found.gate_reason.sentence
+    assert '{"dimensions": ["schedule"]}' in option.notes[-1]
+    assert "schedule (2 to 3 x ml.g6.xlarge) would save USD" in found.reason.sentence
+    assert "on the same endpoint" not in found.reason.sentence
+    assert found.replay is not None, "who is asked sees what the past days would have been"
+
+
+def test_what_saves_more_than_the_change_that_is_applied_stands_behind_it() -> None:
+    found = by_day_only(replace(kit.endpoint("ml.g6.xlarge", 4), objective=BUSY.objective), Policy(), 1500.0)
+    assert (found.gate, chosen(found).kind) == (Gate.APPLY, OptionKind.INSTANCE_COUNT)
+    behind = [o for o in found.options if o.kind is OptionKind.SCHEDULE]
+    assert [o.saving_usd_per_month > chosen(found).saving_usd_per_month for o in behind] == [True]
+    assert not behind[0].by_itself, "automatic mode never takes it, also where the chosen one lacks capacity"
+
+
+def test_routing_that_needs_fewer_instances_is_proposed() -> None:
+    random = kit.endpoint("ml.g5.xlarge", 4, p95_s=0.9, routing="RANDOM")
+    found = judged(random, Policy(), per_slot=200.0, gpu=2.0)
+    assert (chosen(found).kind, chosen(found).target.instance_count) == (OptionKind.ROUTING, 2)
+    assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
+
+
+def test_a_minimum_that_the_load_does_not_need_is_proposed() -> None:
+    found = judged(smaller(scaling=(SCALED,)), Policy(), per_slot=20.0)
+    option = next(o for o in found.options if o.kind is OptionKind.AUTOSCALING)
+    assert (option.target.minimum or 9) < 4
+    assert option.target.maximum == 6
+    if found.chosen is option:
+        assert found.gate is Gate.PROPOSE
+
+
+def test_what_saves_no_more_than_an_open_change_is_not_mentioned() -> None:
+    found = by_day_only(smaller(), Policy())
+    assert found.gate is not Gate.SILENT
+    assert all(option.target.hourly_counts is None for option in found.options)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"scaling": (SCALED,)}, id="hours would fight with autoscaling"),
+        pytest.param({"kind": EndpointKind.ASYNC}, id="asynchronous"),
+        pytest.param({"kind": EndpointKind.SHADOW}, id="not plain"),
+    ],
+)
+def test_hours_are_not_proposed_where_they_cannot_be_carried_out(given: dict[str, Any]) -> None:
+    found = by_day_only(replace(BUSY, **given), Policy(), 1500.0)
+    assert all(option.target.hourly_counts is None for option in found.options)
+
+
+@pytest.mark.parametrize("sign", ["hurt", "budget_spent"])
+def test_nothing_closed_is_proposed_while_users_wait(
+    seen: list[Situation], monkeypatch: pytest.MonkeyPatch, sign: str
+) -> None:
+    found = by_day_only(BUSY, Policy(), 1500.0)
+    assert chosen(found).kind is OptionKind.SCHEDULE
+    assert closed_options(replace(found, options=()), seen[-1])
+    monkeypatch.setattr(closed, sign, lambda at: 1.5)
+    assert not closed_options(replace(found, options=()), seen[-1])
+
+
+def test_where_everything_is_open_nothing_is_closed(seen: list[Situation]) -> None:
+    found = by_day_only(BUSY, allowing(OptionKind.SCHEDULE, OptionKind.ROUTING, OptionKind.AUTOSCALING), 1500.0)
+    assert closed_options(replace(found, options=()), seen[-1]) == []
