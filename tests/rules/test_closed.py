@@ -1,18 +1,22 @@
 """Dimensions that the settings keep closed: a person is asked, and told how automatic mode could do it."""
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from rightsizer.flows import closed
-from rightsizer.flows.closed import closed_options
+from rightsizer.flows.closed import closed_answers
+from rightsizer.flows.judge import judge
 from rightsizer.flows.situation import Situation
-from rightsizer.model.observation import EndpointKind, Objective
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
+from rightsizer.model.history import History
+from rightsizer.model.observation import EndpointKind, Mode, Objective
+from rightsizer.model.option import Excluded, Option, OptionKind
+from rightsizer.model.policy import ADDABLE, Policy
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
+from rightsizer.rules.finding import Suffering
 from tests.rules import kit
 from tests.rules.test_carrying import seen
 from tests.rules.test_dimensions import SCALED, allowing, by_day_only, chosen, judged, smaller
@@ -78,17 +82,71 @@ def test_hours_are_not_proposed_where_they_cannot_be_carried_out(given: dict[str
     assert all(option.target.hourly_counts is None for option in found.options)
 
 
-@pytest.mark.parametrize("sign", ["hurt", "budget_spent"])
+HARM = Suffering(Reason(Code.UNDER_PROVISIONED, "users wait"), severe=False)
+
+
+@pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
 def test_nothing_closed_is_proposed_while_users_wait(
-    seen: list[Situation], monkeypatch: pytest.MonkeyPatch, sign: str
+    seen: list[Situation], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
     found = by_day_only(BUSY, Policy(), 1500.0)
     assert chosen(found).kind is OptionKind.SCHEDULE
-    assert closed_options(replace(found, options=()), seen[-1])
-    monkeypatch.setattr(closed, sign, lambda at: 1.5)
-    assert not closed_options(replace(found, options=()), seen[-1])
+    assert any(isinstance(a, Option) for a in closed_answers(replace(found, options=()), seen[-1]))
+    monkeypatch.setattr(closed, sign, lambda at: value)
+    answers = closed_answers(replace(found, options=()), seen[-1])
+    assert [(a.dimension, type(a)) for a in answers if isinstance(a, Excluded)] == [
+        (kind, Excluded) for kind in sorted(ADDABLE)
+    ]
 
 
 def test_where_everything_is_open_nothing_is_closed(seen: list[Situation]) -> None:
-    found = by_day_only(BUSY, allowing(OptionKind.SCHEDULE, OptionKind.ROUTING, OptionKind.AUTOSCALING), 1500.0)
-    assert closed_options(replace(found, options=()), seen[-1]) == []
+    found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
+    assert closed_answers(replace(found, options=()), seen[-1]) == []
+
+
+def test_each_closed_dimension_that_is_not_offered_says_why() -> None:
+    """Law 7: silence has a reason."""
+    found = judged(kit.endpoint("ml.g5.xlarge", 1), Policy())
+    why = {e.dimension: e.reason for e in found.excluded if e.dimension in ADDABLE}
+    assert set(why) == ADDABLE
+    assert {reason.code for reason in why.values()} == {Code.NOT_APPLICABLE}
+    even = judged(kit.endpoint("ml.g5.xlarge", 3, p95_s=0.9), Policy(), per_slot=700.0, gpu=60.0)
+    why = {e.dimension: e.reason for e in even.excluded if e.dimension in ADDABLE}
+    assert set(why) == ADDABLE, [o.kind for o in even.options]
+
+
+def test_the_setting_that_is_named_keeps_what_is_open_already() -> None:
+    option = chosen(by_day_only(BUSY, allowing(OptionKind.ROUTING), 1500.0))
+    assert '{"dimensions": ["routing", "schedule"]}' in option.notes[-1]
+
+
+def test_stricter_reasons_go_before_the_closed_dimension() -> None:
+    """Who opens the dimension must not be asked again for a reason that was there before."""
+    asked = by_day_only(replace(BUSY, mode=Mode.PROPOSE), Policy(), 1500.0)
+    assert (asked.gate, asked.gate_reason.code) == (Gate.PROPOSE, Code.NOT_OPTED_IN)
+    owned = by_day_only(replace(BUSY, owned_by="CloudFormation stack x"), Policy(), 1500.0)
+    assert (owned.gate, owned.gate_reason.code) == (Gate.PROPOSE, Code.OWNED_BY_STACK)
+
+
+def test_a_closed_dimension_that_saves_too_little_does_not_hide_a_large_alternative() -> None:
+    """Three instances of slow requests, quiet at night, whose owner would take an asynchronous endpoint."""
+    made = kit.steady(per_slot=20.0, latency_s=12.0, memory=90.0)
+    for key in (("Invocations", "Sum"), ("GPUUtilization", "Average")):
+        usual = made[key]
+        made[key] = lambda i, usual=usual: usual if 96 <= i % 288 < 216 else 0.0  # type: ignore[misc]
+    slow = replace(kit.endpoint("ml.g6.xlarge", 3, p95_s=60.0), tags={"rightsizer:async-ok": "true"})
+    for least in (Decimal(50), Decimal(1000)):
+        policy = replace(Policy(), minimum_saving_usd=least)
+        found = judge(slow, [kit.window(made)], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
+        told = {o.kind for o in found.options} | {e.dimension for e in found.excluded}
+        assert OptionKind.ASYNC in {o.kind for o in found.options}, (found.reason.sentence, told)
+        assert told >= ADDABLE
+
+
+def test_a_pool_of_a_change_that_saves_too_little_does_not_push_out_the_other_ways() -> None:
+    policy = replace(Policy(), minimum_saving_usd=Decimal(10_000), tests=False)
+    found = judged(kit.endpoint("ml.g6.2xlarge", 1, p95_s=0.9), policy, memory=20.0)
+    assert found.gate_reason.code is Code.SAVING_TOO_SMALL
+    kinds = [o.kind for o in found.options]
+    assert kinds[0] not in ADDABLE | {OptionKind.INSTANCE_POOLS}
+    assert OptionKind.INSTANCE_POOLS in kinds, "it stands behind the change as before"

@@ -4,13 +4,14 @@ import math
 from dataclasses import replace
 
 from rightsizer.flows.choose import replayed
-from rightsizer.flows.closed import closed_options
+from rightsizer.flows.closed import closed_answers
 from rightsizer.flows.priced import saving_share
 from rightsizer.flows.situation import Situation
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Excluded, Option, OptionKind, Risk
 from rightsizer.model.packing import Needs
+from rightsizer.model.policy import ADDABLE
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
@@ -18,7 +19,7 @@ from rightsizer.rules import alternatives as rule
 from rightsizer.rules import inapplicable as why_not
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.fallback import pool_option, pool_refusal
-from rightsizer.rules.gate import Case, gate
+from rightsizer.rules.gate import Case, Verdict, gate
 from rightsizer.rules.packing import needs_of
 from rightsizer.rules.sleep import nap, tolerates_cold
 
@@ -35,20 +36,27 @@ def with_alternatives(found: Recommendation, at: Situation) -> Recommendation:
     if found.finding is Finding.UNDER_PROVISIONED:
         return found
     found = replace(found, needs=_needs(at))
-    answers = alternatives_for(found, at)
-    options = sorted((*closed_options(found, at), *(a for a in answers if isinstance(a, Option))), key=_rank)
-    excluded = (*found.excluded, *(a for a in answers if isinstance(a, Excluded)))
-    small = found.gate_reason.code is Code.SAVING_TOO_SMALL and any(option.in_place for option in options)
-    if (found.options and not small) or not options:
-        return replace(found, options=(*found.options, *options), excluded=excluded)
-    found = replace(found, excluded=excluded)
+    answers = [*closed_answers(found, at), *alternatives_for(found, at)]
+    options = sorted((a for a in answers if isinstance(a, Option)), key=_rank)
+    found = replace(found, excluded=(*found.excluded, *(a for a in answers if isinstance(a, Excluded))))
+    if not options:
+        return found
+    if found.options:
+        asked = _asked(found, at, options) if found.gate_reason.code is Code.SAVING_TOO_SMALL else None
+        return asked or replace(found, options=(*found.options, *options))
     if found.reason.code is Code.RISK_TOO_HIGH:  # a type in place may do, and only a test is missing
-        later = [option for option in options if option.risk > Risk.MEDIUM]
-        found = replace(
-            found, excluded=(*excluded, *(Excluded(o.target.instance_type, _later(o), o.kind) for o in later))
-        )
+        later = [option for option in options if option.risk > Risk.MEDIUM and not option.in_place]
+        waits = (Excluded(o.target.instance_type, _later(o), o.kind) for o in later)
+        found = replace(found, excluded=(*found.excluded, *waits))
         options = [option for option in options if option not in later]
-    return _proposed(found, at, options) if options else found
+    return _proposed(found, at, options)
+
+
+def _asked(found: Recommendation, at: Situation, options: list[Option]) -> Recommendation | None:
+    """A closed dimension in place of an open change that saves too little; None where it does too."""
+    closed = [o for o in options if o.kind in ADDABLE and _gate(at, o)[1].code is not Code.SAVING_TOO_SMALL]
+    others = (*found.options, *(o for o in options if o not in closed))
+    return _proposal(replace(found, options=others), at, closed) if closed else None
 
 
 def alternatives_for(found: Recommendation, at: Situation) -> list[Found]:
@@ -80,21 +88,29 @@ def _rank(option: Option) -> tuple[bool, float, str]:
     return not option.in_place, -float(option.saving_usd_per_month), option.target.instance_type
 
 
+def _gate(at: Situation, option: Option) -> Verdict:
+    case = Case(at.endpoint, option, at.demand, at.runs.name, saving_share(at, option), at.goal.declared, 0.0)
+    return gate(case, at.given.history, at.policy, at.given.now)
+
+
 def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Recommendation:
-    """The largest saving as a proposal, where it passes the gate; too small a saving leaves the endpoint as it is."""
+    """The first that saves enough as a proposal. What saves too little is ruled out, and alone changes nothing."""
+    small = [(option, why) for option in options if (why := _gate(at, option)[1]).code is Code.SAVING_TOO_SMALL]
+    too_little = [option for option, _ in small]
+    base = replace(base, excluded=(*base.excluded, *(_out(at, option.kind, why) for option, why in small)))
+    enough = [option for option in options if option not in too_little]
+    return _proposal(base, at, enough) if enough else base
+
+
+def _proposal(base: Recommendation, at: Situation, options: list[Option]) -> Recommendation:
+    """The first of the options as what is recommended, the others and those of `base` behind it."""
     best = options[0]
-    case = Case(at.endpoint, best, at.demand, at.runs.name, saving_share(at, best), at.goal.declared, 0.0)
-    verdict, why = gate(case, at.given.history, at.policy, at.given.now)
-    if why.code is Code.SAVING_TOO_SMALL:
-        return replace(base, excluded=(*base.excluded, *(_out(at, o.kind, why) for o in options[:1])))
-    target = best.target
-    low = min(target.hourly_counts or (target.instance_count,))
-    several = f"{low} to {target.instance_count}" if low < target.instance_count else f"{low}"
-    fleet = f"{several} x {target.instance_type}" if target.instance_type else best.price.instance_type
-    where = "" if best.in_place else ", but not on the same endpoint: its owner decides"
+    verdict, why = _gate(at, best)
+    where = ", which Limits does not open to automatic mode" if best.in_place else ""
+    where = where or ", but not on the same endpoint: its owner decides"
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.kind.value} ({fleet}) would save USD {best.saving_usd_per_month} per month{where}."
+        f"{best.kind.value} ({_fleet(best)}) would save USD {best.saving_usd_per_month} per month{where}."
         f" {'Otherwise' if best.in_place else 'In place'}: {base.reason.sentence}",
     )
     return replace(
@@ -106,6 +122,15 @@ def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Rec
         gate_reason=why,
         replay=replayed(at, best) if best.in_place else None,
     )
+
+
+def _fleet(option: Option) -> str:
+    target = option.target
+    if not target.instance_type:
+        return option.price.instance_type
+    counts = target.hourly_counts or (target.minimum or target.instance_count, target.maximum or target.instance_count)
+    low, high = min(counts), max(counts)
+    return f"{low} x {target.instance_type}" if low == high else f"{low} to {high} x {target.instance_type}"
 
 
 def _async(at: Situation) -> list[Found]:

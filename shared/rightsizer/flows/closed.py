@@ -1,56 +1,116 @@
 """Dimensions that the settings keep closed: what they would save on the type that runs, offered for an approval."""
 
+import json
 from dataclasses import replace
+from decimal import Decimal
 
 from rightsizer.flows.drafts import Draft, draft_of
-from rightsizer.flows.lateness import budget_spent, caution, hurt
+from rightsizer.flows.lateness import budget_spent, caution, hurt, overdrawn
 from rightsizer.flows.priced import offer
 from rightsizer.flows.situation import Situation
-from rightsizer.model.option import Option, OptionKind
+from rightsizer.model.option import Excluded, Option, OptionKind
 from rightsizer.model.policy import ADDABLE
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate, Recommendation
 
+KEPT = ("stream", "service", "fleet", "workers", "usual", "links", "past")
+"""What was computed of a situation and does not depend on the dimensions that are open."""
 
-def closed_options(found: Recommendation, at: Situation) -> list[Option]:
-    """The option of each closed dimension that saves more than what is open, none while users wait or a test is due."""
-    asked = at.endpoint.plain and not at.policy.several_at_once
-    if not asked or found.gate is Gate.TEST or at.jumped or at.runs.name != at.reference.name:
+
+def closed_answers(found: Recommendation, at: Situation) -> list[Option | Excluded]:
+    """For each closed dimension the option that saves more than what is open, or why there is none."""
+    kinds = sorted(ADDABLE - at.policy.by_itself)
+    if at.policy.several_at_once:
         return []
-    if hurt(at) is not None or budget_spent(at) is not None:
-        return []
-    chosen = found.chosen if found.gate is not Gate.SILENT else None
-    least = chosen.saving_usd_per_month if chosen is not None else 0
-    careful = replace(at, cautious=at.cautious + caution(at))
-    kinds = sorted(kind for kind in ADDABLE - at.policy.by_itself if _promising(at, kind))
-    options = [option for kind in kinds if (option := _opened(careful, kind)) is not None]
-    return [option for option in options if option.saving_usd_per_month > least]
+    later = _not_now(found, at)
+    if later is not None:
+        return [Excluded(at.runs.name, later, kind) for kind in kinds]
+    offered = found.chosen if found.gate is not Gate.TEST else None
+    least = offered.saving_usd_per_month if offered is not None else Decimal(0)
+    careful = _alike(at, replace(at, cautious=at.cautious + caution(at)))
+    return [_answer(careful, kind, least) for kind in kinds]
 
 
-def _promising(at: Situation, kind: OptionKind) -> bool:
-    """Whether the dimension can save at all: no fleet is computed for the others."""
+def _not_now(found: Recommendation, at: Situation) -> Reason | None:
+    """Why no closed dimension is looked at: another kind, a test first, users who wait, a type not measured."""
+    if not at.endpoint.plain:
+        return Reason(Code.OTHER_KIND, f"only where one real-time variant serves, not for {at.endpoint.kind.value}")
+    if found.gate is Gate.TEST:
+        return Reason(Code.TEST_WORTH_IT, "a shadow test of another type comes first")
+    if at.runs.name != at.reference.name:
+        text = f"it was measured on {at.reference.name}, whose days have to leave the look-back first"
+        return Reason(Code.TOO_FEW_DAYS, text)
+    if at.jumped:
+        return Reason(Code.UNDER_PROVISIONED, "the traffic jumped, and a day of the new traffic has to be seen first")
+    harm = hurt(at)
+    if harm is not None:
+        return harm.reason
+    used = budget_spent(at)
+    return Reason(Code.LATE_BUDGET_SPENT, overdrawn(used, at)) if used is not None else None
+
+
+def _answer(at: Situation, kind: OptionKind, least: Decimal) -> Option | Excluded:
+    reason = _idle(at, kind)
+    if reason is not None:
+        return Excluded(at.runs.name, reason, kind)
+    dimensions = at.policy.by_itself | {kind}
+    opened = _alike(at, replace(at, given=replace(at.given, policy=replace(at.policy, by_itself=dimensions))))
+    draft = draft_of(opened, at.runs)
+    option = offer(opened, draft) if isinstance(draft, Draft) else draft
+    if isinstance(option, Reason):
+        return Excluded(at.runs.name, option, kind)
+    if option.kind is not kind or option.saving_usd_per_month <= least:
+        sentence = f"{kind.value} saves no more than what is offered without it (USD {least} per month)"
+        return Excluded(at.runs.name, Reason(Code.NOT_CHEAPER, sentence), kind)
+    setting = json.dumps({"dimensions": sorted(ADDABLE & dimensions)})
+    return replace(option, notes=(*option.notes, f"automatic mode looks at this only where Limits says {setting}"))
+
+
+def _idle(at: Situation, kind: OptionKind) -> Reason | None:
+    """Why the dimension can save nothing here; told before any fleet is computed."""
     if at.peak < 2:
-        return False
-    load = at.demand.load
-    needed = [max(1.0, rate * at.latency.mean_s / at.workers) for rate in load.hourly_rate]
-    spread = 1 - sum(needed) / 24 / at.instances >= at.policy.minimum_saving_share if at.instances > 0 else False
+        return Reason(Code.NOT_APPLICABLE, f"{kind.value} moves fleets of two instances or more")
     match kind:
         case OptionKind.ROUTING:
-            return at.random and not at.endpoint.scaling
-        case OptionKind.SCHEDULE:
-            return load.hourly_known and spread and not at.endpoint.scaling
-        case OptionKind.AUTOSCALING:
-            return spread and any(t.policies and t.minimum > 1 for t in at.endpoint.scaling)
+            if at.endpoint.scaling:
+                return Reason(Code.AUTOSCALED, "fewer instances behind another routing, but autoscaling sets the count")
+            return None if at.random else Reason(Code.NOT_APPLICABLE, "requests go to the least busy instance already")
+        case OptionKind.SCHEDULE if at.endpoint.scaling:
+            return Reason(Code.AUTOSCALED, "counts by the hour would fight with autoscaling")
+        case OptionKind.AUTOSCALING if not _tracked(at):
+            return Reason(
+                Code.NOT_APPLICABLE, "no target-tracking policy has a minimum above one that could be lowered"
+            )
         case _:
-            return False
+            return _even(at)
 
 
-def _opened(at: Situation, kind: OptionKind) -> Option | None:
-    """What the type that runs would need with that dimension open; None where that is another kind of change."""
-    policy = replace(at.policy, by_itself=at.policy.by_itself | {kind})
-    opened = replace(at, given=replace(at.given, policy=policy))
-    draft = draft_of(opened, at.runs)
-    option = offer(opened, draft) if isinstance(draft, Draft) else None
-    if not isinstance(option, Option) or option.kind is not kind:
+def _tracked(at: Situation) -> bool:
+    kinds = [policy.get("PolicyType") for target in at.endpoint.scaling for policy in target.policies]
+    tracked = bool(kinds) and all(kind == "TargetTrackingScaling" for kind in kinds)
+    return tracked and any(target.policies and target.minimum > 1 for target in at.endpoint.scaling)
+
+
+def _even(at: Situation) -> Reason | None:
+    """Why counts that follow the hours save too little: the least that the hours of the day can need, on average."""
+    load = at.demand.load
+    if not load.hourly_known:
+        days = len({day.day for day in at.days})
+        return Reason(
+            Code.TOO_FEW_DAYS, f"the load of each hour is not known after {days} of {at.policy.days_for_hours} days"
+        )
+    needed = sum(max(float(at.floor), rate * at.latency.mean_s / at.workers) for rate in load.hourly_rate) / 24
+    saved = 1 - needed / max(at.instances, 1.0)
+    if saved >= at.policy.minimum_saving_share:
         return None
-    note = f'automatic mode may do this where the stack\'s Limits say {{"dimensions": ["{kind.value}"]}}'
-    return replace(option, notes=(*option.notes, note))
+    return Reason(
+        Code.NOT_CHEAPER,
+        f"the hours of the day need {needed:.1f} of {at.instances:.1f} instances at least: following them would save"
+        f" {100 * max(saved, 0.0):.0f} % at most",
+    )
+
+
+def _alike(at: Situation, other: Situation) -> Situation:
+    """The other situation with what was computed for this one and is the same there."""
+    vars(other).update({name: value for name, value in vars(at).items() if name in KEPT})
+    return other

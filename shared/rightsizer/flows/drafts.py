@@ -87,7 +87,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
         elif same_chip:
             fast = 0.5  # only the bound of the host factor speaks against it
     if fast <= 0 and fit > 0:
-        return _too_slow(at, hardware, ratio, speed.source)
+        return _too_slow(at, hardware, ratio, speed.source, seen)
     workers = workers_of(hardware, at.reference, at.demand, at.latency)
     busy = at.demand.load.mean_rate * at.latency.mean_s * ratio.mid / workers * 0.8
     least = float(price.usd_per_hour) * 730 * max(busy, 1.0)
@@ -100,13 +100,13 @@ def _holds(at: Situation, ratio: Ratio, seen: bool) -> bool:
     """Whether the slowdown is within what the objective allows.
 
     A measured one has its bound only for the error of the measurement: its middle must hold, and at the bound a day
-    must stay bearable, for that day shows it and the type before comes back.
+    must stay bearable. What is worse than twice the allowance shows within days, and the type before comes back.
     """
     return ratio.bound <= at.stretch or (seen and ratio.mid <= at.stretch and ratio.bound <= at.bearable)
 
 
-def _too_slow(at: Situation, hardware: InstanceType, ratio: Ratio, source: str) -> Reason:
-    worst = f" and {at.bearable:.2f} at worst" if ratio.mid <= at.stretch and source == "tested" else ""
+def _too_slow(at: Situation, hardware: InstanceType, ratio: Ratio, source: str, seen: bool) -> Reason:
+    worst = f" and {at.bearable:.2f} at worst" if ratio.mid <= at.stretch and seen else ""
     return Reason(
         Code.TOO_SLOW,
         f"latency on {hardware.name} may grow {ratio.bound:.2f}-fold ({source}); {at.stretch:.2f} is the most"

@@ -115,7 +115,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     facts = {
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
-        "latency may grow": f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed",
+        "latency may grow": _growth(at, draft),
         "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
@@ -143,6 +143,13 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
     )
     return replace(option, mean_instances=round(mean, 4))
+
+
+def _growth(at: Situation, draft: Draft) -> str:
+    if not draft.sure or draft.ratio.bound <= at.stretch:
+        return f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed"
+    middle = f"{draft.ratio.mid:.2f}-fold most likely, {at.stretch:.2f}-fold is allowed"
+    return f"{middle}; at worst {draft.ratio.bound:.2f}-fold, {at.bearable:.2f}-fold is bearable for a day"
 
 
 def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def _first_nap(days: Sequence[DayDigest], demand: Demand, endpoint: Endpoint, gi
 
 def _gated(base: Recommendation, option: Option, demand: Demand, endpoint: Endpoint, given: Given) -> Recommendation:
     today = option.saving_usd_per_month + option.usd_per_month  # nothing while no instance runs
-    share = float(option.saving_usd_per_month / today) if today else 1.0
+    share = float(option.saving_usd_per_month / today) if today else 0.0
     surely = replace(demand, confidence=demand.days)
     case = Case(endpoint, option, surely, option.target.instance_type, share, False, 0.0)
     verdict, why = gate(case, given.history, given.policy, given.now)

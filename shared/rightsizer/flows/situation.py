@@ -170,7 +170,7 @@ class Situation:
 
     @cached_property
     def bearable(self) -> float:
-        """How much slower requests may become at worst, where one day would show it and be the last."""
+        """How much slower requests may become at worst, where the days show it and the type before comes back."""
         return room(self.latency.bins, self.service, self.goal.p95_s, self.policy.grown_share)
 
     @cached_property

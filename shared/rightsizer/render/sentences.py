@@ -140,7 +140,7 @@ def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitt
             what = count(len(placed), "component")
             return f"pack the copies of {what} on few instances" if packs else f"spread the copies of {what}"
         case OptionKind.ROUTING:
-            return f"route requests by {target.routing or 'LEAST_OUTSTANDING_REQUESTS'}"
+            return f"run on {wanted}, routed by {target.routing or 'LEAST_OUTSTANDING_REQUESTS'}"
         case OptionKind.INSTANCE_POOLS:
             return f"use the instance pools {' then '.join(target.pools) or target.instance_type}"
         case OptionKind.SCALE_TO_ZERO:

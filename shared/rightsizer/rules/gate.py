@@ -149,17 +149,13 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
     if endpoint.owned_by:
         return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
-    if option.kind in ADDABLE - policy.by_itself and option.in_place:
-        return Gate.PROPOSE, Reason(
-            Code.NEEDS_APPROVAL,
-            f"{option.kind.value} is not a dimension that Limits opens for automatic mode, so a person decides",
-        )
-    opened = policy.several_at_once or option.kind is OptionKind.AUTOSCALING  # bounds alone, or everything
-    if endpoint.scaling and not (opened and OptionKind.AUTOSCALING in policy.by_itself):
+    bounds = option.kind is OptionKind.AUTOSCALING  # these are what autoscaling goes by
+    every = policy.several_at_once and OptionKind.AUTOSCALING in policy.by_itself
+    if endpoint.scaling and not bounds and not every:
         return Gate.PROPOSE, Reason(
             Code.AUTOSCALED, "Application Auto Scaling manages its count: proposed until bounds are carried along"
         )
-    if option.kind not in policy.by_itself or not option.in_place:
+    if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
     if case.gpus[1] < case.gpus[0]:
         text = (
@@ -212,5 +208,10 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
         return Gate.PROPOSE, Reason(
             Code.PAYBACK_TOO_LONG,
             f"the change pays back in {option.payback_days:.1f} days, above {policy.payback_days:g}",
+        )
+    if option.kind not in policy.by_itself:
+        return Gate.PROPOSE, Reason(
+            Code.NEEDS_APPROVAL,
+            f"{option.kind.value} is not a dimension that Limits opens for automatic mode, so a person decides",
         )
     return None
