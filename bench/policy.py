@@ -184,7 +184,7 @@ class MetricsOnlyPolicy(RightsizerPolicy):
     """The engine without shadow tests."""
 
     name = "rightsizer (no tests)"
-    policy = replace(EAGER, tests=False)
+    policy = replace(EAGER, tests=False, untested_chance=0.5)
 
 
 def _facts(types: Iterable[_Type]) -> tuple[Catalogue, PriceTable]:

@@ -202,3 +202,22 @@ def test_a_measured_slowdown_needs_its_middle_within_the_objective_and_a_bearabl
     assert isinstance(guessed, Draft)
     assert guessed.ratio.mid <= at.stretch < guessed.ratio.bound <= at.bearable
     assert not guessed.sure, "nobody measured it: the bound is what is known"
+
+
+def test_where_tests_are_switched_off_a_likely_type_may_be_taken_under_the_guard_of_its_change(
+    seen: list[Situation],
+) -> None:
+    at, guessed = narrow(seen, None, p95_s=5.7)
+    assert isinstance(guessed, Draft)
+    assert 0.5 < guessed.fast < 0.6
+    for tests, chance, taken in ((True, 0.5, False), (False, 1.0, False), (False, 0.6, False), (False, 0.5, True)):
+        policy = replace(at.policy, tests=tests, untested_chance=chance)
+        dared = replace(at, given=replace(at.given, policy=policy))
+        draft = draft_of(dared, guessed.hardware)
+        assert isinstance(draft, Draft)
+        assert draft.sure == taken, (tests, chance)
+    assert isinstance(draft, Draft)
+    option = offer(dared, draft)
+    assert isinstance(option, Option)
+    assert option.risks["latency"] is Risk.LOW
+    assert f"{guessed.ratio.mid:.2f}-fold most likely" in option.facts["latency may grow"]

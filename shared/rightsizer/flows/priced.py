@@ -37,7 +37,7 @@ def offer(at: Situation, draft: Draft) -> Option | Reason:
     hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
     today = math.ceil(at.peak * at.workers / draft.workers)
     most = limit(at, draft.hardware.name, at.policy.count_factor * today + at.policy.count_spare)
-    slower = draft.ratio.mid if draft.speed.source == "tested" else draft.ratio.bound
+    slower = draft.ratio.mid if draft.speed.source == "tested" or _dared(at, draft) else draft.ratio.bound
     single = Plan((1,) * 24, draft.workers, random_routing, slower)
     same = draft.hardware.name == at.reference.name
     plan: Plan | None = None
@@ -102,7 +102,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
         "host-memory": host_risk(at.reference, hardware, at.demand),
         "vcpu": vcpu_risk(at.reference, hardware, at.demand),
-        "latency": max(step(1 - draft.fast, policy), Risk.LOW if draft.ratio.bound > at.stretch else Risk.VERY_LOW),
+        "latency": max(step(1 - draft.fast, policy), Risk.LOW if _dared(at, draft) else Risk.VERY_LOW),
         "capacity": max(
             _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),
@@ -145,8 +145,13 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     return replace(option, mean_instances=round(mean, 4))
 
 
+def _dared(at: Situation, draft: Draft) -> bool:
+    """Whether it is taken though its bound is more than the objective allows."""
+    return draft.sure and draft.ratio.bound > at.stretch
+
+
 def _growth(at: Situation, draft: Draft) -> str:
-    if not draft.sure or draft.ratio.bound <= at.stretch:
+    if not _dared(at, draft):
         return f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed"
     middle = f"{draft.ratio.mid:.2f}-fold most likely, {at.stretch:.2f}-fold is allowed"
     return f"{middle}; at worst {draft.ratio.bound:.2f}-fold, {at.bearable:.2f}-fold is bearable for a day"

@@ -26,6 +26,11 @@ class Policy:
     """Whether latency and host metrics are enough to judge an endpoint that publishes no GPU utilisation."""
     tests: bool = True
     """Whether shadow tests may be planned."""
+    untested_chance: float = 1.0
+    """Where they may not: the chance of being fast enough from which a type is taken, under the guard of its change.
+
+    1: only what is certain. The middle of what is likely sizes the fleet then.
+    """
     # evidence
     valid_share: float = 0.8
     """Periods with utilisation datapoints that a window needs."""
