@@ -95,10 +95,10 @@ def _gate(at: Situation, option: Option) -> Verdict:
 
 def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Recommendation:
     """The first that saves enough as a proposal. What saves too little is ruled out, and alone changes nothing."""
-    small = [(option, why) for option in options if (why := _gate(at, option)[1]).code is Code.SAVING_TOO_SMALL]
-    too_little = [option for option, _ in small]
-    base = replace(base, excluded=(*base.excluded, *(_out(at, option.kind, why) for option, why in small)))
-    enough = [option for option in options if option not in too_little]
+    reasons = [(option, _gate(at, option)[1]) for option in options]
+    enough = [option for option, why in reasons if why.code is not Code.SAVING_TOO_SMALL]
+    small = (_out(at, option.kind, why) for option, why in reasons if option not in enough)
+    base = replace(base, excluded=(*base.excluded, *small))
     return _proposal(base, at, enough) if enough else base
 
 
@@ -106,12 +106,13 @@ def _proposal(base: Recommendation, at: Situation, options: list[Option]) -> Rec
     """The first of the options as what is recommended, the others and those of `base` behind it."""
     best = options[0]
     verdict, why = _gate(at, best)
-    where = ", which Limits does not open to automatic mode" if best.in_place else ""
-    where = where or ", but not on the same endpoint: its owner decides"
+    where = "but not on the same endpoint: its owner decides. In place"
+    if best.in_place:
+        where = "which Limits does not open to automatic mode. Otherwise"
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.kind.value} ({_fleet(best)}) would save USD {best.saving_usd_per_month} per month{where}."
-        f" {'Otherwise' if best.in_place else 'In place'}: {base.reason.sentence}",
+        f"{best.kind.value} ({_fleet(best)}) would save USD {best.saving_usd_per_month} per month, {where}:"
+        f" {base.reason.sentence}",
     )
     return replace(
         base,

@@ -25,10 +25,8 @@ def closed_answers(found: Recommendation, at: Situation) -> list[Option | Exclud
     later = _not_now(found, at)
     if later is not None:
         return [Excluded(at.runs.name, later, kind) for kind in kinds]
-    offered = found.chosen if found.gate is not Gate.TEST else None
-    least = offered.saving_usd_per_month if offered is not None else Decimal(0)
     careful = _alike(at, replace(at, cautious=at.cautious + caution(at)))
-    return [_answer(careful, kind, least) for kind in kinds]
+    return [_answer(careful, kind, found.saving_usd_per_month) for kind in kinds]
 
 
 def _not_now(found: Recommendation, at: Situation) -> Reason | None:

@@ -27,7 +27,7 @@ def offer(at: Situation, draft: Draft) -> Option | Reason:
     """The candidate's cheapest fleet as an option, or the reason why it is none.
 
     Counts are sized with the middle of a measured slowdown, for they can be changed again and the days on the type
-    show it; memory, and a slowdown that nobody measured, with the bound.
+    show it; memory, and a slowdown that nobody measured, with the bound (but where a likely one is dared untested).
     """
     if at.endpoint.scaling and not at.changed and not sets_bounds(at, draft.hardware.name):
         return _rescaled(at, draft)

@@ -134,7 +134,7 @@ class Option:
     price: Price
     usd_per_month: Decimal
     saving_usd_per_month: Decimal
-    """Net of commitments and storage; negative for a dearer option."""
+    """Net of commitments; the storage of instances is not in it; negative for a dearer option."""
     switch_usd: Decimal
     """One-off: overlap of both fleets, expected roll-backs, tests."""
     payback_days: float

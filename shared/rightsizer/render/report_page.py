@@ -241,7 +241,7 @@ def _method(told: Report) -> Markup:
     unpriced = f" Without a known price, and not part of the spend: {missing}." if told.totals.unpriced else ""
     text = (
         f"Made {sentences.when(told.made_at)}. A month has 730 hours. “Could be saved” is the estimate of every open"
-        " recommendation, net of commitments and storage; “saved” is counted at the hours billed since each change, "
+        " recommendation, net of commitments; “saved” is counted at the hours billed since each change, "
         f"less what the change itself cost.{unpriced} Prices: {prices}."
     )
     return tag("p", text, class_="note", style="margin-top:40px")
