@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import islice
 
 from rightsizer.flows.carrying import still_carries
+from rightsizer.flows.fleet import plan_of
 from rightsizer.flows.growing import held
 from rightsizer.flows.lateness import BUDGET, budget_spent, caution, hurt, overdrawn
 from rightsizer.flows.options import Options, options_for, stand_ins
@@ -15,12 +16,10 @@ from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
-from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, gate, restoring
 from rightsizer.rules.offer import nap_option
-from rightsizer.rules.sizing import workers_of
 from rightsizer.rules.sleep import best_nap, stopped, tolerates_cold
 from rightsizer.rules.strain import strain_of
 from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
@@ -209,15 +208,13 @@ def replayed(at: Situation, option: Option) -> Replay | None:
     if hardware is None:
         return None
     ratio = (option.p95_s or at.latency.p95_s) / at.latency.p95_s
-    counts = option.target.hourly_counts or (max(option.target.instance_count, 1),) * 24
-    workers = workers_of(hardware, at.reference, at.demand, at.latency)
-    top = option.target.maximum or 0
-    served = at.served(Plan(counts, workers, at.random and option.target.routing is None, ratio, maximum=top))
+    plan = plan_of(at, option, hardware, ratio)
+    served = at.served(plan)
     service = sum(value * share for value, share in at.service) * ratio
     need, chip = at.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
     late = round(served.late / at.stream.copies)
-    return strain_of(at.days, service, counts, workers, late, served.worst_p95_s, margin)
+    return strain_of(at.days, service, plan.counts, plan.workers, late, served.worst_p95_s, margin)
 
 
 def _why_kept(options: Options, at: Situation) -> Reason:

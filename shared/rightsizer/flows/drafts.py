@@ -64,17 +64,14 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if reason is not None or price is None or old is None or new is None:
         return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
     tried = sum(1 for p in at.given.history.endpoint if p.ended == "tested" and p.to_type == hardware.name)
-    known = lesson(at.past, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t), at.links)
+    known = _known(at, hardware)
     if (rests := _resting(at, hardware, known)) is not None:
         return rests
     if known.too_small_gib >= new.usable_gib and old.model != new.model:
         sentence = f"the model did not fit {known.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     ratio_phi = phi(old, new)
-    speed = _speed(at, known, hardware)
-    shown = threads(at.given.history, at.reference, at.given.catalogue.find, at.demand.gpu_share)
-    host = host_factor(at.reference, hardware, at.demand, shown)
-    ratio = ratio_of(at.demand, speed, host, known.latency_ratio, at.policy)
+    speed, host, ratio = _slower(at, known, hardware)
     same_chip = old.model == new.model
     fit = 1.0 if known.started else _fit(at, hardware)
     fast = 1.0
@@ -96,6 +93,25 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least USD {least:.0f} per month")
     return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
+
+
+def ratio_on(at: Situation, hardware: InstanceType) -> Ratio | None:
+    """How much slower requests get on that type, in the middle and at the bound; None where one has no accelerator."""
+    if at.reference.accelerator is None or hardware.accelerator is None:
+        return None
+    return _slower(at, _known(at, hardware), hardware)[2]
+
+
+def _known(at: Situation, hardware: InstanceType) -> Lesson:
+    return lesson(at.past, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t), at.links)
+
+
+def _slower(at: Situation, known: Lesson, hardware: InstanceType) -> tuple[Slowdown, float, Ratio]:
+    """Slowdown of the GPU's part, bound of the host's part, and both together."""
+    speed = _speed(at, known, hardware)
+    shown = threads(at.given.history, at.reference, at.given.catalogue.find, at.demand.gpu_share)
+    host = host_factor(at.reference, hardware, at.demand, shown)
+    return speed, host, ratio_of(at.demand, speed, host, known.latency_ratio, at.policy)
 
 
 def _holds(at: Situation, ratio: Ratio, seen: bool) -> bool:

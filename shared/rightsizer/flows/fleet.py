@@ -6,9 +6,11 @@ from rightsizer.flows.carrying import carries
 from rightsizer.flows.growing import grows, room
 from rightsizer.flows.lateness import failed_instances
 from rightsizer.flows.situation import Situation
-from rightsizer.model.option import Target
+from rightsizer.model.hardware import InstanceType
+from rightsizer.model.option import Option, Target
 from rightsizer.model.serving import Plan
 from rightsizer.rules.replay import concurrency, hourly_plan
+from rightsizer.rules.sizing import workers_of
 
 SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
@@ -150,3 +152,12 @@ def before_ours(at: Situation) -> Target:
     if least <= min(t.minimum for t in scaled):
         least = count
     return Target(name, count, minimum=min(least, high), maximum=high)
+
+
+def plan_of(at: Situation, option: Option, hardware: InstanceType, slower: float) -> Plan:
+    """The fleet of an option to replay days on, `slower` times as slow; `hardware` is its type."""
+    target = option.target
+    counts = target.hourly_counts or (max(target.instance_count, 1),) * 24
+    workers = workers_of(hardware, at.reference, at.demand, at.latency)
+    random_routing = at.random and target.routing is None
+    return Plan(counts, workers, random_routing, slower, maximum=target.maximum or 0)

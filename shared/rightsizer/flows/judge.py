@@ -9,24 +9,20 @@ from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
 from rightsizer.flows.quiet import idled, unheard
 from rightsizer.flows.retargeting import with_policies
-from rightsizer.flows.situation import LEAST, Given, Situation
-from rightsizer.model.demand import Latency
+from rightsizer.flows.seen import seen_of
+from rightsizer.flows.situation import Given
 from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
-from rightsizer.model.history import History, PastChange
+from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import PriceTable
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
-from rightsizer.rules.demand import demand_of, latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
-from rightsizer.rules.memory import memory_need
-from rightsizer.rules.objective import goal_of
-from rightsizer.rules.waiting import Unqueued, rates_of, unqueued
 
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
@@ -106,16 +102,11 @@ def judge_digests(
 
 def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest], given: Given) -> Recommendation:
     policy = given.policy
-    reference, base = _reference(hardware, days, given)
-    kills = sum(1 for p in given.history.endpoint if p.failure == "memory" and p.ended == "rolled-back")
-    memory = memory_need(days, given.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
-    random_base = _random_base(endpoint, given.history)
-    waiting = _unqueued(base, random_base)
-    share = waiting[0].share(waiting[1]) if waiting else 1.0
-    demand = demand_of(days, base, reference, memory, policy, share)
+    seen = seen_of(endpoint, hardware, days, given)
+    demand = seen.demand
     plain = replace(
         bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
-        evidence=evidence_of(days, demand, reference, given.history.endpoint, given.now),
+        evidence=evidence_of(days, demand, seen.reference, given.history.endpoint, given.now),
         hourly_requests=hourly_requests(days),
         finding=Finding.OPTIMIZED,
         not_checked=not_checked(demand, days),
@@ -133,71 +124,9 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         return idled(plain, quiet, demand, plain.price, endpoint, given)
     if demand.latency is None:
         return unheard(plain, days, demand, plain.price, endpoint, given)
-    at = Situation(
-        endpoint=endpoint,
-        given=given,
-        reference=reference,
-        runs=hardware,
-        price=plain.price,
-        days=days,
-        base=base,
-        demand=demand,
-        latency=demand.latency,
-        goal=goal_of(endpoint.objective, demand.latency, policy),
-        instances=_instances(endpoint, days, given.history),
-        unqueued=waiting[0] if waiting else None,
-        random_base=random_base,
-        cautious=sum(1 for p in given.history.endpoint if p.refuted and _too_little(p)),
-    )
+    at = seen.situation(plain.price, demand.latency)
     found = with_alternatives(chosen_or_kept(replace(plain, usd_per_month=at.usd), at), at)
     return with_policies(found, at.endpoint)
-
-
-def _reference(
-    hardware: InstanceType, days: Sequence[DayDigest], given: Given
-) -> tuple[InstanceType, Sequence[DayDigest]]:
-    """The type, and the days on it, that latency is measured on: those before our own first change, else today's.
-
-    After a change the baseline would shrink with every step (scaling in makes the next decision look at less).
-    """
-    first = min(
-        (p.at.date() for p in given.history.endpoint if p.ended not in ("tested", "update-failed")), default=None
-    )
-    before = [d for d in days if first is not None and d.day < first and d.latency]
-    found = given.catalogue.find(before[-1].instance_type) if before else None
-    if found is not None:
-        return found, [d for d in before if d.instance_type == found.name]
-    return hardware, [d for d in days if d.instance_type == hardware.name] or list(days[-1:])
-
-
-def _too_little(past: PastChange) -> bool:
-    """Whether a change failed because the fleet was too small, or may have."""
-    return past.from_type == past.to_type or past.failure == "alarm"
-
-
-def _random_base(endpoint: Endpoint, history: History) -> bool:
-    """Whether requests were routed without looking on the reference days, before our first change."""
-    first = next((p for p in history.endpoint if p.ended not in ("tested", "update-failed")), None)
-    return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
-
-
-def _unqueued(base: Sequence[DayDigest], random_base: bool) -> tuple[Unqueued, Latency] | None:
-    """How to take the waiting out of the latency."""
-    latency = latency_of(base)
-    counts = [c for d in base for c in d.instances if c]
-    mean = sum(counts) / len(counts) if counts else 1.0
-    rates = rates_of(base, mean if random_base else 1.0)
-    if latency is None or not rates:
-        return None
-    return unqueued(latency, rates, max(base[0].gpus, 1) * (1.0 if random_base else mean)), latency
-
-
-def _instances(endpoint: Endpoint, days: Sequence[DayDigest], history: History) -> float:
-    """Mean instances: as counted over the last week (or since our change) where the count moves, else the count now."""
-    if not endpoint.scaling:
-        return float(endpoint.variants[0].current_count)
-    seen = [c for d in days[-1 if history.endpoint else -7 :] for c in d.instances if c is not None]
-    return sum(seen) / len(seen) if seen else float(endpoint.variants[0].current_count)
 
 
 def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:
