@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,11 +15,13 @@ from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef
 from rightsizer.model.option import Option, OptionKind, Risk
 from rightsizer.model.policy import Policy
+from rightsizer.model.price import Commitment
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Gate, Recommendation
 from rightsizer.model.usage import MetricWindow
 from rightsizer.rules.ask import Reach, reach_for
 from rightsizer.rules.inapplicable import ASYNC_TAG, async_refusal
+from rightsizer.rules.sleep import COLD_TAG
 from rightsizer.wire import dumps, loads
 from tests.rules import kit
 
@@ -123,7 +126,7 @@ def test_another_chip_that_is_too_slow_by_its_datasheet_is_ruled_out_with_both_f
     tight = kit.endpoint("ml.g5.xlarge", p95_s=0.72)
     found = judge(tight, window, kit.prices(), known, {}, History(), Policy(), kit.NOW)
     assert found.chosen is None
-    assert "4.38 times slower" in _why(found, OptionKind.OTHER_ARCHITECTURE)
+    assert "4.38 times slower" in _why(found, OptionKind.OTHER_ARCHITECTURE, slow.name)
 
 
 def test_burstable_types_are_never_named_and_the_host_must_hold_the_model() -> None:
@@ -131,6 +134,104 @@ def test_burstable_types_are_never_named_and_the_host_must_hold_the_model() -> N
     large = judged(kit.endpoint(p95_s=0.66), kit.window(kit.steady(gpu=0.02, memory=90.0)))
     assert {o.target.instance_type for o in small.options if not o.in_place} == {"ml.m8g.2xlarge", "ml.m5.2xlarge"}
     assert {o.target.instance_type for o in large.options if not o.in_place} == {"ml.m8g.4xlarge", "ml.m5.4xlarge"}
+
+
+def test_types_without_a_gpu_say_why_not_for_each_architecture() -> None:
+    works = judged(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=30.0)))
+    assert "its GPU works (up to 30.0 %)" in _why(works, OptionKind.OTHER_ARCHITECTURE, works.instance_type)
+    unused = kit.window(kit.steady(gpu=0.02, memory=90.0))
+    quotas = {"ml.m5.4xlarge": 0}
+    found = judged(kit.endpoint(p95_s=0.66), unused, quotas=quotas)
+    assert "quota for ml.m5.4xlarge endpoints is 0" in _why(found, OptionKind.OTHER_ARCHITECTURE, "ml.m5")
+    assert [o.target.instance_type for o in found.options if not o.in_place] == ["ml.m8g.4xlarge"]
+    assert not [out for out in found.excluded if ".m8g." in out.instance_type], "offered, so not ruled out"
+    full = judged(kit.endpoint(p95_s=0.66), kit.window(kit.steady(gpu=0.02, memory=90.0, host=90.0)))
+    assert "ml.m5.4xlarge has 64 GiB" in _why(full, OptionKind.OTHER_ARCHITECTURE, "ml.m5")
+    assert "ml.m8g.4xlarge has 64 GiB" in _why(full, OptionKind.OTHER_ARCHITECTURE, "ml.m8g")
+    cheapest = judge(
+        kit.endpoint("ml.g4dn.xlarge"), [unused], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert "no arm64 type without a GPU is sold here for less" in str(cheapest.excluded)
+
+
+DIMENSIONS = frozenset(OptionKind) - {
+    OptionKind.INSTANCE_TYPE,
+    OptionKind.INSTANCE_COUNT,
+    OptionKind.TYPE_AND_COUNT,
+    OptionKind.FEWER_GPUS,
+    OptionKind.COPIES,
+    OptionKind.SCALE_IN,
+    OptionKind.PLACEMENT,
+}
+"""All but plain changes of type and count, which are ruled out type by type, and what only a person orders."""
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "window"),
+    [
+        pytest.param(tolerant(), bursts(), id="asynchronous is offered"),
+        pytest.param(kit.endpoint(p95_s=0.72), kit.window(kit.steady()), id="nothing cheaper is fast enough"),
+        pytest.param(kit.endpoint(p95_s=60.0), kit.window(kit.steady()), id="a smaller type"),
+        pytest.param(kit.endpoint(p95_s=0.72), kit.window(kit.steady(gpu=0.02)), id="its GPU is not used"),
+        pytest.param(kit.endpoint(count=4, p95_s=2.0), kit.window(kit.steady(per_slot=200.0)), id="a fleet"),
+        pytest.param(replace(tolerant(), tags={COLD_TAG: "true"}), bursts(), id="it may sleep"),
+        pytest.param(kit.endpoint(kind=EndpointKind.ASYNC), kit.window(kit.steady()), id="asynchronous already"),
+        pytest.param(kit.endpoint(kind=EndpointKind.MULTI_MODEL), kit.window(kit.steady()), id="another kind"),
+    ],
+)
+def test_every_dimension_is_offered_or_says_why_not(endpoint: Endpoint, window: MetricWindow) -> None:
+    found = judged(endpoint, window)
+    offered = {option.kind for option in found.options}
+    ruled_out = {out.dimension for out in found.excluded}
+    assert not DIMENSIONS - offered - ruled_out
+    whole = (OptionKind.SCALE_TO_ZERO, OptionKind.PACKING, OptionKind.DELETE)
+    assert not {kind for kind in whole if kind in offered} & ruled_out, "not both"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "window", "code", "said"),
+    [
+        pytest.param(
+            kit.endpoint(), kit.window(kit.steady()), Code.NOT_CHEAPER, "silent for 0 minutes a day", id="steady"
+        ),
+        pytest.param(
+            kit.endpoint(count=3), bursts(), Code.NOT_OPTED_IN, "a fleet of 3 wakes into a crowd", id="several"
+        ),
+        pytest.param(
+            kit.endpoint(), bursts(), Code.NOT_OPTED_IN, "even after 240 silent minutes 56 of 1344 requests", id="cold"
+        ),
+    ],
+)
+def test_sleep_that_is_not_offered_says_why(endpoint: Endpoint, window: MetricWindow, code: Code, said: str) -> None:
+    found = judged(endpoint, window)
+    outs = [out for out in found.excluded if out.dimension is OptionKind.SCALE_TO_ZERO]
+    assert [out.reason.code for out in outs] == [code]
+    assert said in outs[0].reason.sentence
+
+
+def test_sleep_that_a_commitment_pays_for_anyway_says_so() -> None:
+    committed = Commitment(Decimal(9), 0.5, known=True)
+    cold = replace(kit.endpoint(), tags={COLD_TAG: "true"})
+    found = judge(cold, [bursts()], kit.prices(commitment=committed), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    said = _why(found, OptionKind.SCALE_TO_ZERO)
+    assert "committed: USD 9/h" in said
+    assert f"USD {found.usd_per_month}" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "usage", "said"),
+    [
+        pytest.param({"count": 2}, {}, "2 x ml.g6e.xlarge", id="two instances"),
+        pytest.param({"instance_type": "ml.g5.12xlarge"}, {}, "with 4 GPU each", id="four GPUs"),
+        pytest.param({"framework": "vllm"}, {"memory": 90.0, "swing": 0.0}, "pre-allocates", id="hidden memory"),
+        pytest.param({}, {"per_slot": 400.0, "gpu": 70.0}, "works 74 % of its card", id="busy"),
+        pytest.param({}, {}, "the endpoints of ml-team that fit beside it", id="it could share"),
+    ],
+)
+def test_packing_says_why_no_partner_is_named(given: dict[str, Any], usage: dict[str, float], said: str) -> None:
+    found = judged(kit.endpoint(**{"p95_s": 0.72} | given), kit.window(kit.steady(**usage)))
+    assert said in _why(found, OptionKind.PACKING)
+    assert (found.needs is None) is ("beside it" not in said)
 
 
 def test_serverless_names_the_price_below_which_it_would_pay() -> None:
@@ -179,5 +280,6 @@ def test_every_alternative_saves_asks_its_owner_and_says_what_was_not_checked(
     assert places == sorted(places, reverse=True)
 
 
-def _why(found: Recommendation, kind: OptionKind) -> str:
-    return next(out.reason.sentence for out in found.excluded if out.dimension is kind)
+def _why(found: Recommendation, kind: OptionKind, of: str = "") -> str:
+    outs = [out for out in found.excluded if out.dimension is kind and of in out.instance_type]
+    return outs[0].reason.sentence

@@ -13,14 +13,12 @@ from rightsizer.flows.options import Options, options_for, stand_ins
 from rightsizer.flows.priced import saving_share
 from rightsizer.flows.restoring import raised, restored, why_larger
 from rightsizer.flows.situation import Situation
-from rightsizer.model.option import Money, Option, OptionKind
+from rightsizer.flows.sleeping import sleep
+from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
-from rightsizer.rules.cost import cost_of
 from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, gate, restoring
-from rightsizer.rules.offer import nap_option
-from rightsizer.rules.sleep import best_nap, stopped, tolerates_cold
 from rightsizer.rules.strain import strain_of
 from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
 
@@ -41,9 +39,10 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
     at = replace(at, strained=harm is not None or not still_carries(at), spent=budget_spent(at))
     options = options_for(at)
-    asleep = _sleep(at)
+    nap = sleep(at)
+    asleep, awake = ((nap,), ()) if isinstance(nap, Option) else ((), (nap,))
     sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))
-    base = replace(base, excluded=options.excluded)
+    base = replace(base, excluded=(*options.excluded, *awake))
     more = raised(base, at, sure)
     if more is not None:
         return more
@@ -66,27 +65,6 @@ def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
     """The cheapest first; types that had no capacity lately after all others."""
     name = option.target.instance_type
     return name in at.lacking, option.usd_per_month, name
-
-
-def _sleep(at: Situation) -> tuple[Option, ...]:
-    """Scaling to zero, where the owner tolerates cold starts or nobody would have met one."""
-    tolerated = tolerates_cold(at.endpoint)
-    found = stopped(at.days, at.policy.stopped_hours)
-    if found is None and not tolerated and at.peak > 1:
-        return ()  # a fleet of several wakes into a crowd
-    if found is None:
-        found = best_nap(at.days, tolerated, at.policy.cold_share, at.policy.nap_days)
-    if found is None or found.asleep_share <= 0:
-        return ()
-    awake = at.instances * (1 - found.asleep_share)
-    cost = cost_of(at.usd, at.price, awake, 1, 0.0, at.given.prices.commitment, at.policy, False)
-    if cost.saving <= 0:
-        return ()
-    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
-    now = (at.runs.name, at.variant.current_count)
-    in_place = at.may(OptionKind.SCALE_TO_ZERO)
-    nap = nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place)
-    return (replace(nap, mean_instances=round(awake, 4)),)
 
 
 def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:

@@ -42,7 +42,7 @@ def unheard(
     """
     reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
     found = _first_nap(days, demand, endpoint, given)
-    if found is None or found.asleep_share <= 0:
+    if found is None:
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason)
     variant = endpoint.variants[0]
     usd = monthly(price, variant.current_count)
@@ -72,7 +72,8 @@ def _first_nap(days: Sequence[DayDigest], demand: Demand, endpoint: Endpoint, gi
     sleeps = any(target.minimum == 0 for target in endpoint.scaling)
     if not told or not tolerates_cold(endpoint) or demand.requests > 0 or waits or works or sleeps:
         return None
-    return best_nap(days, True, given.policy.cold_share, given.policy.nap_days)
+    found = best_nap(days, True, given.policy.cold_share, given.policy.nap_days)
+    return found if isinstance(found, Nap) else None
 
 
 def _gated(base: Recommendation, option: Option, demand: Demand, endpoint: Endpoint, given: Given) -> Recommendation:

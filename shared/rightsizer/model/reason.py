@@ -52,6 +52,7 @@ class Code(StrEnum):
     NO_QUOTA = "no-quota"
     NOT_CHEAPER = "not-cheaper"
     NOT_APPLICABLE = "not-applicable"
+    NEEDS_PARTNERS = "needs-partners"
     # decision
     IDLE = "idle"
     ALREADY_RIGHT = "already-right"

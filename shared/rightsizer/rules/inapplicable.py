@@ -33,6 +33,17 @@ def async_refusal(tag: str, p95_s: float, asleep: float, minutes: int, days: int
     return None
 
 
+def delete_refusal(demand: Demand, policy: Policy) -> Reason:
+    """Why an endpoint that is judged by its requests is not to be deleted."""
+    if demand.requests > 0:
+        sentence = (
+            f"{demand.requests:.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"
+        )
+    else:
+        sentence = f"its queue or its GPU worked in {demand.days:.1f} days"
+    return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {policy.idle_days} silent days make it idle")
+
+
 def chip_refusal(
     now: InstanceType, candidate: InstanceType, demand: Demand, stretch: float, policy: Policy, quota: int | None
 ) -> Reason | None:

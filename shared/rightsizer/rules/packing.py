@@ -12,6 +12,7 @@ from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import Mode
 from rightsizer.model.packing import Needs, Pack
 from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Recommendation
 
 CALLERS = "name the inference component (InferenceComponentName) on the shared endpoint"
@@ -22,24 +23,49 @@ NOT_CHECKED = (
 )
 
 
-def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str) -> Needs | None:
-    """What the endpoint would ask of a shared card; None where it is not small, or its need cannot be known."""
+def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str, policy: Policy) -> Needs | Reason:
+    """What the endpoint would ask of a shared card; or why it shares none: it is not small, or its need is hidden."""
     chip, need = runs.accelerator, demand.memory.need_gib
-    alone = instances == 1 and runs.accelerator_count == 1
-    if chip is None or need is None or demand.latency is None or not alone or demand.memory.growing:
-        return None
+    if chip is None or instances != 1 or runs.accelerator_count != 1:
+        sentence = f"it runs {instances} x {runs.name} with {runs.accelerator_count} GPU each; only one GPU is shared"
+        return Reason(Code.NOT_APPLICABLE, sentence)
+    if need is None:
+        sentence = "its server pre-allocates GPU memory, or publishes none, which hides how much of a card it needs"
+        return Reason(Code.UNKNOWN_MEMORY_NEED, sentence)
+    if demand.memory.growing:
+        sentence = (
+            f"its GPU memory grows ({demand.memory.peak_gib or need:.1f} GiB so far), so a shared card would fill"
+        )
+        return Reason(Code.UNKNOWN_MEMORY_NEED, sentence)
+    if demand.latency is None:
+        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests do not tell how busy it keeps a card")
     work = demand.gpu_s_per_request if demand.gpu_s_per_request is not None else demand.latency.mean_s
+    busy = tuple(round(rate * work, 4) for rate in demand.load.hourly_rate)
+    if max(busy, default=0.0) > policy.rho_one:
+        sentence = f"it alone works {100 * max(busy):.0f} % of its card in the busiest hour"
+        return Reason(Code.TOO_BUSY, f"{sentence}; a shared one works {100 * policy.rho_one:.0f} % at most")
     return Needs(
         accelerator=chip.model,
         usable_gib=chip.usable_gib,
         gpu_memory_gib=round(need, 2),
-        busy=tuple(round(rate * work, 4) for rate in demand.load.hourly_rate),
+        busy=busy,
         host_memory_gib=round(runs.memory_gib if demand.host_memory_gib is None else demand.host_memory_gib, 2),
         vcpu=round(float(runs.vcpu) if demand.vcpu is None else demand.vcpu, 2),
         type_memory_gib=runs.memory_gib,
         type_vcpu=runs.vcpu,
         framework=framework,
     )
+
+
+def partners_needed(needs: Needs, owner: str) -> Reason:
+    """Why one endpoint that could share a card is not told with whom: that takes the others."""
+    asks = (
+        f"it would ask for {needs.gpu_memory_gib:.1f} of {needs.usable_gib:.1f} GiB of a shared {needs.accelerator} and"
+        f" {100 * max(needs.busy, default=0.0):.0f} % of its busiest hour"
+    )
+    if not owner:
+        return Reason(Code.NEEDS_PARTNERS, f"{asks}, but no owner is named (tag rightsizer:owner) with whom to share")
+    return Reason(Code.NEEDS_PARTNERS, f"{asks}; the report names the endpoints of {owner} that fit beside it, if any")
 
 
 def packs(found: Iterable[Recommendation], policy: Policy) -> tuple[Pack, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
 from rightsizer.model.observation import Endpoint
+from rightsizer.model.reason import Code, Reason
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 COLD_S = 300.0
@@ -54,11 +55,6 @@ def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
     return Nap(minutes, asleep / max(slots * SLOT_S, 1), cold, requests, max(longest, silent) / 60)
 
 
-def naps(days: Sequence[DayDigest]) -> tuple[Nap, ...]:
-    """The past days with each of the timeouts, shortest first."""
-    return tuple(nap(days, minutes) for minutes in TIMEOUTS)
-
-
 def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
     """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
 
@@ -101,21 +97,39 @@ def _weekend(days: Sequence[DayDigest], slots: int) -> bool:
     return any(date.weekday() not in asked for date in dates[len(dates) - whole :])
 
 
-def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | None:
-    """The timeout to take, or None.
+def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | Reason:
+    """The timeout to take, or why there is none.
 
     Where cold starts are tolerated the shortest; else the shortest one that met nobody cold even at half of it in
     at least `certain_days` days, so that a gap twice as long as any seen is still covered.
     """
-    quiet = sum(digest.requests.count(0.0) for digest in days)
-    if quiet * SLOT_S < 60.0 * TIMEOUTS[0] * len(days):
-        return None  # less silence a day than the shortest timeout: nothing to sleep through
+    quiet = sum(digest.requests.count(0.0) for digest in days) * SLOT_S / 60 / max(len(days), 1)
+    if quiet < TIMEOUTS[0]:
+        sentence = f"it was silent for {quiet:.0f} minutes a day, and would sleep after {TIMEOUTS[0]} at the earliest"
+        return Reason(Code.NOT_CHEAPER, sentence)
     if tolerated:
-        return nap(days, TIMEOUTS[0])
-    if len({d.day for d in days}) < certain_days:
-        return None
-    for candidate in naps(days):
-        tight = nap(days, candidate.minutes // 2)
+        return _asleep(nap(days, TIMEOUTS[0]))
+    seen = len({d.day for d in days})
+    if seen < certain_days:
+        sentence = (
+            f"{seen} days were seen; without the tag {COLD_TAG}=true it sleeps after {certain_days:g} at the earliest"
+        )
+        return Reason(Code.TOO_FEW_DAYS, sentence)
+    for minutes in TIMEOUTS:
+        tight = nap(days, minutes // 2)
         if tight.cold <= cold_share * tight.requests / 4:
-            return candidate
-    return None
+            return _asleep(nap(days, minutes))
+    return Reason(
+        Code.NOT_OPTED_IN,
+        f"no tag {COLD_TAG}=true says that callers can wait for a start, and even after {tight.minutes} silent minutes"
+        f" {tight.cold:.0f} of {tight.requests:.0f} requests would have met one"
+        f" ({100 * tight.cold / tight.requests:.2f} %, at most {25 * cold_share:.2f} % may)",
+    )
+
+
+def _asleep(found: Nap) -> Nap | Reason:
+    """That nap, where it would have been one."""
+    if found.asleep_share > 0:
+        return found
+    longest = f"its longest pause was {found.longest_gap_minutes:.0f} minutes"
+    return Reason(Code.NOT_CHEAPER, f"it was never silent for {found.minutes} minutes ({longest})")

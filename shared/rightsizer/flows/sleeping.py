@@ -1,0 +1,47 @@
+"""Scaling to zero: what it would save, or why it is not offered."""
+
+from dataclasses import replace
+
+from rightsizer.flows.situation import Situation
+from rightsizer.model.option import Excluded, Money, Option, OptionKind
+from rightsizer.model.reason import Code, Reason
+from rightsizer.rules.cost import cost_of
+from rightsizer.rules.offer import nap_option
+from rightsizer.rules.sleep import COLD_TAG, Nap, best_nap, stopped, tolerates_cold
+
+
+def sleep(at: Situation) -> Option | Excluded:
+    """Scaling to zero, where the owner tolerates cold starts or nobody would have met one; or why not."""
+    found = _nap(at)
+    option = found if isinstance(found, Reason) else _option(at, found)
+    if isinstance(option, Reason):
+        return Excluded(at.runs.name, option, OptionKind.SCALE_TO_ZERO)
+    return option
+
+
+def _nap(at: Situation) -> Nap | Reason:
+    tolerated = tolerates_cold(at.endpoint)
+    found = stopped(at.days, at.policy.stopped_hours)
+    if found is not None:
+        return found
+    if not tolerated and at.peak > 1:
+        return Reason(
+            Code.NOT_OPTED_IN,
+            f"a fleet of {at.peak} wakes into a crowd, no tag {COLD_TAG}=true says that callers can wait, and its"
+            f" traffic has not stopped ({at.policy.stopped_hours:g} silent hours)",
+        )
+    return best_nap(at.days, tolerated, at.policy.cold_share, at.policy.nap_days)
+
+
+def _option(at: Situation, found: Nap) -> Option | Reason:
+    awake = at.instances * (1 - found.asleep_share)
+    plan = at.given.prices.commitment
+    cost = cost_of(at.usd, at.price, awake, 1, 0.0, plan, at.policy, False)
+    if cost.saving <= 0:
+        slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
+        return Reason(Code.NOT_CHEAPER, f"{slept} of USD {at.usd} per month (committed: USD {plan.usd_per_hour}/h)")
+    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
+    now = (at.runs.name, at.variant.current_count)
+    in_place = at.may(OptionKind.SCALE_TO_ZERO)
+    nap = nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place)
+    return replace(nap, mean_instances=round(awake, 4))
