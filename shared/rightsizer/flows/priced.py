@@ -123,15 +123,9 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         facts["replay"] = _replay(at, served)
     hourly = plan.counts if min(plan.counts) != count else None
     minimum, maximum = bounds(at, hardware.name, plan)
-    target = Target(
-        hardware.name,
-        count,
-        hourly_counts=hourly,
-        minimum=minimum,
-        maximum=maximum,
-        routing=routing,
-    )
+    target = Target(hardware.name, count, hourly_counts=hourly, minimum=minimum, maximum=maximum, routing=routing)
     option = type_option(
+        at.endpoint.kind,
         (at.runs.name, at.variant.current_count),
         target,
         draft.price,

@@ -8,7 +8,7 @@ from rightsizer.flows.situation import Given
 from rightsizer.model.demand import Demand
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.observation import Endpoint, EndpointKind
-from rightsizer.model.option import Money, Option, OptionKind
+from rightsizer.model.option import Money, Option, OptionKind, carried_out
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
@@ -47,6 +47,7 @@ def unheard(
     variant = endpoint.variants[0]
     usd = monthly(price, variant.current_count)
     saved = round(usd * Decimal(str(found.asleep_share)), 2)
+    asleep = OptionKind.SCALE_TO_ZERO
     option = nap_option(
         (price.instance_type, variant.current_count),
         price,
@@ -54,7 +55,7 @@ def unheard(
         demand.days,
         found.minutes,
         found.asleep_share,
-        in_place=endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in given.policy.by_itself,
+        in_place=carried_out(endpoint.kind, asleep) or asleep in given.policy.by_itself,
     )
     option = replace(option, mean_instances=round(variant.current_count * (1 - found.asleep_share), 4))
     why = Reason(

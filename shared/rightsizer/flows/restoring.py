@@ -25,7 +25,8 @@ def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation
     target, mean = before_ours(at), sum(at.fleet) / 24
     cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, True)
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
-    option = restore_option((at.runs.name, at.variant.current_count), target, price, money, at.demand.confidence)
+    now = (at.runs.name, at.variant.current_count)
+    option = restore_option(at.endpoint.kind, now, target, price, money, at.demand.confidence)
     stays = held(at, option)
     if stays is not None:
         return replace(

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from rightsizer.flows.situation import Situation
-from rightsizer.model.option import Excluded, Money, Option, OptionKind
+from rightsizer.model.observation import EndpointKind
+from rightsizer.model.option import Excluded, Money, Option, OptionKind, carried_out
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.offer import nap_option
@@ -20,6 +21,8 @@ def sleep(at: Situation) -> Option | Excluded:
 
 
 def _nap(at: Situation) -> Nap | Reason:
+    if at.endpoint.kind is EndpointKind.ASYNC and any(target.minimum == 0 for target in at.endpoint.scaling):
+        return Reason(Code.NOT_APPLICABLE, "its autoscaling goes down to 0 instances already")
     tolerated = tolerates_cold(at.endpoint)
     found = stopped(at.days, at.policy.stopped_hours)
     if found is not None:
@@ -42,6 +45,7 @@ def _option(at: Situation, found: Nap) -> Option | Reason:
         return Reason(Code.NOT_CHEAPER, f"{slept} of USD {at.usd} per month (committed: USD {plan.usd_per_hour}/h)")
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (at.runs.name, at.variant.current_count)
-    in_place = at.may(OptionKind.SCALE_TO_ZERO)
+    asleep = OptionKind.SCALE_TO_ZERO
+    in_place = at.may(asleep) or carried_out(at.endpoint.kind, asleep)
     nap = nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place)
     return replace(nap, mean_instances=round(awake, 4))

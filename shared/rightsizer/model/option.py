@@ -8,6 +8,7 @@ from typing import Literal
 
 from rightsizer.errors import InputError
 from rightsizer.model.checks import named
+from rightsizer.model.observation import EndpointKind
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Reason
 
@@ -56,6 +57,25 @@ class Effort(StrEnum):
 
 ORDERED = frozenset({OptionKind.SCALE_IN, OptionKind.PLACEMENT})
 """Options that a person asks for and no evaluation proposes: their saving is unknown, so none is promised or booked."""
+
+
+CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
+"""Kinds of endpoint that an approval may change in place; automatic mode takes the plain kind only."""
+OF_COMPONENTS = ORDERED | {OptionKind.COPIES}
+"""What an approval may change of an endpoint of inference components."""
+OF_OWNERS = frozenset(
+    {OptionKind.ASYNC, OptionKind.SERVERLESS, OptionKind.PACKING, OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE}
+)
+"""Options that the program carries out on no endpoint: their owners or their callers do."""
+
+
+def carried_out(kind: EndpointKind, option: OptionKind) -> bool:
+    """Whether the program changes that dimension of such an endpoint, after an approval at the latest."""
+    if kind is EndpointKind.INFERENCE_COMPONENTS:
+        return option in OF_COMPONENTS
+    if option is OptionKind.SCALE_TO_ZERO:
+        return kind is EndpointKind.ASYNC  # its queue keeps what comes while no instance runs
+    return kind in CHANGEABLE and option not in OF_COMPONENTS | OF_OWNERS
 
 
 @dataclass(frozen=True, slots=True)

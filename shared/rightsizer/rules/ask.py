@@ -4,16 +4,12 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.model.observation import Endpoint, EndpointKind, Mode
-from rightsizer.model.option import Option, OptionKind
+from rightsizer.model.observation import Endpoint, Mode
+from rightsizer.model.option import CHANGEABLE, Option, OptionKind
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.model.recommendation import Gate, Recommendation
 
 MODE_TAG = "rightsizer:mode"
-
-
-CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
-"""Kinds that an approval may change in place; automatic mode takes the plain kind only."""
 
 
 @dataclass(frozen=True, slots=True)

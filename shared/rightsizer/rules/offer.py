@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target
+from rightsizer.model.observation import EndpointKind
+from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out
 from rightsizer.model.price import Price
 
 
 def type_option(
+    endpoint: EndpointKind,
     now: tuple[str, int],
     target: Target,
     price: Price,
@@ -18,9 +20,10 @@ def type_option(
     facts: Mapping[str, str],
     not_checked: tuple[str, ...] = (),
 ) -> Option:
-    """An option of another type, another count, or both; carried out in place."""
+    """An option of another type, another count, or both; in place where the program changes such an endpoint."""
+    kind = _kind(now, target)
     return Option.priced(
-        _kind(now, target),
+        kind,
         target,
         price,
         money,
@@ -28,7 +31,7 @@ def type_option(
         risks,
         Effort.VERY_LOW if target.instance_type == now[0] else Effort.LOW,
         restart_needed=target.instance_type != now[0],
-        in_place=True,
+        in_place=carried_out(endpoint, kind),
         p95_s=p95_s,
         facts={**facts, "break-even": _break_even(money)},
         not_checked=not_checked,
@@ -85,10 +88,13 @@ def nap_option(
     )
 
 
-def restore_option(now: tuple[str, int], target: Target, price: Price, money: Money, confidence: float) -> Option:
-    """Back to the last configuration that was good."""
+def restore_option(
+    endpoint: EndpointKind, now: tuple[str, int], target: Target, price: Price, money: Money, confidence: float
+) -> Option:
+    """Back to the last configuration that was good; in place where the program changes such an endpoint."""
+    kind = _kind(now, target)
     return Option.priced(
-        _kind(now, target),
+        kind,
         target,
         price,
         money,
@@ -96,7 +102,7 @@ def restore_option(now: tuple[str, int], target: Target, price: Price, money: Mo
         {"capacity": Risk.LOW},
         Effort.LOW,
         restart_needed=target.instance_type != now[0],
-        in_place=True,
+        in_place=carried_out(endpoint, kind),
         notes=("the configuration that ran before our last change",),
         restores=True,
     )

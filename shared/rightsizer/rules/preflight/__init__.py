@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import ORDERED, OptionKind
+from rightsizer.model.option import CHANGEABLE, OF_COMPONENTS, ORDERED, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
 from rightsizer.rules.preflight import components, consent, image, passing, quota
@@ -17,10 +17,6 @@ from rightsizer.rules.preflight.image import moved, tagged
 from rightsizer.rules.preflight.owner import owned_by
 
 ALARMS_TAG = "rightsizer:alarms"
-CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
-"""Kinds that an approval may change; automatic mode only takes the plain kind."""
-OF_COMPONENTS = frozenset({OptionKind.COPIES, OptionKind.SCALE_IN, OptionKind.PLACEMENT})
-"""What an approval may change of an endpoint of inference components."""
 __all__ = ["MISSING", "blindness", "deferral", "hold", "moved", "owned_by", "refusals", "tagged", "unchecked"]
 
 MISSING = "MISSING"
