@@ -74,7 +74,7 @@ def recommendation(name: str = "chat-7b", **changes: Any) -> Recommendation:
             rung="L1",
             figures={"GPU use, p95": "11 %", "Model latency, p95": "0.28 s"},
         ),
-        replay=Replay(14, 0.5, 0.0, 0.44, 8.9, 0, tuple(value / 170 for value in shape)),
+        replay=Replay(14, 3.0, 1.0, 0.44, 8.9, 7, tuple(value / 170 for value in shape), 1240, 2, 0.5),
         excluded=(Excluded("ml.g4dn.xlarge", Reason(Code.TOO_SLOW, "p95 would be 0.9 s, above the 0.5 s declared.")),),
         not_checked=("downstream time-outs",),
         hourly_requests=tuple(value * 90 for value in shape),

@@ -15,7 +15,7 @@ from rightsizer.model.observation import Mode
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import NoPrice, PriceTable
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.recommendation import Gate, Recommendation
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.waiting import unqueued
@@ -93,6 +93,20 @@ def test_a_proposal_carries_the_replay_of_its_fortnight() -> None:
     assert found.replay.days == 14
     assert len(found.replay.hourly_load) == 14 * 24
     assert found.replay.requests_over_objective == 0
+    assert found.replay.requests == 14 * 288 * 6
+    assert found.replay.objective_s == 60.0
+
+
+def test_a_test_carries_the_replay_at_the_speed_that_it_is_to_show() -> None:
+    slower = kit.window(kit.steady(latency_s=8.0))
+    tight = replace(kit.endpoint(p95_s=30.0), framework="vllm")
+    tested = judge(tight, [slower], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert tested.gate is Gate.TEST
+    assert tested.chosen is not None
+    assert tested.chosen.p95_s is not None
+    assert tested.replay is not None
+    assert tested.replay.worst_p95_s is not None
+    assert tested.chosen.p95_s <= tested.replay.worst_p95_s <= 30.0, "waiting included, within the objective"
 
 
 def test_waiting_is_taken_out_of_a_busy_queue_and_left_alone_in_an_idle_one() -> None:

@@ -52,6 +52,8 @@ def test_traffic_that_jumped_brings_the_last_good_fleet_back_without_asking() ->
     assert (found.chosen.target.instance_type, found.chosen.target.instance_count) == ("ml.g6e.xlarge", 4)
     assert found.gate is Gate.APPLY
     assert "jumped" in found.reason.sentence
+    assert found.replay is not None, "what comes back was replayed too"
+    assert found.replay.hours_above_80 < 24 < len(found.replay.hourly_load)
 
 
 def test_traffic_as_before_brings_nothing_back() -> None:

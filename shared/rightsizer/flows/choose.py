@@ -33,9 +33,9 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     """The recommendation with finding, options and gate."""
     harm = hurt(at)
     if harm is not None and (harm.severe or at.runs.name != at.reference.name):
-        return restored(base, at, harm.reason)
+        return _with_replay(restored(base, at, harm.reason), at)
     if at.jumped and not still_carries(at):
-        return restored(base, at, JUMPED)
+        return _with_replay(restored(base, at, JUMPED), at)
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
     at = replace(at, strained=harm is not None or not still_carries(at), spent=budget_spent(at))
     options = options_for(at)
@@ -45,7 +45,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     base = replace(base, excluded=(*options.excluded, *awake))
     more = raised(base, at, sure)
     if more is not None:
-        return more
+        return _with_replay(more, at)
     hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
     if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
@@ -54,7 +54,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
     tested = None if growing else _tested(at, options, best)
     if tested is not None:
-        return _testing(base, tested[0], tested[1], sure)
+        return _with_replay(_testing(base, tested[0], tested[1], sure), at)
     if best is None:
         reason = _why_kept(options, at)
         return replace(base, reason=reason, gate_reason=reason)
@@ -104,13 +104,11 @@ def _gated(
         if stays is not None:
             verdict, why = Gate.PROPOSE, stays
         kept = () if stays is not None else (best,)
-        return replace(
-            base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept, gate=verdict, gate_reason=why
-        )
+        grown = replace(base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept)
+        return _with_replay(replace(grown, gate=verdict, gate_reason=why), at)
     until = _until(at) if best.kind is not OptionKind.SCALE_TO_ZERO else None  # asleep, it serves nobody worse
     if until is not None and best.saving_usd_per_month <= 0:
         return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
-    base = replace(base, replay=replayed(at, best))
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
     if verdict is not Gate.SILENT and until is not None:
         verdict, why = Gate.SILENT, until
@@ -121,7 +119,7 @@ def _gated(
         f"{best.target.instance_count} x {best.target.instance_type} ({best.kind.value}) serves the same load for"
         f" USD {best.usd_per_month} per month, today USD {at.usd}",
     )
-    return replace(
+    found = replace(
         base,
         finding=Finding.OPTIMIZED if small else Finding.OVER_PROVISIONED,
         reason=why if small else reason,
@@ -129,6 +127,7 @@ def _gated(
         gate=verdict,
         gate_reason=why,
     )
+    return _with_replay(found, at)
 
 
 def _until(at: Situation) -> Reason | None:
@@ -178,6 +177,11 @@ def _passes(at: Situation, option: Option) -> bool:
     return gate(_case(at, option), at.given.history, at.policy, at.given.now)[0] is Gate.APPLY
 
 
+def _with_replay(found: Recommendation, at: Situation) -> Recommendation:
+    """The recommendation with the replay of what it recommends; a test, at the speed that it is to show."""
+    return found if found.chosen is None else replace(found, replay=replayed(at, found.chosen))
+
+
 def replayed(at: Situation, option: Option) -> Replay | None:
     """The look-back run again on the option; None for options that are no fleet."""
     if option.kind in (OptionKind.SCALE_TO_ZERO, OptionKind.DELETE):
@@ -187,12 +191,11 @@ def replayed(at: Situation, option: Option) -> Replay | None:
         return None
     ratio = (option.p95_s or at.latency.p95_s) / at.latency.p95_s
     plan = plan_of(at, option, hardware, ratio)
-    served = at.served(plan)
     service = sum(value * share for value, share in at.service) * ratio
     need, chip = at.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    late = round(served.late / at.stream.copies)
-    return strain_of(at.days, service, plan.counts, plan.workers, late, served.worst_p95_s, margin)
+    then, copies = at.served(plan), at.stream.copies
+    return strain_of(at.days, service, plan, then, at.before, copies, at.goal.p95_s, margin)
 
 
 def _why_kept(options: Options, at: Situation) -> Reason:

@@ -57,10 +57,19 @@ class Replay:
     hours_above_80: float
     hours_above_100: float
     worst_p95_s: float | None
+    """The largest p95 of an hour with at least 20 requests; None where no hour had so many."""
     memory_margin_gib: float | None
+    """GiB of one GPU beyond the need with its margin; None where the need is not known."""
     requests_over_objective: int
+    """Of those that were replayed."""
     hourly_load: tuple[float, ...] = ()
     """Predicted load per hour, 0..1 of the option's capacity, oldest first; what the pictures draw."""
+    requests: int = 0
+    """Requests that were replayed: all, or those of the heaviest five minutes where the days had many."""
+    over_objective_today: int = 0
+    """Of the same requests on the fleet that they were measured on."""
+    objective_s: float | None = None
+    """The p95 that counted as the objective, seconds."""
 
 
 @dataclass(frozen=True, slots=True)

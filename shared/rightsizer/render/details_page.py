@@ -70,7 +70,7 @@ SAID_ABOVE = frozenset({"requests", "confidence"})
 
 
 def _evidence(found: Recommendation) -> Markup:
-    seen, replay = found.evidence, found.replay
+    seen = found.evidence
     pairs: list[tuple[str, Node]] = []
     if seen:
         pairs += [
@@ -80,14 +80,10 @@ def _evidence(found: Recommendation) -> Markup:
             ("Signals", f"{seen.rung} of the signal ladder"),
             *((name, said) for name, said in seen.figures.items() if name not in SAID_ABOVE),
         ]
-    if replay:
-        pairs.append(("Replayed", f"{replay.days} days on the option"))
-        if replay.worst_p95_s is not None:
-            pairs.append(("Worst p95 in the replay", sentences.seconds(replay.worst_p95_s)))
-        if replay.memory_margin_gib is not None:
-            pairs.append(("GPU memory left", f"{replay.memory_margin_gib:.1f} GiB"))
-        pairs.append(("Requests over the objective", f"{replay.requests_over_objective:,}"))
-    return tag("div", facts(pairs) if pairs else "Nothing was measured.", class_="panel")
+    panel: list[Node] = [facts(pairs) if pairs else "Nothing was measured."]
+    if found.replay:
+        panel += [tag("p", sentences.replayed(found), class_="note"), facts(sentences.replay(found))]
+    return tag("div", *panel, class_="panel")
 
 
 def _options(found: Recommendation) -> Markup:

@@ -123,10 +123,12 @@ def _row(one: Recommendation) -> list[Cell]:
 
 
 def _why(one: Recommendation) -> Node:
-    """The reason, and why it is not asked where it is not."""
+    """The reason, why it is not asked where it is not, and what the past days would have been on it."""
     twice = one.gate_reason.sentence == one.reason.sentence
     silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT and not twice else None
-    return join(one.reason.sentence, silent)
+    told = "; ".join(f"{name.lower()} {said}" for name, said in sentences.replay(one))
+    replay = tag("div", f"{sentences.replayed(one)}: {told}", class_="note") if told else None
+    return join(one.reason.sentence, silent, replay)
 
 
 def _name(one: Recommendation) -> Cell:

@@ -7,7 +7,7 @@ from typing import assert_never
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 
 RISKS = {
     Risk.VERY_LOW: "very low",
@@ -168,6 +168,32 @@ def headline(recommendation: Recommendation) -> str:
         return f"{name} can {change(option)}: no saving is promised"
     verb = f"saves {a_month(saving)}" if saving >= 0 else f"costs {a_month(-saving)} more"
     return f"{name} can {change(option)}: {verb}"
+
+
+def replayed(found: Recommendation) -> str:
+    """What was replayed, as the heading of its figures."""
+    days = found.replay.days if found.replay else 0
+    speed = ", at the speed that the test is to show" if found.gate is Gate.TEST else ""
+    return f"The last {days} days replayed on it{speed}"
+
+
+def replay(found: Recommendation) -> list[tuple[str, str]]:
+    """The figures of the replay with their names; none where nothing was replayed."""
+    then = found.replay
+    if then is None:
+        return []
+    objective = "" if then.objective_s is None else f", the objective is {seconds(then.objective_s)}"
+    worst = "no hour had 20 requests" if then.worst_p95_s is None else f"{seconds(then.worst_p95_s)}{objective}"
+    left = "not known" if then.memory_margin_gib is None else f"{then.memory_margin_gib:.1f} GiB beyond the need"
+    late = f"{then.requests_over_objective:,}"
+    if then.requests:
+        late += f" of {then.requests:,} predicted, {then.over_objective_today:,} as it was"
+    return [
+        ("Hours above 80 % load", f"{then.hours_above_80:g}, above 100 %: {then.hours_above_100:g}"),
+        ("Worst p95 of an hour", worst),
+        ("GPU memory left", left),
+        ("Requests over the objective", late),
+    ]
 
 
 def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)

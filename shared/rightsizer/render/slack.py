@@ -74,8 +74,8 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
     if option.p95_s is not None:
         facts.append(("p95 latency then", sentences.seconds(option.p95_s)))
     if found.replay:
-        over = f"{found.replay.hours_above_80:g} h above 80 %"
-        facts.append((f"The last {found.replay.days} days replayed on it", over))
+        told = (f"{name}: {said}" for name, said in sentences.replay(found))
+        facts.append((sentences.replayed(found), "\n".join(told)))
     if option.client_change:
         facts.append(("Callers must", option.client_change))
     return [*facts, *((name, said) for name, said in option.facts.items() if name.startswith("Scaling policy"))]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rightsizer.model.digest import SLOT_S, DayDigest
 from rightsizer.model.recommendation import Replay
+from rightsizer.model.serving import Plan, Served
 
 PER_HOUR = 3600 // SLOT_S
 
@@ -11,27 +12,32 @@ PER_HOUR = 3600 // SLOT_S
 def strain_of(
     days: Sequence[DayDigest],
     service_s: float,
-    counts: Sequence[int],
-    workers: int,
-    late: int,
-    worst_p95_s: float | None,
+    plan: Plan,
+    then: Served,
+    today: Served,
+    copies: int,
+    objective_s: float,
     memory_margin_gib: float | None,
 ) -> Replay:
-    """The replay of an option with `service_s` seconds a request, `counts` instances by hour of the day.
+    """The replay of an option with `service_s` seconds a request: `then` by its plan, `today` by today's.
 
-    Load is requests times service time over worker time, 0..1; an hour without a datapoint counts as 0 there.
+    Each request was served `copies` times. Load is requests times service time over worker time, 0..1; an hour without
+    a datapoint counts as 0 there.
     """
     loads = []
     for digest in days:
         for hour in range(24):
             known = [v for v in digest.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
-            loads.append(sum(known) * service_s / (3600 * counts[hour] * max(workers, 1)))
+            loads.append(sum(known) * service_s / (3600 * plan.counts[hour] * max(plan.workers, 1)))
     return Replay(
         days=len({d.day for d in days}),
         hours_above_80=float(sum(1 for v in loads if v > 0.8)),
         hours_above_100=float(sum(1 for v in loads if v > 1.0)),
-        worst_p95_s=round(worst_p95_s, 4) if worst_p95_s is not None else None,
+        worst_p95_s=round(then.worst_p95_s, 4) or None,
         memory_margin_gib=round(memory_margin_gib, 2) if memory_margin_gib is not None else None,
-        requests_over_objective=late,
+        requests_over_objective=round(then.late / copies),
         hourly_load=tuple(round(v, 4) for v in loads),
+        requests=round(then.requests / copies),
+        over_objective_today=round(today.late / copies),
+        objective_s=round(objective_s, 4),
     )

@@ -80,6 +80,9 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
             "worst_p95_s": replay.worst_p95_s,
             "memory_margin_gib": replay.memory_margin_gib,
             "requests_over_objective": replay.requests_over_objective,
+            "requests": replay.requests,
+            "requests_over_objective_today": replay.over_objective_today,
+            "objective_s": replay.objective_s,
         },
     }
 

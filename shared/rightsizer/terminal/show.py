@@ -113,7 +113,7 @@ def explanation(each: Recommendation) -> RenderableType:
         parts += [Text(), _facts(f"Option {rank}", _option(option))]
     parts += [Text(), _facts("Then", {each.gate.value: each.gate_reason.sentence})]
     if each.replay is not None:
-        parts += [_facts("", {"replay": _replay(each)})]
+        parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
     for title, lines in _lists(each):
         parts += [Text(), Text(title, style="bold"), *(Padding(Text(line), (0, 0, 0, 2)) for line in lines)]
     return Group(*parts)
@@ -164,15 +164,6 @@ def _option(option: Option) -> dict[str, str]:
         **option.facts,
     }
     return {name: value for name, value in facts.items() if value}
-
-
-def _replay(each: Recommendation) -> str:
-    assert each.replay is not None
-    worst = "" if each.replay.worst_p95_s is None else f", worst hour's p95 {each.replay.worst_p95_s:.3f} s"
-    return (
-        f"the last {each.replay.days} days on option 1: {each.replay.hours_above_80:.0f} h above 80 % load, "
-        f"{each.replay.hours_above_100:.0f} h above 100 %{worst}"
-    )
 
 
 def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
