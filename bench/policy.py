@@ -1,7 +1,7 @@
 """The engine as a policy of the referee: views in, the engine's own inputs, its recommendation, an action out.
 
 No second engine: every figure and every decision comes from `flows.judge`. The referee is imported only when an action
-is made; what it passes in is typed by the Protocols below.
+is made; what it passes in is typed by the Protocols of `bench.views`.
 """
 
 import importlib
@@ -9,16 +9,26 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
+from bench.views import Account, Day, Type, View
 from rightsizer.flows.judge import judge_digests
-from rightsizer.flows.situation import LEAST
+from rightsizer.model.candidate import Promise
 from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.model.hardware import Accelerator, Catalogue, InstanceType
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
+from rightsizer.model.observation import (
+    LEAST,
+    Endpoint,
+    EndpointKind,
+    EndpointRef,
+    Mode,
+    Objective,
+    ScalableTarget,
+    Variant,
+)
 from rightsizer.model.option import OptionKind, Target
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Commitment, Price, PriceTable
@@ -26,9 +36,12 @@ from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, Series, Signal
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.waiting import without_waiting
+from rightsizer.rules.learn import gpu_ratios
+from rightsizer.rules.waiting import ShadowRun, ratios
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
+LEAST_REQUESTS = 200
+"""Requests on either type from which a change tells a slowdown, as in the product."""
 USABLE = {"T4": 14.6, "L4": 22.0, "A10G": 22.0, "L40S": 44.0, "H100": 79.0}
 
 IN_PLACE = frozenset(OptionKind) - {OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING}
@@ -68,47 +81,6 @@ PRODUCTION = replace(
 """The product's own gates, in an account that lets every dimension be applied and approves what is proposed."""
 
 
-class _Type(Protocol):
-    name: str
-    usd_per_hour: float
-    gpu_model: str
-    gpu_count: int
-    gpu_memory_gib_each: float
-    fp16_tflops_each: float
-    memory_bandwidth_gbps_each: float
-    vcpu: int
-    host_memory_gib: float
-
-
-class _Day(Protocol):
-    day: int
-    segments: tuple[Any, ...]
-    instance_count_by_hour: tuple[float, ...]
-    series: tuple[tuple[tuple[str, str, int], Any], ...]
-
-
-class _View(Protocol):
-    endpoint_name: str
-    variant_name: str
-    instance_type: str
-    instance_counts: tuple[int, ...]
-    autoscale_max: int | None
-    scale_to_zero_minutes: float | None
-    routing: str
-    slo_p95_ms: float | None
-    framework: str
-    tags: tuple[tuple[str, str], ...]
-    days: tuple[_Day, ...]
-    trials: tuple[Any, ...]
-    notices: tuple[Any, ...]
-
-
-class _Account(Protocol):
-    day: int
-    catalogue: Iterable[_Type]
-    endpoints: tuple[_View, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class _Segment:
     start: int
@@ -131,6 +103,9 @@ class _Memory:
     now: tuple[str, tuple[int, ...]] = ("", ())
     routing: str = ""
     """Routing yesterday."""
+    framework: str = ""
+    promise: Promise | None = None
+    """Of the change that was made last."""
 
 
 class RightsizerPolicy:
@@ -145,30 +120,34 @@ class RightsizerPolicy:
         self._prices: PriceTable | None = None
         self.log: list[tuple[int, Recommendation]] = []
 
-    def decide(self, account: _Account) -> dict[str, Any]:
+    def decide(self, account: Account) -> dict[str, Any]:
         """One action per endpoint that should change."""
         actions = importlib.import_module("referee.actions")
         if self._catalogue is None:
             self._catalogue, self._prices = _facts(account.catalogue)
         assert self._prices is not None
+        for view in account.endpoints:
+            _remember(self._memory.setdefault(view.endpoint_name, _Memory()), view, self._catalogue)
+        known = {name: tuple(_outcomes(memory)) for name, memory in self._memory.items()}
         out: dict[str, Any] = {}
         for view in account.endpoints:
-            memory = self._memory.setdefault(view.endpoint_name, _Memory())
-            _remember(memory, view, self._catalogue)
-            found = self._judge(view, memory, account.day)
+            memory = self._memory[view.endpoint_name]
+            others = tuple(past for name, some in known.items() if name != view.endpoint_name for past in some)
+            found = self._judge(view, memory, others, account.day)
             self.log.append((account.day, found))
             action = _action(actions, found, view)
             if action is not None:
                 out[view.endpoint_name] = action
+                memory.promise = found.chosen.promise if found.chosen else None
         return out
 
-    def _judge(self, view: _View, memory: _Memory, day: int) -> Recommendation:
+    def _judge(self, view: View, memory: _Memory, others: tuple[PastChange, ...], day: int) -> Recommendation:
         assert self._catalogue is not None
         assert self._prices is not None
         now = DAY_0 + timedelta(days=day)
         usage = UsageDigest(view.endpoint_name, view.variant_name, tuple(memory.digests))
         tests = sum(1 for c in memory.changes if c.ended == "tested")
-        history = History(endpoint=tuple(memory.changes), tests_this_month=tests)
+        history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests)
         endpoint = _endpoint(view)
         return judge_digests(endpoint, usage, self._prices, self._catalogue, {}, history, self.policy, now)
 
@@ -187,7 +166,7 @@ class MetricsOnlyPolicy(RightsizerPolicy):
     policy = replace(EAGER, tests=False, untested_chance=0.5)
 
 
-def _facts(types: Iterable[_Type]) -> tuple[Catalogue, PriceTable]:
+def _facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
     found: dict[str, InstanceType] = {}
     prices: dict[str, Any] = {}
     for t in types:
@@ -207,7 +186,7 @@ def _facts(types: Iterable[_Type]) -> tuple[Catalogue, PriceTable]:
     return Catalogue(found), PriceTable("us-east-1", prices, Commitment(Decimal(0), 0.0, known=True))
 
 
-def _remember(memory: _Memory, view: _View, catalogue: Catalogue) -> None:
+def _remember(memory: _Memory, view: View, catalogue: Catalogue) -> None:
     """Fold the new days and turn notices and trials into past changes."""
     version = dict(view.tags).get("model-version", "")
     if memory.version and version != memory.version:
@@ -226,6 +205,19 @@ def _remember(memory: _Memory, view: _View, catalogue: Catalogue) -> None:
     memory.trials = len(view.trials)
     memory.now = (view.instance_type, view.instance_counts)
     memory.routing = view.routing
+    memory.framework = _framework(view)
+
+
+def _outcomes(memory: _Memory) -> Iterable[PastChange]:
+    """What other endpoints learn from: measured slowdowns, of tests and of changes as their days showed them."""
+    for past in memory.changes:
+        if past.realised_slowdown is not None:
+            yield past
+        elif past.from_type != past.to_type and past.ended == "proven":
+            base = [d for d in memory.digests if d.instance_type == past.from_type]
+            seen = gpu_ratios(memory.digests, base, LEAST_REQUESTS).get(past.to_type)
+            if seen is not None:
+                yield replace(past, realised_slowdown=seen)
 
 
 def _learn(memory: _Memory, notice: Any) -> None:
@@ -250,29 +242,35 @@ def _learn(memory: _Memory, notice: Any) -> None:
             failure=failure,
             mean_instances=sum(counts) / 24 if counts else None,
             from_routing=memory.routing,
+            framework=memory.framework,
+            demand=memory.promise.peak_busy_gpus if memory.promise else None,
+            promised_slowdown=memory.promise.slowdown if memory.promise else None,
         )
     )
 
 
 def _tested(trial: Any, memory: _Memory) -> PastChange:
     """The result of a shadow test as a past change: ratios against production on the same requests."""
-    failure = "" if trial.fits else "memory"
-    busy = trial.gpu_busy_s_per_request
     base = [d for d in memory.digests if d.instance_type == trial.production_type]
     alone = max(memory.now[1], default=1) == 1
     work, calls = _during(trial, memory) if alone else (0.0, 0.0)
     alike = calls > 0  # production served exactly the requests that the shadow got
     if not alike:
         work, calls = _busy(base, range(SLOTS))
-    latency = None
-    if trial.latency_mean_ms and trial.production_latency_mean_ms and trial.requests >= 2:
-        found, rate = latency_of(base), trial.requests / (3600 * trial.hours)
-        spread = found.squared_variation if found else 1.0
-        shadow = without_waiting(trial.latency_mean_ms / 1000, rate, spread)
-        queued = memory.routing != LEAST or alone  # a queue of its own before each instance, as before the shadow
-        live = without_waiting(trial.production_latency_mean_ms / 1000, rate, spread) if queued else None
-        live = live or trial.production_latency_mean_ms / 1000
-        latency = shadow / live if shadow else None
+    found = latency_of(base)
+    gpu, latency = ratios(
+        ShadowRun(
+            trial.requests,
+            trial.hours,
+            _seconds(trial.latency_mean_ms),
+            _seconds(trial.production_latency_mean_ms),
+            trial.gpu_busy_s_per_request,
+            work / calls if calls else None,
+            found.squared_variation if found else 1.0,
+            queued=memory.routing != LEAST or alone,
+            alike=alike,
+        )
+    )
     return PastChange(
         DAY_0 + timedelta(days=trial.day),
         trial.production_type,
@@ -280,13 +278,16 @@ def _tested(trial: Any, memory: _Memory) -> PastChange:
         1,
         1,
         "tested",
-        failure=failure,
-        realised_slowdown=busy / (work / calls)
-        if busy and calls and work and trial.requests >= (2 if alike else 20)
-        else None,
+        failure="" if trial.fits else "memory",
+        realised_slowdown=gpu,
         latency_ratio=latency,
         memory_gib=trial.gpu_memory_max_gib,
+        framework=memory.framework,
     )
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return milliseconds / 1000 if milliseconds else None
 
 
 def _during(trial: Any, memory: _Memory) -> tuple[float, float]:
@@ -307,7 +308,7 @@ def _busy(days: Iterable[DayDigest], slots: Iterable[int]) -> tuple[float, float
     return sum(w for w, _ in known), sum(n for _, n in known)
 
 
-def _digests(view: _View, day: _Day, catalogue: Catalogue) -> list[DayDigest]:
+def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DayDigest]:
     """Digests of one day, one for each type that ran."""
     start = DAY_0 + timedelta(days=day.day)
     counts = Series(start, 60, array("d", [c for c in day.instance_count_by_hour for _ in range(60)]))
@@ -339,7 +340,11 @@ def _merged(segments: Sequence[Any]) -> list[_Segment]:
     return out
 
 
-def _endpoint(view: _View) -> Endpoint:
+def _framework(view: View) -> str:
+    return view.framework if view.framework != "unknown" else ""
+
+
+def _endpoint(view: View) -> Endpoint:
     long_ago = DAY_0 - timedelta(days=60)
     scaling: Sequence[ScalableTarget] = ()
     if view.autoscale_max is not None or len(set(view.instance_counts)) > 1:
@@ -356,18 +361,18 @@ def _endpoint(view: _View) -> Endpoint:
         kind=EndpointKind.REAL_TIME,
         kinds=(EndpointKind.REAL_TIME,),
         variants=(Variant(view.variant_name, "model", view.instance_type, count, count, 1.0, (), view.routing),),
-        tags=tags,
+        tags=tags | {"rightsizer:shadow-ok": "true"},
         mode=Mode.AUTO,
         mode_declared=True,
         objective=Objective(view.slo_p95_ms / 1000 if view.slo_p95_ms is not None else None, min_instances=1),
         owner="referee",
         owned_by="",
         scaling=tuple(scaling),
-        framework=view.framework if view.framework != "unknown" else "",
+        framework=_framework(view),
     )
 
 
-def _action(actions: Any, found: Recommendation, view: _View) -> Any:
+def _action(actions: Any, found: Recommendation, view: View) -> Any:
     """The recommendation as an action of the referee; None keeps. A proposal counts as approved."""
     option = found.chosen
     if option is None or found.gate is Gate.SILENT:
@@ -386,15 +391,10 @@ def _action(actions: Any, found: Recommendation, view: _View) -> Any:
     return _deploy(actions, option.target, view, guard=found.finding is not Finding.UNDER_PROVISIONED)
 
 
-def _deploy(actions: Any, target: Target, view: _View, guard: bool) -> Any:
+def _deploy(actions: Any, target: Target, view: View, guard: bool) -> Any:
     """The deployment; what brings room back has no guard, for what was before it is worse."""
     counts = target.hourly_counts or (target.instance_count,) * 24
     top = target.maximum
     if top is None and view.autoscale_max is not None:
         top = max(view.autoscale_max, *counts)
     return actions.Deploy(target.instance_type, counts, autoscale_max=top, routing=target.routing, guard=guard)
-
-
-def day_of(moment: datetime) -> date:
-    """The referee's day as a date, for reading the log."""
-    return moment.date()

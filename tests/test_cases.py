@@ -45,7 +45,7 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
         owned_by=given.get("owned_by", ""),
         unknown_fields=tuple(given.get("unknown_fields", ())),
         configuration_replaced=given.get("configuration_replaced", False),
-        tags=given.get("tags", {}),
+        tags={**made.tags, **given.get("tags", {})},
         model_data_bytes=int(given["model_gib"] * 1024**3) if "model_gib" in given else None,
         scaling=(_scaled(scaled[0], scaled[1], given.get("policies", {})),) if scaled else (),
         variants=() if given.get("no_variant") else made.variants,

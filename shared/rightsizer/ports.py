@@ -109,10 +109,14 @@ class PageQueue(Protocol):
 
 
 class EvaluationLog(Protocol):
-    """Knows when each endpoint was last evaluated, in one bulk read."""
+    """Knows of all endpoints together when each was last evaluated, and what they cost, in one bulk read."""
 
     def evaluated(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
+        ...
+
+    def note_spending(self, at: datetime) -> None:
+        """Keep what all evaluated endpoints cost a month together; the budget of shadow tests is a share of it."""
         ...
 
 

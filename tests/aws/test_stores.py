@@ -252,7 +252,23 @@ def test_history_tells_own_from_account_and_counts_today(table: Table, store: Re
     found = store.history("chat-7b")
     assert [p.ended for p in found.endpoint] == ["proven"]
     assert [p.ended for p in found.account] == ["tested"]
-    assert (found.tests_this_month, found.changes_today) == (1, 1)
+    assert (found.tests_this_month, found.changes_today) == (0, 1)
+    assert store.history("rank").tests_this_month == 1
+
+
+def test_history_knows_what_tests_of_the_month_cost_and_what_the_account_spends(
+    table: Table, store: Recommendations
+) -> None:
+    book = HistoryBook(table)
+    test = PastChange(NOW - timedelta(hours=2), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "tested", usd=Decimal("7.5"))
+    book.record("rank", "c-1", test)
+    book.record("rank", "c-2", replace(test, at=NOW - timedelta(days=40)))
+    book.record("chat-7b", "c-3", replace(test, usd=Decimal("2.5")))
+    unknown = HistoryBook(table).history("chat-7b", NOW)
+    assert (unknown.tests_usd_this_month, unknown.gpu_usd_per_month) == (Decimal(10), None)
+    store.save(recommendation(usd_per_month=Decimal("1027.84")), None)
+    store.note_spending(NOW)
+    assert HistoryBook(table).history("chat-7b", NOW).gpu_usd_per_month == Decimal("1027.84")
 
 
 def test_a_message_is_remembered_outside_the_keys_of_the_stream(table: Table) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from bench.policy import _action, _Memory, _tested
 from rightsizer.flows.judge import judge
-from rightsizer.flows.situation import LEAST
 from rightsizer.model.history import History
+from rightsizer.model.observation import LEAST
 from rightsizer.model.option import OptionKind, Risk
 from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Gate

@@ -147,7 +147,7 @@ HOURS = Scenario(
 SHADOW = Scenario(
     "shadow test",
     an_option(facts={"test hours": "1"}),
-    {"count": 2},
+    {"count": 2, "tags": {"rightsizer:mode": "auto", "rightsizer:shadow-ok": "true"}},
     autoscaled,
     judged={"gate": Gate.TEST},
 )

@@ -39,7 +39,13 @@ def count_of(w: World) -> int:
 
 
 def test_a_shadow_test_leaves_the_fleet_as_large_as_it_found_it() -> None:
-    with world(scenarios.SHADOW.option, seed=grown, judged=scenarios.SHADOW.judged, count=1) as w:
+    with world(
+        scenarios.SHADOW.option,
+        seed=grown,
+        judged=scenarios.SHADOW.judged,
+        count=1,
+        tags=scenarios.SHADOW.endpoint["tags"],
+    ) as w:
         until_turned(w)
         assert w.live().get("ShadowProductionVariants")
         assert count_of(w) == 4
@@ -50,7 +56,13 @@ def test_a_shadow_test_leaves_the_fleet_as_large_as_it_found_it() -> None:
 
 
 def test_a_fleet_that_grows_beside_a_shadow_stays_grown() -> None:
-    with world(scenarios.SHADOW.option, seed=grown, judged=scenarios.SHADOW.judged, count=1) as w:
+    with world(
+        scenarios.SHADOW.option,
+        seed=grown,
+        judged=scenarios.SHADOW.judged,
+        count=1,
+        tags=scenarios.SHADOW.endpoint["tags"],
+    ) as w:
         until_turned(w)
         scale(w.box, 6)
         w.run(8)

@@ -1,11 +1,14 @@
 """Every kind of change that is carried out in place, from its approval to its proof."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from rightsizer.flows.orders import Orders
+from rightsizer.model.candidate import Promise
 from rightsizer.model.change import ChangeState
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
@@ -114,27 +117,76 @@ def test_counts_alone_need_no_new_configuration() -> None:
 
 def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     def faster_when_old(at: datetime, instance_type: str, count: int) -> Served:
-        return Served(60, latency_ms=100.0 if instance_type == OLD_TYPE else 150.0)
+        old = instance_type == OLD_TYPE
+        return Served(60, latency_ms=100.0 if old else 150.0, gpu=10.0 if old else 11.0)
 
     s = scenarios.SHADOW
-    with world(s.option, seed=s.seed, judged=s.judged, load=faster_when_old, **s.endpoint) as w:
+    option = replace(s.option, promise=Promise(1.3, 0.4, "vllm"), switch_usd=Decimal("4.5"))
+    with world(option, seed=s.seed, judged=s.judged, load=faster_when_old, **s.endpoint) as w:
         w.start()
         while w.change.turned_at is None:
             w.run(0.25)
         live = w.live()
         change = w.run(6)
         (past,) = w.store.history(NAME).endpoint
-        entries = [e.kind for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1))]
+        entries = [(e.kind, e.usd) for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1))]
         deregistered = w.box.calls.of("application-autoscaling", "Deregister*")
     assert [v["VariantName"] for v in live["ShadowProductionVariants"]] == ["AllTraffic-shadow"]
     assert change.state is ChangeState.ROLLED_BACK
     assert w.box.config_name(NAME) == f"{NAME}-config"
     assert "tested: the mean latency on ml.g5.xlarge was 1.5" in change.outcome
     assert past.ended == "tested"
-    assert past.latency_ratio == pytest.approx(1.5)
-    assert entries == ["switch-cost"]
+    assert past.latency_ratio == pytest.approx(1.5, rel=0.05)  # the waiting of both is taken out
+    assert past.realised_slowdown == pytest.approx(1.1)  # half the requests, on half as many instances
+    assert (past.promised_slowdown, past.demand, past.framework) == (1.3, 0.4, "vllm")
+    assert (past.from_routing, past.usd) == ("RANDOM", Decimal("4.5"))
+    assert entries == [("switch-cost", Decimal("4.5"))]
     assert deregistered == []
     assert w.told[-1][0] == f"{NAME}: shadow test ended"
+
+
+def test_a_tag_that_was_taken_away_since_the_decision_stops_a_shadow_test_before_it_begins() -> None:
+    s = scenarios.SHADOW
+    with world(s.option, seed=s.seed, judged=s.judged, count=2) as w:
+        change = w.start()
+        made = w.box.calls.of("sagemaker", "CreateEndpointConfig")
+    assert change.state is ChangeState.REFUSED
+    assert "only the tag rightsizer:shadow-ok=true allows" in change.outcome
+    assert made == []
+
+
+def test_a_shadow_that_fails_its_requests_ends_early_and_refutes_the_type() -> None:
+    def failing_when_new(at: datetime, instance_type: str, count: int) -> Served:
+        new = instance_type != OLD_TYPE
+        return Served(60, latency_ms=1.0 if new else 100.0, errors_5xx=60 if new else 0)
+
+    s = scenarios.SHADOW
+    with world(s.option, seed=s.seed, judged=s.judged, load=failing_when_new, **s.endpoint) as w:
+        w.start()
+        change = w.run(6)
+        (past,) = w.store.history(NAME).endpoint
+        live = w.live()
+    assert "requests failed on the shadow on ml.g5.xlarge" in change.outcome
+    assert change.state is ChangeState.ROLLED_BACK
+    assert not live.get("ShadowProductionVariants")
+    assert (past.ended, past.failure, past.refuted) == ("tested", "errors", True)
+    assert (past.latency_ratio, past.realised_slowdown) == (None, None)
+
+
+def test_a_change_teaches_how_much_slower_the_new_type_works() -> None:
+    def slower_when_new(at: datetime, instance_type: str, count: int) -> Served:
+        old = instance_type == OLD_TYPE
+        return Served(60, latency_ms=100.0 if old else 120.0, gpu=10.0 if old else 14.0)
+
+    s = scenarios.PLAIN
+    with world(s.option, seed=s.seed, load=slower_when_new, **s.endpoint) as w:
+        w.box.clock.advance(timedelta(hours=8))  # the days before: 480 requests on the old type
+        w.start()
+        change = w.run(30)
+        (past,) = w.store.history(NAME).endpoint
+    assert change.state is ChangeState.PROVEN
+    assert past.realised_slowdown == pytest.approx(1.4)
+    assert past.latency_ratio == pytest.approx(1.2)
 
 
 def test_a_shadow_that_cannot_be_removed_is_an_incident() -> None:

@@ -27,6 +27,7 @@ class Account:
         self.pages: list[tuple[tuple[str, ...], str, str]] = []
         self.unanswered: list[Proposal] = []
         self.busy = False
+        self.noted: list[datetime] = []
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
         for name in self.names:
@@ -44,6 +45,11 @@ class Account:
 
     def evaluated(self) -> Mapping[str, datetime]:
         return self.seen
+
+    def note_spending(self, at: datetime) -> None:
+        self.noted.append(at)
+        if self.busy:
+            raise ThrottledError("later")
 
     def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
         self.pages.append((tuple(endpoints), because, key))
@@ -86,6 +92,14 @@ def test_a_table_that_is_busy_with_expiring_does_not_stop_the_sweep() -> None:
     account = Account(["a"])
     account.busy = True
     assert account.run(SweepKind.FULL) == Swept(1, 1, 1, 0)
+
+
+def test_a_full_sweep_adds_up_what_the_account_spends_and_a_light_one_does_not() -> None:
+    account = Account(["a"])
+    account.run(SweepKind.LIGHT)
+    assert account.noted == []
+    account.run(SweepKind.FULL)
+    assert account.noted == [NOW]
 
 
 def test_the_same_schedule_delivered_twice_sends_the_same_keys() -> None:

@@ -78,7 +78,7 @@ def endpoint(
     framework: str = "pytorch",
     routing: str = "LEAST_OUTSTANDING_REQUESTS",
 ) -> Endpoint:
-    """A plain endpoint that has run for 60 days."""
+    """A plain endpoint that has run for 60 days, whose requests may be served twice."""
     then = NOW - timedelta(days=60)
     return Endpoint(
         ref=EndpointRef("111122223333", "us-east-1", "chat"),
@@ -89,7 +89,7 @@ def endpoint(
         kind=kind,
         kinds=(kind,),
         variants=(Variant("AllTraffic", "chat", instance_type, count, count, 1.0, (), routing),),
-        tags={},
+        tags={"rightsizer:shadow-ok": "true"},
         mode=mode,
         mode_declared=True,
         objective=Objective(p95_s),

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from rightsizer.flows.judge import judge
 from rightsizer.model.digest import SLOTS, DayDigest
 from rightsizer.model.history import History, PastChange
-from rightsizer.rules.learn import Link, gpu_ratios, lesson, taken_back
-from tests.rules.kit import NOW, catalogue
+from rightsizer.model.policy import Policy
+from rightsizer.rules.learn import Link, gpu_ratios, lesson, middle, outcomes, taken_back, weight, width
+from rightsizer.rules.speed import chance
+from tests.rules.kit import NOW, catalogue, endpoint, prices, steady, window
 
 TYPES = catalogue()
 
@@ -141,3 +144,81 @@ def test_a_type_that_was_left_had_started_and_served_all_the_same() -> None:
 )
 def test_other_changes_stay_what_they_were(past: tuple[PastChange, ...]) -> None:
     assert taken_back(History(endpoint=past), PRICES.get).endpoint == past
+
+
+def elsewhere(ratio: float | None, framework: str = "vllm", to: str = "ml.g6.xlarge") -> PastChange:
+    """An outcome of another endpoint; by the datasheets an L4 is 2.99 times slower than an L40S."""
+    return PastChange(NOW, "ml.g6e.xlarge", to, 1, 1, "tested", realised_slowdown=ratio, framework=framework)
+
+
+def test_what_other_endpoints_of_the_framework_measured_is_held_against_the_datasheet() -> None:
+    phi = 362 / 121
+    some = (elsewhere(phi), elsewhere(0.5 * phi), elsewhere(None), elsewhere(phi, "triton"), elsewhere(phi, to="gone"))
+    same = elsewhere(1.0, to="ml.g6e.2xlarge")
+    faster = elsewhere(0.9, to="ml.p5.4xlarge")
+    found = outcomes(History(account=(*some, same, faster)), TYPES.find, "vllm")
+    assert found == pytest.approx((0.5, 1.0))
+
+
+def test_without_outcomes_the_bound_is_the_prior() -> None:
+    assert width((), Policy()) == Policy().slowdown_bound
+    assert middle((), Policy()) == Policy().slowdown_mid
+
+
+def test_bounds_tighten_with_outcomes_and_never_below_them() -> None:
+    few, many = (0.6,) * 5, (0.6,) * 200
+    assert Policy().slowdown_bound > width(few, Policy()) > width(many, Policy()) >= 0.6
+    assert middle(few, Policy()) == pytest.approx(0.2 * 0.6 + 0.8 * 0.71)
+    assert weight((1.0,) * 20, Policy()) == 0.5
+
+
+def test_outcomes_that_were_worse_than_the_prior_widen_the_bound() -> None:
+    assert width((2.0,) * 20, Policy()) == pytest.approx(0.5 * 2.0 + 0.5 * 1.25)
+
+
+def test_a_few_quick_outcomes_prove_no_type_quicker_than_its_datasheet() -> None:
+    assert width((0.3,) * 38, Policy()) >= 38 / 58
+
+
+def test_the_chance_of_a_type_follows_what_the_account_saw() -> None:
+    prior = chance(0.71, 1.0)
+    assert prior == pytest.approx(0.5)
+    assert chance(0.71, 1.0, (0.9,) * 20, 0.5) == pytest.approx(0.25)
+    assert chance(0.71, 1.0, (0.5,) * 20, 0.5) == pytest.approx(0.75)
+    assert chance(0.71, 0.0, (0.5,), 0.5) == 0.0
+
+
+def test_a_test_that_measured_nothing_proves_no_start() -> None:
+    unseen = PastChange(NOW, "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, "tested")
+    assert not told("ml.g6.xlarge", unseen).started
+    assert told("ml.g6.xlarge", replace(unseen, latency_ratio=2.0)).started
+
+
+def test_a_test_that_measured_nothing_lifts_no_failure() -> None:
+    failed = ended("rolled-back", "alarm")
+    unseen = PastChange(NOW + timedelta(days=1), "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, "tested")
+    assert told("ml.g6.xlarge", failed, unseen).refuted is failed
+
+
+def test_a_shadow_that_failed_its_requests_refutes_the_type() -> None:
+    failed = ended("tested", "errors")
+    found = told("ml.g6.xlarge", failed)
+    assert found.refuted is failed
+    assert not found.started
+    assert not failed.no_start  # it started: other endpoints with the model may try it
+
+
+def test_the_account_learns_for_an_endpoint_of_the_same_framework_and_says_so() -> None:
+    """A type that the datasheet refuses is taken once forty outcomes showed how little slower such moves are."""
+
+    def decided(framework: str, *others: PastChange) -> Any:
+        at, load = endpoint(p95_s=1.7, framework=framework), [window(steady(latency_s=0.5, gpu=10.0))]
+        return judge(at, load, prices(), TYPES, {}, History(account=others), Policy(tests=False), NOW)
+
+    quick = tuple(elsewhere(0.45 * 362 / 121, "pytorch") for _ in range(200))
+    plain, taught, others = decided("pytorch"), decided("pytorch", *quick), decided("vllm", *quick)
+    assert plain.chosen is None or plain.chosen.target.instance_type != "ml.g6.xlarge"
+    assert taught.chosen is not None
+    assert taught.chosen.target.instance_type == "ml.g6.xlarge"
+    assert "200 outcomes of pytorch" in taught.chosen.facts["learnt from the account"]
+    assert others.options == plain.options

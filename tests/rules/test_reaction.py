@@ -1,8 +1,11 @@
 """What the engine does about its own changes: traffic that jumped, tests not run."""
 
 import math
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+
+import pytest
 
 from rightsizer.flows.judge import judge, judge_digests
 from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
@@ -10,7 +13,7 @@ from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import EndpointKind, Mode
 from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.trial import Unsure, hours_of_test, not_planned, telling, worth_testing
+from rightsizer.rules.trial import Unsure, cost_of_test, hours_of_test, not_planned, telling, worth_testing
 from tests.rules import kit
 
 
@@ -78,8 +81,36 @@ def test_a_test_that_would_see_nobody_is_not_worth_its_money() -> None:
         kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
     assert found.chosen is not None
-    assert worth_testing([Unsure(found.chosen, 0.9)], Decimal(0), History(), Policy()) is not None
-    assert worth_testing([Unsure(found.chosen, 0.9, telling=0.0)], Decimal(0), History(), Policy()) is None
+    assert worth_testing([Unsure(found.chosen, 0.9, 3.0)], Decimal(0), History(), Policy()) is not None
+    assert worth_testing([Unsure(found.chosen, 0.9, 3.0, telling=0.0)], Decimal(0), History(), Policy()) is None
+
+
+def test_a_test_costs_its_instance_and_the_whole_fleet_twice_while_it_comes_and_goes() -> None:
+    found = judge(
+        kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert found.chosen is not None
+    alone = cost_of_test(found.chosen, 0.0, Policy(test_hours=2, provision_minutes=30))
+    beside = cost_of_test(found.chosen, 40.0, Policy(test_hours=2, provision_minutes=30))
+    assert alone == pytest.approx(2.5 * float(found.chosen.price.usd_per_hour))
+    assert beside == pytest.approx(alone + 2 * 0.5 * 40.0)
+
+
+def test_tests_of_a_month_may_cost_a_share_of_what_the_account_spends() -> None:
+    found = judge(
+        kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert found.chosen is not None
+    item, policy = Unsure(found.chosen, 0.9, 10.0), Policy(test_budget_share=0.03)
+
+    def history(usd: int, spent: str) -> History:
+        return History(gpu_usd_per_month=Decimal(usd), tests_usd_this_month=Decimal(spent))
+
+    enough, spent = history(1000, "20.00"), history(1000, "20.01")
+    assert worth_testing([item], Decimal(0), enough, policy) is not None
+    assert worth_testing([item], Decimal(0), spent, policy) is None
+    assert "cost USD 20.01 and may cost USD 30.00, 3 %" in not_planned(item, Decimal(0), kit.endpoint(), spent, policy)
+    assert worth_testing([item], Decimal(0), History(), policy) is not None  # what the account spends is not known
 
 
 def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
@@ -87,15 +118,24 @@ def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
         kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
     assert found.chosen is not None
-    item = Unsure(found.chosen, 0.2)
+    item = Unsure(found.chosen, 0.2, 3.0)
     sure, policy = Decimal(0), Policy()
     said = [
         not_planned(item, sure, kit.endpoint(), History(), policy),
         not_planned(item, sure, kit.endpoint(mode=Mode.PROPOSE), History(), policy),
+        not_planned(item, sure, replace(kit.endpoint(), tags={}), History(), policy),
         not_planned(item, sure, kit.endpoint(kind=EndpointKind.ASYNC), History(), policy),
         not_planned(item, sure, kit.endpoint(), History(tests_this_month=4), policy),
         not_planned(item, sure, kit.endpoint(), History(), Policy(tests=False)),
-        not_planned(Unsure(found.chosen, 0.5), Decimal(10**6), kit.endpoint(), History(), policy),
+        not_planned(Unsure(found.chosen, 0.5, 3.0), Decimal(10**6), kit.endpoint(), History(), policy),
     ]
-    words = ("30 %", "mode=auto", "asynchronous", "4 shadow tests", "switched off", "times its cost")
+    words = (
+        "30 %",
+        "mode=auto",
+        "rightsizer:shadow-ok=true",
+        "asynchronous",
+        "4 shadow tests",
+        "switched off",
+        "times its cost",
+    )
     assert [word for word, sentence in zip(words, said, strict=True) if word not in sentence] == []

@@ -1,6 +1,7 @@
 """What past changes taught, on the table: one row for each change that ended or runs."""
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from rightsizer import wire
 from rightsizer.aws.table import Item, Table, epoch, stamp
@@ -13,12 +14,24 @@ FRESH = timedelta(minutes=5)
 """How long the account's rows are reused while many endpoints are evaluated."""
 
 
+SPENDING = ("ACCOUNT", "SPENDING")
+SPENDING_DAYS = 30
+"""How long the sum is kept without a full sweep that renews it."""
+
+
+def spending(usd: Decimal, at: datetime) -> Item:
+    """What the account's endpoints cost a month, as one item."""
+    pk, sk = SPENDING
+    return {"pk": pk, "sk": sk, "usd": str(usd), "at": stamp(at), "expires": epoch(at, SPENDING_DAYS)}
+
+
 class HistoryBook:
     """Writes past changes and reads them as `History`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._rows: list[tuple[str, PastChange]] = []
+        self._spending: Decimal | None = None
         self._read_at: datetime | None = None
 
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
@@ -27,16 +40,22 @@ class HistoryBook:
         self._read_at = None
 
     def history(self, endpoint: str, now: datetime) -> History:
-        """The endpoint's own past, the others' of half a year, and this month's and today's counts."""
+        """The endpoint's own past with its tests of this month, the others' of half a year, and today's changes."""
         own = [
             wire.loads(PastChange, str(row["doc"])) for row in self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
         ]
         rows = self._account(now)
         month, today = (now.year, now.month), now.date()
+
+        def lately(past: PastChange) -> bool:
+            return past.ended == "tested" and (past.at.year, past.at.month) == month
+
         return History(
             endpoint=tuple(sorted(own, key=lambda past: past.at)),
             account=tuple(past for name, past in rows if name != endpoint),
-            tests_this_month=sum(p.ended == "tested" and (p.at.year, p.at.month) == month for _, p in rows),
+            tests_this_month=sum(lately(p) for p in own),
+            tests_usd_this_month=sum((p.usd for _, p in rows if lately(p)), Decimal(0)),
+            gpu_usd_per_month=self._spending,
             changes_today=sum(p.ended != "tested" and p.at.date() == today for _, p in rows),
         )
 
@@ -45,6 +64,8 @@ class HistoryBook:
             start = stamp(now - timedelta(days=ACCOUNT_DAYS))
             found = self._table.index("HISTORY", start)
             self._rows = [(str(row["endpoint"]), wire.loads(PastChange, str(row["doc"]))) for row in found]
+            spent = self._table.get(*SPENDING)
+            self._spending = Decimal(str(spent["usd"])) if spent else None
             self._read_at = now
         return self._rows
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
-from rightsizer.aws.history import HistoryBook
+from rightsizer.aws.history import HistoryBook, spending
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError
@@ -38,6 +39,12 @@ class Recommendations(Proposals):
         """Time of the last evaluation by endpoint name."""
         rows = self._table.index("RECOMMENDATION", only=("gsi1sk", "evaluated_at"))
         return {str(row["gsi1sk"]): datetime.fromisoformat(str(row["evaluated_at"])) for row in rows}
+
+    def note_spending(self, at: datetime) -> None:
+        """Keep what the endpoints cost a month by their latest recommendations; those without a price count nothing."""
+        rows = self._table.index("RECOMMENDATION", only=("usd",))
+        total = sum((Decimal(str(row.get("usd", 0))) for row in rows), Decimal(0))
+        self._table.put(spending(total, at))
 
     def recommendations(self) -> Iterator[Recommendation]:
         """The latest recommendation of every endpoint."""
@@ -153,6 +160,7 @@ def _item(recommendation: Recommendation) -> Item:
         "evaluated_at": stamp(recommendation.evaluated_at),
         "fingerprint": recommendation.fingerprint,
         "finding": str(recommendation.finding),
+        "usd": str(recommendation.usd_per_month or 0),
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
         "doc": wire.dumps(recommendation),
     }

@@ -194,6 +194,7 @@ class Following:
             ended = "tested"
         elif change.state is ChangeState.ROLLED_BACK:
             ended = "rolled-back" if change.turned_at is not None else "update-failed"
+        promise = change.option.promise
         past = PastChange(
             at=now,
             from_type=old.instance_type,
@@ -203,6 +204,11 @@ class Following:
             ended=ended,
             failure=lesson(change, ended),
             models=change.models if len(change.before.variants) == 1 else (),
+            promised_slowdown=promise.slowdown if promise else None,
+            demand=promise.peak_busy_gpus if promise else None,
+            framework=promise.framework if promise else "",
+            from_routing=change.before.routing,
+            usd=change.option.switch_usd if ended == "tested" else Decimal(0),
         )
         self.history.record(change.ref.name, name or change.id, taught(past, change, self.catalogue))
 

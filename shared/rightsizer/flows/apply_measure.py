@@ -1,5 +1,6 @@
 """What a change is measured by while it is watched: instance hours that were billed, and how it served."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -7,9 +8,14 @@ from decimal import Decimal
 from rightsizer.model.change import Change
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
+from rightsizer.model.observation import LEAST
 from rightsizer.model.option import ORDERED
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.sight import EndpointSight, Sight
+from rightsizer.rules.waiting import ShadowRun, ratios
+
+ENOUGH = 200
+"""Requests before and after a change from which GPU seconds of a request are compared."""
 
 
 def measured(change: Change, sight: Sight, now: datetime) -> Change:
@@ -91,17 +97,44 @@ def planned_instances(change: Change) -> float:
 
 
 def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
-    """The record with what the change measured: latency against before, largest GPU memory, mean instances."""
+    """The record with what was measured: GPU seconds and latency against before, largest GPU memory, mean instances."""
     figures, base = change.measured, change.baseline
     if change.off_target > 0:
         return past  # the metrics are of several types together, so they tell nothing about the new one
-    ratio = figures.get("latency_ratio")
-    if ratio is None and figures.get("mean_s") and base.get("mean_s"):
-        ratio = figures["mean_s"] / base["mean_s"]
+    gpu, ratio = _beside(past, change) if change.plan.kind == "shadow-test" else _before_and_after(figures, base)
     hardware = catalogue.find(change.option.target.instance_type)
     memory, chip = figures.get("gpu_memory_percent"), hardware.accelerator if hardware else None
     gib = None
     if memory and chip is not None and hardware is not None and not change.option.target.pools:
         gib = memory / 100 / max(1, hardware.accelerator_count) * chip.memory_gib
     mean = planned_instances(change) if change.option.target.hourly_counts else None
-    return replace(past, latency_ratio=ratio, memory_gib=gib, mean_instances=mean)
+    return replace(past, latency_ratio=ratio, realised_slowdown=gpu, memory_gib=gib, mean_instances=mean)
+
+
+def _beside(past: PastChange, change: Change) -> tuple[float | None, float | None]:
+    """GPU seconds and latency on the shadow over production's, as `rules.waiting` reckons them."""
+    found, alone = change.measured, past.from_count == 1
+    if "requests" not in found:
+        return None, None
+    run = ShadowRun(
+        found["requests"],
+        found["hours"],
+        found.get("mean_s"),
+        found.get("live_mean_s"),
+        found.get("gpu_s"),
+        found.get("live_gpu_s"),
+        found["live_spread"],
+        queued=alone or past.from_routing != LEAST,
+        alike=alone,
+    )
+    return ratios(run)
+
+
+def _before_and_after(after: Mapping[str, float], before: Mapping[str, float]) -> tuple[float | None, float | None]:
+    """GPU seconds and latency of a request since the change over those before it; None where too little is known."""
+    enough = min(after.get("gpu_requests", 0.0), before.get("gpu_requests", 0.0)) >= ENOUGH
+    return _over(after, before, "gpu_s") if enough else None, _over(after, before, "mean_s")
+
+
+def _over(after: Mapping[str, float], before: Mapping[str, float], name: str) -> float | None:
+    return after[name] / before[name] if after.get(name) and before.get(name) else None

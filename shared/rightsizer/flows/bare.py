@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from rightsizer.flows.situation import Given
+from rightsizer.flows.given import Given
 from rightsizer.model.demand import Demand, MemoryClass
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.observation import Endpoint

@@ -71,7 +71,7 @@ def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsur
     """The shadow test to run now, unless a sure change should come first."""
     saving = max(best.saving_usd_per_month, at.usd * 0) if best is not None else at.usd * 0
     found = worth_testing(options.unsure, saving, at.given.history, at.policy)
-    if found is None or impossible(at.endpoint) is not None or at.endpoint.mode.value != "auto":
+    if found is None or impossible(at.endpoint) is not None:
         return None
     enough = best is not None and saving_share(at, best) >= at.policy.minimum_saving_share
     return None if enough and not before_sure(found[0], saving) else found
@@ -87,7 +87,7 @@ def _testing(base: Recommendation, test: Unsure, why: Reason, sure: tuple[Option
         base,
         finding=Finding.OVER_PROVISIONED,
         reason=reason,
-        options=(test.option, *sure),
+        options=(replace(test.option, switch_usd=Decimal(str(round(test.cost, 2)))), *sure),
         gate=Gate.TEST,
         gate_reason=why,
     )

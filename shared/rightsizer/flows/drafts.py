@@ -6,15 +6,25 @@ from rightsizer.flows.situation import Situation
 from rightsizer.model.candidate import Slowdown
 from rightsizer.model.demand import MemoryClass
 from rightsizer.model.hardware import InstanceType
-from rightsizer.model.history import PastChange
 from rightsizer.model.option import Excluded
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.eligible import Limits, refusal
-from rightsizer.rules.learn import FALSE_ALARM, LEFT, Lesson, failures, lesson, resting, threads, width
+from rightsizer.rules.learn import (
+    FALSE_ALARM,
+    LEFT,
+    Lesson,
+    failures,
+    lesson,
+    middle,
+    resting,
+    threads,
+    weight,
+    width,
+)
 from rightsizer.rules.sizing import Ratio, gpu_room, host_factor, ratio_of, workers_of
-from rightsizer.rules.speed import chance, measured, phi, slowdown
+from rightsizer.rules.speed import chance, measured, slowdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +80,16 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if known.too_small_gib >= new.usable_gib and old.model != new.model:
         sentence = f"the model did not fit {known.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
-    ratio_phi = phi(old, new)
+    ratio_phi = old.phi(new)
     speed, host, ratio = _slower(at, known, hardware)
-    same_chip = old.model == new.model
+    same_chip, guessed = old.model == new.model, speed.source in ("datasheet", "learnt")
     fit = 1.0 if known.started else _fit(at, hardware)
     fast = 1.0
     seen = speed.source == "tested" or known.latency_ratio is not None
     if not _holds(at, ratio, seen):
         room = gpu_room(at.demand, host, at.stretch)
-        fast = chance(room, ratio_phi) if speed.source in ("datasheet", "learnt") and not same_chip else 0.0
+        seen_here = at.outcomes
+        fast = chance(room, ratio_phi, seen_here, weight(seen_here, at.policy)) if guessed and not same_chip else 0.0
         if known.latency_ratio is not None or (tried > 1 and (known.gpu_ratio is None or tried > 2)):
             fast = 0.0  # measured on exactly this type, or tests that told nothing
         elif same_chip:
@@ -140,7 +151,7 @@ def _limits(at: Situation, name: str, price: Price | None) -> Limits:
 
 def _phi(at: Situation, hardware: InstanceType) -> float:
     old, new = at.reference.accelerator, hardware.accelerator
-    return phi(old, new) if old and new else 1.0
+    return old.phi(new) if old and new else 1.0
 
 
 def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | None:
@@ -174,16 +185,11 @@ def _speed(at: Situation, known: Lesson, hardware: InstanceType) -> Slowdown:
     if known.gpu_ratio is not None and old.model != new.model:
         error = at.policy.served_error if known.served else at.policy.measured_error
         return measured(old, new, known.gpu_ratio, error)
-    find = at.given.catalogue.find
-
-    def ratio(past: PastChange) -> float | None:
-        a, b = find(past.from_type), find(past.to_type)
-        return phi(a.accelerator, b.accelerator) if a and b and a.accelerator and b.accelerator else None
-
-    bound = width(at.given.history, ratio, at.endpoint.framework, at.policy)
+    bound, mid = width(at.outcomes, at.policy), middle(at.outcomes, at.policy)
     if known.other_q is not None:
         bound = min(bound, known.other_q * (1 + at.policy.other_type_spread))
-    return slowdown(old, new, at.policy, bound if bound != at.policy.slowdown_bound else None)
+    taught = bool(at.outcomes) or bound != at.policy.slowdown_bound
+    return slowdown(old, new, at.policy, bound if taught else None, mid)
 
 
 def _fit(at: Situation, hardware: InstanceType) -> float:

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from rightsizer.flows.alternatives import with_alternatives
 from rightsizer.flows.bare import bare, not_checked
 from rightsizer.flows.choose import chosen_or_kept
+from rightsizer.flows.given import Given
 from rightsizer.flows.quiet import idled, unheard
 from rightsizer.flows.retargeting import with_policies
 from rightsizer.flows.seen import seen_of
-from rightsizer.flows.situation import Given
 from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History

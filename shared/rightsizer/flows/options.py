@@ -9,7 +9,7 @@ from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Excluded, Option
 from rightsizer.rules.evidence import by_day
 from rightsizer.rules.sizing import Ratio
-from rightsizer.rules.trial import Unsure, hours_of_test, telling
+from rightsizer.rules.trial import Unsure, cost_of_test, hours_of_test, telling
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
@@ -89,7 +89,7 @@ def _guess(at: Situation, draft: Draft) -> Unsure | None:
     for tried, chance in ((ratio, draft.fast), (quick, min(draft.fast, QUICK))):
         found = offer(at, replace(draft, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
         if isinstance(found, Option):
-            return Unsure(found, draft.fit * chance, _told(at))
+            return _unsure_of(at, found, draft.fit * chance)
         if draft.speed.source not in UNTRIED:
             break
     return None
@@ -103,8 +103,14 @@ def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
     for tried, chance in ((draft.ratio.mid, MIDDLE), (_quick(at, draft), QUICK)):
         found = offer(at, replace(draft, ratio=Ratio(tried, tried), fast=chance))
         if isinstance(found, Option):
-            return Unsure(found, draft.fit * chance, _told(at))
+            return _unsure_of(at, found, draft.fit * chance)
     return None
+
+
+def _unsure_of(at: Situation, option: Option, chance: float) -> Unsure:
+    """The option with what its test costs beside today's fleet."""
+    fleet = float(at.price.usd_per_hour) * at.instances
+    return Unsure(option, chance, cost_of_test(option, fleet, at.policy), _told(at))
 
 
 def _quick(at: Situation, draft: Draft) -> float:

@@ -7,13 +7,16 @@ from decimal import Decimal
 from rightsizer.flows.carrying import carries_alone
 from rightsizer.flows.drafts import Draft
 from rightsizer.flows.fleet import Shape, bounds, limit, mean_instances, sets_bounds, smallest
-from rightsizer.flows.situation import LEAST, Situation
+from rightsizer.flows.situation import Situation
+from rightsizer.model.candidate import Promise
 from rightsizer.model.hardware import InstanceType
+from rightsizer.model.observation import LEAST
 from rightsizer.model.option import Money, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan, Served
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.evidence import by_day
+from rightsizer.rules.learn import width
 from rightsizer.rules.offer import type_option
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.trial import hours_of_test
@@ -119,6 +122,8 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
+    if at.outcomes:
+        facts["learnt from the account"] = _learnt(at)
     if served is not None:
         facts["replay"] = _replay(at, served)
     hourly = plan.counts if min(plan.counts) != count else None
@@ -136,7 +141,23 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         facts,
         _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
     )
-    return replace(option, mean_instances=round(mean, 4))
+    return replace(option, mean_instances=round(mean, 4), promise=_promise(at, draft))
+
+
+def _promise(at: Situation, draft: Draft) -> Promise:
+    """The most likely slowdown against what runs today, which is another type than the reference after a change."""
+    known = at.runs.name == at.reference.name or at.runs.name in at.links
+    today = at.links[at.runs.name].gpu if at.runs.name in at.links else 1.0
+    slowdown = round(draft.speed.mid / today, 4) if known else None
+    return Promise(slowdown, at.demand.load.peak_busy_gpus, at.endpoint.framework)
+
+
+def _learnt(at: Situation) -> str:
+    bound, prior = width(at.outcomes, at.policy), at.policy.slowdown_bound
+    name = at.endpoint.framework or "endpoints of unknown framework"
+    return (
+        f"{len(at.outcomes)} outcomes of {name}: bound {bound:.2f} times the datasheet ratio, {prior:.2f} without them"
+    )
 
 
 def _dared(at: Situation, draft: Draft) -> bool:

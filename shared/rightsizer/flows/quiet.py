@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from rightsizer.flows.situation import Given
+from rightsizer.flows.given import Given
 from rightsizer.model.demand import Demand
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.observation import Endpoint, EndpointKind

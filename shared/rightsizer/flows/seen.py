@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rightsizer.flows.situation import LEAST, Given, Situation
+from rightsizer.flows.given import Given
+from rightsizer.flows.situation import Situation
 from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Endpoint
+from rightsizer.model.observation import LEAST, Endpoint
 from rightsizer.model.price import Price
 from rightsizer.rules.demand import demand_of, latency_of
 from rightsizer.rules.memory import memory_need

@@ -3,29 +3,29 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 
+from rightsizer.flows.given import Given
 from rightsizer.model.candidate import Goal
 from rightsizer.model.demand import Demand, Latency
 from rightsizer.model.digest import DayDigest
-from rightsizer.model.hardware import Catalogue, InstanceType
+from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, Mode, Variant
+from rightsizer.model.observation import LEAST, Endpoint, Mode, Variant
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import Policy
-from rightsizer.model.price import Price, PriceTable
+from rightsizer.model.price import Price
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.learn import Link, gpu_ratios, of_model, taken_back
+from rightsizer.rules.learn import Link, gpu_ratios, of_model, outcomes, taken_back
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
 from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, room
 from rightsizer.rules.waiting import Unqueued, service_bins
 
-LEAST = "LEAST_OUTSTANDING_REQUESTS"
 JUMP = 1.5
 """Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 ROUNDED = 0.5
@@ -34,18 +34,6 @@ WARY = 0.15
 """More room for each unit of caution."""
 HARDER = 3.0
 """Times its usual share of late requests that the old fleet is given credit for on harder days."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What the account and the past say, beside the endpoint's own metrics."""
-
-    prices: PriceTable
-    catalogue: Catalogue
-    quotas: Mapping[str, int]
-    history: History
-    policy: Policy
-    now: datetime
 
 
 @dataclass(frozen=True)
@@ -227,6 +215,11 @@ class Situation:
     def past(self) -> History:
         """The endpoint's changes as outcomes of types, with the failed starts of its model behind other endpoints."""
         return taken_back(of_model(self.given.history, self.variant.model_name), self._usd)
+
+    @cached_property
+    def outcomes(self) -> tuple[float, ...]:
+        """Slowdown over phi of the account's moves and tests of the same framework, ascending."""
+        return outcomes(self.given.history, self.given.catalogue.find, self.endpoint.framework)
 
     def _usd(self, name: str) -> Decimal | None:
         price = self.given.prices.find(name)

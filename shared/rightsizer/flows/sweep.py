@@ -53,6 +53,8 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     expired = _expire(ports.proposals, scheduled_at)
     summaries = list(ports.fleet.list_endpoints())
     due = summaries if kind is SweepKind.FULL else _due(ports, summaries)
+    if kind is SweepKind.FULL:
+        _note_spending(ports.log, scheduled_at)
     fleet = len(summaries) if kind is SweepKind.FULL else 0
     names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet))
     pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
@@ -73,6 +75,14 @@ def _expire(proposals: ProposalCloser, at: datetime) -> int:
         logger.info("proposals expired", extra={"proposals": [one.id for one in closed]})
     count(ProposalsExpired=len(closed))
     return len(closed)
+
+
+def _note_spending(log: EvaluationLog, at: datetime) -> None:
+    """Yesterday's judgements, added up. Without it the last sum stays: looking at endpoints must not wait for it."""
+    try:
+        log.note_spending(at)
+    except RightsizerError as error:
+        logger.warning("what the account spends is not renewed", extra={"problem": str(error)})
 
 
 def _due(ports: SweepPorts, summaries: Sequence[EndpointSummary]) -> list[EndpointSummary]:

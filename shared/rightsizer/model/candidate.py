@@ -23,3 +23,14 @@ class Goal:
     p95_s: float
     declared: bool
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the decision took the load and the speed to be, so that the outcome can be held against it."""
+
+    slowdown: float | None
+    """GPU seconds of a request on the target over those on what runs today, most likely; None when not known."""
+    peak_busy_gpus: float | None
+    """Planned GPUs at work in the busiest hour, of the type that runs today."""
+    framework: str = ""

@@ -62,6 +62,8 @@ class FailureClass(StrEnum):
     """Somebody else changed or deleted the endpoint."""
     ASKED = "asked"
     """A person asked for the way back."""
+    ERRORS = "errors"
+    """The shadow of a test failed requests that production answered."""
     UNKNOWN = "unknown"
 
 
@@ -133,14 +135,15 @@ class Change:
     tries: int = 0
     """Earlier tries that ended for want of capacity."""
     measured: Mapping[str, float] = field(default_factory=dict)
-    """Since the turn: ``mean_s``, ``p95_s``, ``gpu_memory_percent`` (0 to 100 x GPUs)."""
+    """Since the turn: ``mean_s``, ``p95_s``, ``gpu_memory_percent`` (0 to 100 x GPUs), ``gpu_s`` over ``gpu_requests``;
+    of a shadow test `rules.trial_end` says what."""
     models: tuple[str, ...] = ()
     asked_back_by: str = ""
     """Who asked for the way back."""
     objective_p95_s: float | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
     """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
-    ``errors_per_minute``, ``p95_s``, ``mean_s``."""
+    ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``."""
 
     def __post_init__(self) -> None:
         named("Change.id", self.id)

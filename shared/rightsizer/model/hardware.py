@@ -23,6 +23,11 @@ class Accelerator:
     compute_capability: tuple[int, int] | None
     """CUDA compute capability, or None for a chip that is not NVIDIA's."""
 
+    def phi(self, candidate: "Accelerator") -> float:
+        """How much slower the candidate is by the datasheets: the larger of the FLOPS and the bandwidth ratio."""
+        flops, bandwidth = self.fp16_tflops, self.memory_bandwidth_gbps
+        return max(flops / candidate.fp16_tflops, bandwidth / candidate.memory_bandwidth_gbps)
+
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal
 
 
@@ -17,9 +18,11 @@ class PastChange:
     ended: Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
     """``applied``: it stands, but too few requests came to prove it."""
     failure: str = ""
-    """Class of the failure: capacity, health-check, alarm, memory, timeout, quota, unknown; empty when none."""
+    """Class of the failure: capacity, health-check, alarm, memory, errors, timeout, quota, unknown; empty when none."""
     promised_slowdown: float | None = None
+    """GPU seconds of a request on the new type over the old one, as the decision took them to be."""
     realised_slowdown: float | None = None
+    """The same as it was measured; None where too few requests were."""
     demand: float | None = None
     """GPU seconds per second at the time, to notice that the demand has changed since."""
     framework: str = ""
@@ -32,6 +35,8 @@ class PastChange:
     memory_gib: float | None = None
     """Largest GPU memory seen on the new type, GiB per GPU."""
 
+    usd: Decimal = Decimal(0)
+    """What a test cost."""
     models: tuple[str, ...] = ()
     """Names of the models that the changed variant served; () where that was not recorded."""
 
@@ -44,13 +49,14 @@ class PastChange:
     def refuted(self) -> bool:
         """Whether the outcome speaks against the new type itself; a lack of capacity or quota does not."""
         if self.ended == "tested":
-            return self.failure in ("memory", "health-check")
+            return self.failure in ("memory", "health-check", "errors")
         return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
 
     @property
     def silent(self) -> bool:
         """Whether it says nothing about the new type, neither for nor against: nobody saw whether it serves."""
-        return not self.refuted and self.ended in ("rolled-back", "update-failed", "handed-over")
+        unseen = self.ended == "tested" and self.latency_ratio is None and self.realised_slowdown is None
+        return not self.refuted and (unseen or self.ended in ("rolled-back", "update-failed", "handed-over"))
 
     @property
     def lacked(self) -> bool:
@@ -67,5 +73,10 @@ class History:
     account: tuple[PastChange, ...] = ()
     """Of other endpoints; what they teach is shared by framework."""
     tests_this_month: int = 0
+    """Shadow tests of this endpoint, in this month."""
+    tests_usd_this_month: Decimal = Decimal(0)
+    """What shadow tests of the account cost in this month."""
+    gpu_usd_per_month: Decimal | None = None
+    """What the account's judged endpoints cost a month, as the last full sweep added it up; None when not known."""
     changes_today: int = 0
     """Changes started in the account today."""

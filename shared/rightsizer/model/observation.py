@@ -9,6 +9,9 @@ from typing import Any, Literal
 from rightsizer.model.checks import aware, named
 from rightsizer.model.reason import Reason
 
+LEAST = "LEAST_OUTSTANDING_REQUESTS"
+"""The routing strategy that sends a request to the instance with the fewest in service."""
+
 
 class EndpointKind(StrEnum):
     """What sort of endpoint it is; only `REAL_TIME` is the plain kind (SageMaker DescribeEndpointConfig)."""

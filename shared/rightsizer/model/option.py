@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import Literal
 
 from rightsizer.errors import InputError
+from rightsizer.model.candidate import Promise
 from rightsizer.model.checks import named
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.price import Price
@@ -182,6 +183,8 @@ class Option:
     """Of an option behind the chosen one: automatic mode may apply it where the chosen type has no capacity."""
     mean_instances: float | None = None
     """Instances on average that `usd_per_month` pays for, autoscaling included; None: as the target counts."""
+    promise: Promise | None = None
+    """None where nothing was reckoned: what a person asked for, a return, a deletion."""
 
     @classmethod
     def priced(

@@ -33,6 +33,8 @@ class Before:
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of each inference component."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    routing: str = ""
+    """How requests were routed to the instances of the changed variant; empty where that was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

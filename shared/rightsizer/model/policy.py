@@ -109,6 +109,9 @@ class Policy:
     test_chance: float = 0.30
     test_value: float = 5.0
     tests_per_month: int = 4
+    """Of one endpoint."""
+    test_budget_share: float = 0.03
+    """What all tests of a month may cost, as a share of what the account's GPU endpoints cost a month."""
     test_hours: float = 2.0
     test_hours_most: float = 24.0
     test_requests: int = 20

@@ -75,6 +75,7 @@ class Code(StrEnum):
     NEEDS_APPROVAL = "needs-approval"
     TEST_WORTH_IT = "test-worth-it"
     TEST_NOT_POSSIBLE = "test-not-possible"
+    TEST_NOT_ALLOWED = "test-not-allowed"
     SAFE_TO_APPLY = "safe-to-apply"
     EVALUATED_RECENTLY = "evaluated-recently"
     # change

@@ -79,8 +79,7 @@ def chip_ratio(now: InstanceType, candidate: InstanceType, policy: Policy) -> fl
     chip, old = candidate.accelerator, now.accelerator
     if chip is None or old is None:
         return math.inf
-    flops, bandwidth = old.fp16_tflops / chip.fp16_tflops, old.memory_bandwidth_gbps / chip.memory_bandwidth_gbps
-    return policy.slowdown_bound * max(flops, bandwidth)
+    return policy.slowdown_bound * old.phi(chip)
 
 
 def latency_ratio(demand: Demand, ratio: float) -> float:

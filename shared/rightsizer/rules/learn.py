@@ -197,26 +197,44 @@ def resting(past: PastChange, times: int, demand_now: float | None, policy: Poli
     return until if now < until else None
 
 
-def width(history: History, phi_of: Callable[[PastChange], float | None], framework: str, policy: Policy) -> float:
-    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's outcomes, shrunk to the prior.
+def outcomes(history: History, find: Find, framework: str) -> tuple[float, ...]:
+    """Slowdown over phi of the account's moves and tests of a framework, ascending.
 
-    With n outcomes of the framework their own quantile weighs n / (n + 20) (decision.md 4.8).
+    A move to the same chip, or to one that is faster in FLOPS and bandwidth, tells nothing about slower ones.
     """
-    seen = sorted(q for p in history.account if (q := _q(p, phi_of, framework)) is not None)
+    found = (p for p in history.account if p.realised_slowdown is not None and p.framework == framework)
+    pairs = ((p.realised_slowdown or 0.0, _phi(find(p.from_type), find(p.to_type))) for p in found)
+    return tuple(sorted(slowdown / ratio for slowdown, ratio in pairs if ratio > 1))
+
+
+def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
+    """The datasheet ratio of two types; 0 where one has no known accelerator."""
+    if old is None or new is None or old.accelerator is None or new.accelerator is None:
+        return 0.0
+    return old.accelerator.phi(new.accelerator)
+
+
+def weight(seen: Sequence[float], policy: Policy) -> float:
+    """How much the account's own outcomes count beside the prior: n / (n + 20) (decision.md 4.8)."""
+    return len(seen) / (len(seen) + policy.shrinkage)
+
+
+def width(seen: Sequence[float], policy: Policy) -> float:
+    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's `outcomes`, shrunk to the prior."""
     if not seen:
         return policy.slowdown_bound
     n = len(seen)
-    rank = min(math.ceil((n + 1) * 0.975) / n, 1.0)
-    own = quantile(seen, rank) if n >= 39 else max(seen[-1], 1.0)
-    weight = n / (n + policy.shrinkage)
-    return weight * own + (1 - weight) * policy.slowdown_bound
+    own = quantile(seen, min(math.ceil((n + 1) * 0.975) / n, 1.0)) if n >= 39 else max(seen[-1], 1.0)
+    share = weight(seen, policy)
+    return share * own + (1 - share) * policy.slowdown_bound
 
 
-def _q(past: PastChange, phi_of: Callable[[PastChange], float | None], framework: str) -> float | None:
-    if past.realised_slowdown is None or past.framework != framework:
-        return None
-    ratio = phi_of(past)
-    return past.realised_slowdown / ratio if ratio else None
+def middle(seen: Sequence[float], policy: Policy) -> float:
+    """Middle of slowdown over phi: the median of the account's `outcomes`, shrunk to the prior."""
+    if not seen:
+        return policy.slowdown_mid
+    share = weight(seen, policy)
+    return share * quantile(seen, 0.5) + (1 - share) * policy.slowdown_mid
 
 
 def failures(history: Sequence[PastChange], to_type: str) -> int:

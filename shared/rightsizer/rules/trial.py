@@ -1,7 +1,7 @@
 """Whether a shadow test is worth its money, and which one first (decision.md 4.6)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -24,6 +24,8 @@ NO_SHADOW = {
 """Endpoints that cannot have a shadow variant (SageMaker guide, shadow tests)."""
 
 
+SHADOW_TAG = "rightsizer:shadow-ok"
+"""Says that a request may be served twice: nothing that it writes, bills or calls does harm the second time."""
 ENOUGH = 0.8
 """Share of the wanted requests with which a test is long enough."""
 
@@ -35,6 +37,8 @@ class Unsure:
     option: Option
     chance: float
     """0..1 that both hold."""
+    cost: float
+    """US dollars of its test."""
     telling: float = 1.0
     """0..1 that enough requests come during the test to say so."""
 
@@ -45,13 +49,24 @@ class Unsure:
 
 
 def impossible(endpoint: Endpoint) -> Reason | None:
-    """Why the endpoint cannot have a shadow test, or None."""
+    """Why the endpoint cannot have a shadow test, or must not: its requests would run twice. None where it may."""
     for kind in endpoint.kinds:
         if kind in NO_SHADOW:
             return Reason(
                 Code.TEST_NOT_POSSIBLE, f"no shadow test is possible: {NO_SHADOW[kind]}; use a guarded canary"
             )
-    return None
+    if endpoint.mode is not Mode.AUTO:
+        text = f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}"
+        return Reason(Code.TEST_NOT_ALLOWED, text)
+    return forbidden(endpoint.tags)
+
+
+def forbidden(tags: Mapping[str, str]) -> Reason | None:
+    """Why the tags of an endpoint do not allow that a request is served twice, or None where they do."""
+    if tags.get(SHADOW_TAG, "").strip().lower() == "true":
+        return None
+    text = f"a shadow test serves its requests twice, which only the tag {SHADOW_TAG}=true allows"
+    return Reason(Code.TEST_NOT_ALLOWED, text)
 
 
 def hours_of_test(hourly: Sequence[Sequence[float]], instances: float, policy: Policy) -> float:
@@ -83,10 +98,15 @@ def telling(hourly: Sequence[Sequence[float]], instances: float, hours: float, p
     return min(flat / max(instances, 1.0) / policy.test_requests, 1.0)
 
 
-def cost_of_test(option: Option, policy: Policy) -> float:
-    """USD of one test: one instance of the candidate for the test's hours and its provisioning."""
+def cost_of_test(option: Option, fleet_usd_per_hour: float, policy: Policy) -> float:
+    """USD of one test: an instance of the candidate for its hours, and the whole fleet twice while it comes and goes.
+
+    Adding the shadow and taking it away are deployments; both bring up every instance that serves beside itself, for
+    `provision_minutes` each (developer guide, deployment guardrails).
+    """
     hours = float(option.facts.get("test hours", policy.test_hours))
-    return float(option.price.usd_per_hour) * (hours + policy.provision_minutes / 60)
+    provision = policy.provision_minutes / 60
+    return float(option.price.usd_per_hour) * (hours + provision) + 2 * provision * fleet_usd_per_hour
 
 
 def worth_testing(
@@ -101,17 +121,30 @@ def worth_testing(
     worth = []
     for item in unsure:
         gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
-        cost = cost_of_test(item.option, policy)
-        if item.chance >= policy.test_chance and gain - cost >= policy.test_value * cost:
-            worth.append((gain, item, cost))
+        worthwhile = item.chance >= policy.test_chance and gain - item.cost >= policy.test_value * item.cost
+        if worthwhile and _over_budget(item, history, policy) is None:
+            worth.append((gain, item))
     if not worth:
         return None
-    gain, best, cost = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
+    gain, best = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
     hours = best.option.facts.get("test hours", f"{policy.test_hours:g}")
     return best, Reason(
         Code.TEST_WORTH_IT,
-        f"a {hours} h shadow test of {best.option.target.instance_type} costs about USD {cost:.2f} and wins"
+        f"a {hours} h shadow test of {best.option.target.instance_type} costs about USD {best.cost:.2f} and wins"
         f" USD {gain:.0f} per month on average ({100 * best.chance:.0f} % that it is fast enough and fits)",
+    )
+
+
+def _over_budget(item: Unsure, history: History, policy: Policy) -> str | None:
+    """Why the account has no money left for the test this month, or None; None too where its spending is not known."""
+    if history.gpu_usd_per_month is None:
+        return None
+    budget = policy.test_budget_share * float(history.gpu_usd_per_month)
+    if float(history.tests_usd_this_month) + item.cost <= budget:
+        return None
+    return (
+        f"a shadow test would cost USD {item.cost:.2f}; tests of this month cost USD {history.tests_usd_this_month:.2f}"
+        f" and may cost USD {budget:.2f}, {100 * policy.test_budget_share:g} % of what GPU endpoints cost a month"
     )
 
 
@@ -121,17 +154,16 @@ def not_planned(item: Unsure, sure: Decimal, endpoint: Endpoint, history: Histor
         return "shadow tests are switched off"
     if (reason := impossible(endpoint)) is not None:
         return reason.sentence
-    if endpoint.mode is not Mode.AUTO:
-        return f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}"
     if history.tests_this_month >= policy.tests_per_month:
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
     if item.chance < policy.test_chance:
         return f"a shadow test is run from {100 * policy.test_chance:.0f} % on"
-    cost = cost_of_test(item.option, policy)
+    if (spent := _over_budget(item, history, policy)) is not None:
+        return spent
     gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
     return (
-        f"a shadow test would cost USD {cost:.2f} and win USD {max(gain, 0.0):.0f} per month on average, which is less"
-        f" than {1 + policy.test_value:g} times its cost"
+        f"a shadow test would cost USD {item.cost:.2f} and win USD {max(gain, 0.0):.0f} per month on average, which is"
+        f" less than {1 + policy.test_value:g} times its cost"
     )
 
 

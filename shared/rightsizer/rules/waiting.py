@@ -14,6 +14,8 @@ STEPS = 14
 """Bisections of a mean: one part in sixteen thousand."""
 LEVELS = 6
 """Groups of stretches by their rate, in which waiting is reckoned."""
+PAIRED, SAMPLED = 2, 20
+"""Requests of a shadow that tell something: the very ones that production served, and a sample of them."""
 STRETCHES, TOGETHER = (1, 3, 12, 36, SLOTS), 10
 """Slots of a stretch, shortest first, and the requests that it should have."""
 
@@ -93,6 +95,44 @@ def without_waiting(mean_s: float, rate: float, spread: float) -> float | None:
     """
     service = _service(mean_s, [(rate, 1.0)], 1.0, spread)
     return service if rate * service < CLEAR else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowRun:
+    """What a shadow test saw of the shadow and, as ``live_``, of production in the same hours; seconds of a request."""
+
+    requests: float
+    """Answered by the shadow."""
+    hours: float
+    mean_s: float | None
+    live_mean_s: float | None
+    gpu_s: float | None
+    """GPU seconds."""
+    live_gpu_s: float | None
+    spread: float
+    """Squared variation of the latency."""
+    queued: bool
+    """Whether a request waited before one instance of production as it waits before the shadow."""
+    alike: bool
+    """Whether production served exactly the requests that the shadow got copies of."""
+
+
+def ratios(run: ShadowRun) -> tuple[float | None, float | None]:
+    """GPU seconds and latency of a request on the shadow over production's; None where too little was seen.
+
+    The shadow is one instance with a queue of its own, however many serve: the waiting is taken out of its latency, and
+    out of production's where it waits in the same way. Where the shadow was so busy that waiting hides its service, no
+    latency is told.
+    """
+    gpu = latency = None
+    if run.gpu_s and run.live_gpu_s and run.requests >= (PAIRED if run.alike else SAMPLED):
+        gpu = run.gpu_s / run.live_gpu_s
+    if run.mean_s and run.live_mean_s and run.requests >= PAIRED and run.hours > 0:
+        rate = run.requests / (3600 * run.hours)
+        shadow = without_waiting(run.mean_s, rate, run.spread)
+        live = without_waiting(run.live_mean_s, rate, run.spread) if run.queued else None
+        latency = shadow / (live or run.live_mean_s) if shadow else None
+    return gpu, latency
 
 
 def service_bins(latency: Latency, taken: Unqueued) -> tuple[tuple[float, float], ...]:

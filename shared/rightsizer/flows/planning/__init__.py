@@ -49,6 +49,7 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
         tuple(dict(a) for a in ground.customer_alarms),
         dict(ground.copies),
         dict(ground.tags),
+        _routing(config, change.variant),
     )
     if ground.option.kind in ORDERED:
         return _of_components(change, ground, config, before, catalogue, limits)
@@ -70,6 +71,13 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
     if ground.option.kind in CONFIG_KINDS:
         return new_config(change, ground, config, before, after, catalogue, limits)
     return _without_a_deployment(change, ground, before, after, limits)
+
+
+def _routing(config: ConfigSight, variant: str) -> str:
+    """How requests find an instance; AWS's default where the configuration says nothing (RoutingConfig)."""
+    mine = (v for v in config.body.get("ProductionVariants", []) if v.get("VariantName") == variant)
+    set_so = (str((v.get("RoutingConfig") or {}).get("RoutingStrategy") or "") for v in mine)
+    return next(set_so, "") or "RANDOM"
 
 
 def _of_components(

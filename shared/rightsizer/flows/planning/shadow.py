@@ -19,7 +19,7 @@ from rightsizer.model.option import Target
 from rightsizer.model.plan import Before, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight
-from rightsizer.rules import clone, guardrail
+from rightsizer.rules import clone, guardrail, trial
 
 HOURS = 2.0
 """Length of a test where the option does not say (decision.md 4.6)."""
@@ -37,6 +37,9 @@ def shadow_test(
     if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
         text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
         return (Reason(Code.TEST_NOT_POSSIBLE, text),)
+    barred = trial.forbidden(ground.tags)
+    if barred is not None:
+        return (barred,)
     new = _with_shadow(change, ground, config, before.variants[0], catalogue)
     if not isinstance(new, clone.Clone):
         return new

@@ -130,7 +130,7 @@ def _judged(change: Change, verdict: Verdict, now: datetime) -> Move:
         case "given-up" if change.plan.kind == "delete":
             return Steer(verdict.reason, Course.CLOSE, ChangeState.ROLLED_BACK)
         case "proven" | "given-up" if change.plan.kind == "shadow-test":
-            return Steer(verdict.reason, Course.BACK)
+            return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
         case "proven":
             return Steer(verdict.reason, Course.CLOSE, ChangeState.PROVEN)
         case "given-up":

@@ -12,6 +12,8 @@ LATENCY = Signal("ModelLatency", "p95")
 HOST_MEMORY = Signal("MemoryUtilization", "Maximum")
 GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
 MEAN = Signal("ModelLatency", "Average")
+GPU = Signal("GPUUtilization", "Sum")
+"""Over all samples of all instances: over the requests it compares types whatever the count is."""
 PROCESSED = (Signal("InvocationsProcessed", "Sum"), Signal("InvocationsProcesssed", "Sum"))
 """What asynchronous endpoints count instead of requests; AWS's documentation spells one with three s."""
 FAILURES = Signal("InvocationFailures", "Sum")
@@ -19,9 +21,11 @@ EXPIRED = Signal("ExpiredRequests", "Sum")
 """What went wrong in a queue: the model failed, or the request waited longer than it may (RequestTTLSeconds)."""
 BACKLOG = Signal("ApproximateBacklogSize", "Average")
 """Requests that wait in the queue of the endpoint (dimension EndpointName alone); sampled each minute."""
-SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN)
+SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN, GPU)
 QUEUED = (*PROCESSED, FAILURES, EXPIRED, BACKLOG)
 PERIOD_S = 300
+SAMPLE_S = 60
+"""Seconds of a sample of utilisation, unless MetricPublishFrequencyInSeconds says otherwise."""
 PEAK = "peak_hour_requests"
 
 type Windows = Sequence[MetricWindow | NoMetrics]
@@ -50,14 +54,31 @@ def signals(asynchronous: bool) -> tuple[Signal, ...]:
 
 
 def figures(windows: Windows) -> dict[str, float]:
-    """How it serves: ``mean_s`` and ``p95_s`` (medians of the periods), ``gpu_memory_percent`` (largest). Total."""
+    """How it serves: ``mean_s`` and ``p95_s`` (medians of the periods), ``gpu_memory_percent`` (largest). Total.
+
+    ``gpu_s`` are the GPU seconds of a request, over the ``gpu_requests`` for which both are known, at one sample a
+    minute: another frequency is the same before and after a change, so that only the ratio means something.
+    """
     found: dict[str, float] = {}
     scales = (("mean_s", MEAN, 1e-6), ("p95_s", LATENCY, 1e-6), ("gpu_memory_percent", GPU_MEMORY, 1.0))
     for name, signal, scale in scales:
         values = sorted(v for w in windows if isinstance(w, MetricWindow) for v in _values(w, signal))
         if values:
             found[name] = scale * (values[-1] if signal is GPU_MEMORY else values[len(values) // 2])
+    work = [pair for w in windows if isinstance(w, MetricWindow) for pair in _work(w)]
+    calls = sum(count for _, count in work)
+    if calls > 0:
+        found |= {"gpu_requests": calls, "gpu_s": SAMPLE_S / 100 * sum(percent for percent, _ in work) / calls}
     return found
+
+
+def _work(window: MetricWindow) -> Iterator[tuple[float, float]]:
+    """(percent of GPUs, requests) of each period that has both."""
+    calls, percent = window.series.get(REQUESTS), window.series.get(GPU)
+    if calls is None or percent is None:
+        return iter(())
+    pairs = zip(percent.values, calls.values, strict=False)
+    return ((value, count) for value, count in pairs if value == value and count == count)
 
 
 def _values(window: MetricWindow, signal: Signal) -> Iterator[float]:

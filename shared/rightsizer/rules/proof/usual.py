@@ -25,8 +25,8 @@ def baseline(windows: Windows) -> dict[str, float]:
     latencies = sorted(p.p95_s for p in rows if p.p95_s is not None)
     if latencies:
         found["p95_s"] = latencies[len(latencies) // 2]
-    mean = figures(windows).get("mean_s")
-    return found | ({"mean_s": mean} if mean else {})
+    served = figures(windows)
+    return found | {name: served[name] for name in ("mean_s", "gpu_s", "gpu_requests") if served.get(name)}
 
 
 def _peak(rows: Sequence[Period]) -> float:

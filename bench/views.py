@@ -1,0 +1,45 @@
+"""What the referee passes in, as far as the adapter reads it; the referee itself is not imported for types."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+
+class Type(Protocol):
+    name: str
+    usd_per_hour: float
+    gpu_model: str
+    gpu_count: int
+    gpu_memory_gib_each: float
+    fp16_tflops_each: float
+    memory_bandwidth_gbps_each: float
+    vcpu: int
+    host_memory_gib: float
+
+
+class Day(Protocol):
+    day: int
+    segments: tuple[Any, ...]
+    instance_count_by_hour: tuple[float, ...]
+    series: tuple[tuple[tuple[str, str, int], Any], ...]
+
+
+class View(Protocol):
+    endpoint_name: str
+    variant_name: str
+    instance_type: str
+    instance_counts: tuple[int, ...]
+    autoscale_max: int | None
+    scale_to_zero_minutes: float | None
+    routing: str
+    slo_p95_ms: float | None
+    framework: str
+    tags: tuple[tuple[str, str], ...]
+    days: tuple[Day, ...]
+    trials: tuple[Any, ...]
+    notices: tuple[Any, ...]
+
+
+class Account(Protocol):
+    day: int
+    catalogue: Iterable[Type]
+    endpoints: tuple[View, ...]
