@@ -18,7 +18,7 @@ from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.rules.finding import starving
-from rightsizer.rules.gate import Case, gate, restoring
+from rightsizer.rules.gate import Case, asked, gate, restoring
 from rightsizer.rules.strain import strain_of
 from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
 
@@ -48,7 +48,8 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
         return _with_replay(more, at)
     hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
     if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
-        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=Gate.PROPOSE, gate_reason=hungry)
+        verdict, why = asked(at.endpoint, hungry)
+        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
     best = sure[0] if sure else None
     # users wait today, and a test takes a day
     growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
@@ -102,7 +103,7 @@ def _gated(
         verdict, why = restoring(at.endpoint, larger)
         stays = held(at, best)
         if stays is not None:
-            verdict, why = Gate.PROPOSE, stays
+            verdict, why = asked(at.endpoint, stays)
         kept = () if stays is not None else (best,)
         grown = replace(base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept)
         return _with_replay(replace(grown, gate=verdict, gate_reason=why), at)

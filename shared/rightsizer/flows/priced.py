@@ -27,7 +27,23 @@ NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candida
 
 
 def offer(at: Situation, draft: Draft) -> Option | Reason:
-    """The candidate's cheapest fleet as an option, or the reason why it is none.
+    """The candidate's cheapest fleet as an option, or the reason why it is none."""
+    found = _fleet_of(at, draft)
+    return (_beyond_quota(at, found) or found) if isinstance(found, Option) else found
+
+
+def _beyond_quota(at: Situation, option: Option) -> Reason | None:
+    """Why the account may not run the new fleet, which starts beside the old one; None where no quota forbids it."""
+    name, count = option.target.instance_type, option.target.instance_count
+    quota = at.given.quotas.get(name)
+    if quota is None or count <= quota or name == at.runs.name:
+        return None
+    sentence = f"the account's quota for {name} endpoints is {quota}, and {count} instances are needed"
+    return Reason(Code.NO_QUOTA, sentence)
+
+
+def _fleet_of(at: Situation, draft: Draft) -> Option | Reason:
+    """The smallest fleet of the candidate that carries the load.
 
     Counts are sized with the middle of a measured slowdown, for they can be changed again and the days on the type
     show it; memory, and a slowdown that nobody measured, with the bound (but where a likely one is dared untested).
@@ -119,7 +135,6 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": _growth(at, draft),
-        "objective": f"{at.goal.p95_s:.2f} s ({at.goal.source})",
         "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }

@@ -12,7 +12,7 @@ from rightsizer.model.option import Money, Option, OptionKind, carried_out
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
-from rightsizer.rules.cost import monthly
+from rightsizer.rules.cost import kept_by_commitment, monthly
 from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.offer import delete_option, nap_option
 from rightsizer.rules.sleep import TIMEOUTS, Nap, best_nap, tolerates_cold
@@ -25,10 +25,11 @@ def idled(
     variant = endpoint.variants[0]
     usd = monthly(price, variant.current_count)
     runs = (price.instance_type, variant.current_count)
-    option = delete_option(runs, price, usd, demand.days, demand.silent_days)
+    saving = usd - kept_by_commitment(usd, given.prices.commitment)
+    option = delete_option(runs, price, saving, demand.days, demand.silent_days)
     if endpoint.kind is EndpointKind.ASYNC and not any(target.minimum == 0 for target in endpoint.scaling):
         # Its queue keeps what comes, so it can sleep and wake: deleting it would save no more.
-        saved = Money(Decimal(0), usd, Decimal(0), 0.0)
+        saved = Money(Decimal(0), saving, Decimal(0), 0.0)
         option = nap_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
     return _gated(replace(base, finding=Finding.IDLE, reason=quiet), option, demand, endpoint, given)
 
@@ -51,7 +52,7 @@ def unheard(
     option = nap_option(
         (price.instance_type, variant.current_count),
         price,
-        Money(usd - saved, saved, Decimal(0), 0.0),
+        Money(usd - saved, saved - kept_by_commitment(saved, given.prices.commitment), Decimal(0), 0.0),
         demand.days,
         found.minutes,
         found.asleep_share,
@@ -78,7 +79,7 @@ def _first_nap(days: Sequence[DayDigest], demand: Demand, endpoint: Endpoint, gi
 
 
 def _gated(base: Recommendation, option: Option, demand: Demand, endpoint: Endpoint, given: Given) -> Recommendation:
-    today = option.saving_usd_per_month + option.usd_per_month  # nothing while no instance runs
+    today = base.usd_per_month  # nothing while no instance runs
     share = float(option.saving_usd_per_month / today) if today else 0.0
     surely = replace(demand, confidence=demand.days)
     case = Case(endpoint, option, surely, option.target.instance_type, share, False, 0.0)

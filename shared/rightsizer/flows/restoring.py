@@ -9,9 +9,9 @@ from rightsizer.flows.lateness import overdrawn
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Money, Option
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.rules.cost import cost_of
-from rightsizer.rules.gate import restoring
+from rightsizer.rules.gate import asked, restoring
 from rightsizer.rules.offer import restore_option
 
 TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load")
@@ -29,8 +29,9 @@ def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation
     option = restore_option(at.endpoint.kind, now, target, price, money, at.demand.confidence)
     stays = held(at, option)
     if stays is not None:
+        verdict, reason = asked(at.endpoint, stays)
         return replace(
-            base, finding=Finding.UNDER_PROVISIONED, reason=why, gate=Gate.PROPOSE, gate_reason=stays, options=()
+            base, finding=Finding.UNDER_PROVISIONED, reason=why, gate=verdict, gate_reason=reason, options=()
         )
     verdict, reason = restoring(at.endpoint, why)
     return replace(

@@ -5,13 +5,15 @@ from datetime import datetime, timedelta
 
 from rightsizer.model.demand import Demand
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import ERROR_TAG, Endpoint, Mode
+from rightsizer.model.observation import Endpoint, Mode
 from rightsizer.model.option import Option, OptionKind, Risk, Target
 from rightsizer.model.policy import ADDABLE, Policy
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 
 type Verdict = tuple[Gate, Reason]
+OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
+REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report, so nobody is asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,6 @@ def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict
     return (
         _silent(case, history, policy, now)
         or _propose_only(case, policy)
-        or _failing(case)
         or _not_yet(case, policy)
         or (
             Gate.APPLY,
@@ -53,7 +54,7 @@ def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict
 def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verdict | None:
     option, endpoint = case.option, case.endpoint
     if endpoint.mode is Mode.OFF:
-        return Gate.SILENT, Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
+        return Gate.SILENT, OFF
     if option.saving_usd_per_month < policy.minimum_saving_usd or case.share < policy.minimum_saving_share:
         return Gate.SILENT, Reason(
             Code.SAVING_TOO_SMALL,
@@ -76,7 +77,7 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     if (banned := blacklisted(case, history, policy, now)) is not None:
         return Gate.SILENT, banned
     if endpoint.mode is Mode.REPORT:
-        return Gate.SILENT, Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report, so nobody is asked")
+        return Gate.SILENT, REPORT
     return None
 
 
@@ -131,7 +132,18 @@ def restoring(endpoint: Endpoint, why: Reason) -> Verdict:
     """Growth is always fast: no cooldown, no minimum saving; only a person's mode and a stack hold it back."""
     if endpoint.mode is Mode.AUTO and not endpoint.owned_by and endpoint.plain:
         return Gate.APPLY, why
-    return Gate.PROPOSE, why
+    return asked(endpoint, why)
+
+
+def asked(endpoint: Endpoint, why: Reason) -> Verdict:
+    """A person is asked for `why`, unless the owner's tag says that nobody is."""
+    match endpoint.mode:
+        case Mode.OFF:
+            return Gate.SILENT, OFF
+        case Mode.REPORT:
+            return Gate.SILENT, REPORT
+        case _:
+            return Gate.PROPOSE, why
 
 
 def _propose_only(case: Case, policy: Policy) -> Verdict | None:
@@ -164,18 +176,6 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
         return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
     return None
-
-
-def _failing(case: Case) -> Verdict | None:
-    """More requests fail already than the owner allows: what a change adds could not be told from that."""
-    allowed, failed = case.endpoint.objective.error_share, case.demand.error_share
-    if allowed is None or failed <= allowed:
-        return None
-    return Gate.PROPOSE, Reason(
-        Code.TOO_MANY_ERRORS,
-        f"{100 * failed:.2f} % of the requests fail today, above the {100 * allowed:g} % of {ERROR_TAG}, so a person"
-        " decides",
-    )
 
 
 def _not_yet(case: Case, policy: Policy) -> Verdict | None:
