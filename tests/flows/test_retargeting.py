@@ -7,7 +7,7 @@ import pytest
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.option import Option, Target
 from rightsizer.rules.scaling import Capacity, retarget
-from tests.test_cases import judged
+from tests.labelled import judged
 
 INVOCATIONS = "SageMakerVariantInvocationsPerInstance"
 CONCURRENCY = "SageMakerVariantConcurrentRequestsPerModelHighResolution"

@@ -1,0 +1,240 @@
+"""A labelled case of tests/cases as the engine's inputs, and its judgement in the words of the README there."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from itertools import groupby
+from typing import Any
+
+from rightsizer.flows.judge import judge, judge_digests
+from rightsizer.model.digest import UsageDigest
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget
+from rightsizer.model.option import Option, OptionKind
+from rightsizer.model.policy import Policy
+from rightsizer.model.price import Commitment, PriceTable, ServerlessPrice
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.usage import MetricWindow, Series, Signal
+from rightsizer.rules.digest import Setup, fold
+from rightsizer.rules.packing import packs
+from tests.rules import kit
+
+STEADY = "per_slot latency_s gpu memory host cpu swing"
+WORDS = {
+    "": "why disputed endpoint usage before history account_history tests_this_month account limits policy neighbours"
+    " expect",
+    "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
+    " scaled policies status owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
+    "usage": f"{STEADY} days hours on_days quiet stops_after_days gap_hours gap_hours_each_day leak_per_day"
+    " errors_per_hour backlog hottest_gpu also_published omit nan",
+    "before": "until_days_ago type count usage",
+    "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models",
+    "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
+    "limits": "dimensions",
+    "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly routing pools target_value"
+    " rung behind also ruled_out said not_checked shares_with",
+}
+"""What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
+
+
+def unread(case: Mapping[str, Any]) -> list[str]:
+    """Words of the case that nothing reads, as section.word."""
+    known = {name: words.split() for name, words in WORDS.items()}
+    found = [word for word in case if word not in known[""]]
+    given = [(name, case[name]) for name in WORDS if name in case]
+    given += [("row", row) for name in ("history", "account_history") for row in case.get(name, ())]
+    given += [(name, one[name]) for one in case.get("neighbours", ()) for name in one]
+    given += [("usage", case.get("before", {}).get("usage", {}))]
+    return found + [f"{name}.{word}" for name, section in given for word in section if word not in known[name]]
+
+
+def judged(case: Mapping[str, Any]) -> Recommendation:
+    """The judgement of the case's endpoint; with `before`, of days on two fleets."""
+    endpoint, account = _endpoint(case.get("endpoint", {})), case.get("account", {})
+    types = kit.catalogue(kit.OTHERS if account.get("other_chips") else None)
+    limits = ChangeLimits(dimensions=frozenset(map(OptionKind, case.get("limits", {}).get("dimensions", ()))))
+    policy = replace(Policy(by_itself=limits.by_itself), **case.get("policy", {}))
+    window = _window(case.get("usage", {}))
+    rest = (_prices(account), types, account.get("quota", {}), _history(case), policy, kit.NOW)
+    if "before" not in case:
+        return judge(endpoint, [window], *rest)
+    before, variant = case["before"], endpoint.variants[0]
+    turn = (kit.NOW - timedelta(days=before["until_days_ago"])).date()
+    old = Setup(types.types[before.get("type", variant.instance_type)], before.get("count", variant.current_count))
+    new = Setup(types.types[variant.instance_type], variant.current_count)
+    days = [d for d in fold(_window(before.get("usage", {})), old) if d.day < turn]
+    days += [d for d in fold(window, new) if d.day >= turn]
+    return judge_digests(endpoint, UsageDigest(endpoint.ref.name, variant.name, tuple(days)), *rest)
+
+
+def said(found: Recommendation) -> dict[str, Any]:
+    """What a case may expect word for word."""
+    chosen = found.chosen
+    target = chosen.target if chosen else None
+    return {
+        "finding": found.finding.value,
+        "gate": found.gate.value,
+        "reason": found.reason.code.value,
+        "gate_reason": found.gate_reason.code.value,
+        "option": chosen.kind.value if chosen else "none",
+        "to": target.instance_type if target else "none",
+        "count": target.instance_count if target else None,
+        "minimum": target.minimum if target else None,
+        "maximum": target.maximum if target else None,
+        "hourly": _by_hour(target.hourly_counts) if target else None,
+        "routing": target.routing if target else None,
+        "pools": [name for o in found.options if o.kind is OptionKind.INSTANCE_POOLS for name in o.target.pools],
+        "rung": found.evidence.rung if found.evidence else "L0",
+        "target_value": target.target_value if target else None,
+        "behind": [option.kind.value for option in found.options[1:]],
+        "ruled_out": {e.dimension.value: e.reason.code.value for e in found.excluded if e.dimension},
+    }
+
+
+def told(found: Recommendation) -> str:
+    """Every sentence that the judgement says, one a line."""
+    options: Sequence[Option] = found.options
+    notes = [text for option in options for text in (*option.notes, option.client_change)]
+    ruled_out = [excluded.reason.sentence for excluded in found.excluded]
+    return "\n".join((found.reason.sentence, found.gate_reason.sentence, *notes, *ruled_out))
+
+
+def partners(case: Mapping[str, Any], found: Recommendation) -> list[str]:
+    """The neighbours that the report would put on one card with the endpoint."""
+    groups = packs([found, *map(judged, case.get("neighbours", ()))], Policy())
+    mine = [name for group in groups if found.ref.name in group.endpoints for name in group.endpoints]
+    return [name for name in mine if name != found.ref.name]
+
+
+def _by_hour(counts: tuple[int, ...] | None) -> dict[str, int] | None:
+    """Counts of the 24 hours by stretches of equal counts: ``8-17: 3`` is from 08:00 to 18:00 UTC."""
+    if counts is None:
+        return None
+    runs = [list(hours) for _, hours in groupby(range(24), lambda hour: counts[hour])]
+    return {f"{hours[0]}-{hours[-1]}": counts[hours[0]] for hours in runs}
+
+
+def _endpoint(given: Mapping[str, Any]) -> Endpoint:
+    made = kit.endpoint(
+        given.get("type", "ml.g6e.xlarge"),
+        given.get("count", 1),
+        Mode(given.get("mode", "auto")),
+        given.get("p95_s"),
+        EndpointKind(given.get("kind", "real-time")),
+        given.get("framework", "pytorch"),
+        given.get("routing", "LEAST_OUTSTANDING_REQUESTS"),
+    )
+    scaled, errors = given.get("scaled"), given.get("error_percent")
+    return replace(
+        made,
+        ref=EndpointRef(made.ref.account, made.ref.region, given.get("name", made.ref.name)),
+        owner=given.get("owner", made.owner),
+        status=given.get("status", "InService"),
+        objective=Objective(
+            given.get("p95_s"), None if errors is None else errors / 100, min_instances=given.get("min_instances")
+        ),
+        modified_at=kit.NOW - timedelta(days=given.get("changed_days_ago", 60)),
+        owned_by=given.get("owned_by", ""),
+        unknown_fields=tuple(given.get("unknown_fields", ())),
+        configuration_replaced=given.get("configuration_replaced", False),
+        tags={**made.tags, **given.get("tags", {})},
+        model_data_bytes=int(given["model_gib"] * 1024**3) if "model_gib" in given else None,
+        scaling=(_scaled(scaled[0], scaled[1], given.get("policies", {})),) if scaled else (),
+        variants=() if given.get("no_variant") else made.variants,
+    )
+
+
+def _scaled(minimum: int, maximum: int, policies: Mapping[str, float]) -> ScalableTarget:
+    """Autoscaling whose target-tracking policies keep each predefined metric at a value."""
+    rows = tuple(
+        {
+            "PolicyName": f"keep-{metric}",
+            "PolicyType": "TargetTrackingScaling",
+            "TargetTrackingScalingPolicyConfiguration": {
+                "TargetValue": value,
+                "PredefinedMetricSpecification": {"PredefinedMetricType": metric},
+            },
+        }
+        for metric, value in policies.items()
+    )
+    return ScalableTarget("endpoint/e/variant/AllTraffic", "d", minimum, maximum, policies=rows)
+
+
+def _window(given: Mapping[str, Any]) -> MetricWindow:
+    signals = kit.steady(**{k: v for k, v in given.items() if k in STEADY.split()})
+    if "errors_per_hour" in given:
+        signals["Invocation5XXErrors", "Sum"] = given["errors_per_hour"] / 12
+    if "hottest_gpu" in given:
+        signals["GPUUtilization", "Maximum"] = float(given["hottest_gpu"])
+    if "backlog" in given:
+        signals["ApproximateBacklogSize", "Maximum"] = float(given["backlog"])
+    for name, value in given.get("also_published", {}).items():
+        signals[name, "Average"] = float(value)
+    made = kit.window(signals, days=given.get("days", 14))
+    kept = {key: value for key, value in made.series.items() if key.metric not in given.get("omit", ())}
+    return replace(made, series={key: _shaped(key, value, given) for key, value in kept.items()})
+
+
+def _shaped(key: Signal, series: Series, given: Mapping[str, Any]) -> Series:
+    """The series with its hours of traffic, its gaps and its growth."""
+    values, quiet = array("d", series.values), given.get("quiet", 0.0)
+    size, gap, daily = len(values), given.get("gap_hours", 0) * 12, given.get("gap_hours_each_day", 0) * 12
+    for i in range(size):
+        if key.metric in ("Invocations", "GPUUtilization", "Invocation5XXErrors") and not _busy(i, given):
+            values[i] *= quiet
+        if key.metric == "ModelLatency" and not quiet and not _busy(i, given):
+            values[i] = float("nan")
+        if key.metric == "GPUMemoryUtilization" and given.get("leak_per_day"):
+            values[i] *= 1 + given["leak_per_day"] * (i // 288)
+        if size // 2 <= i < size // 2 + gap or i % 288 < daily or key.metric in given.get("nan", ()):
+            values[i] = float("nan")
+    return Series(series.start, series.period_s, values)
+
+
+def _busy(i: int, given: Mapping[str, Any]) -> bool:
+    day, hour = i // 288, i % 288 // 12
+    low, high = given.get("hours", (0, 24))
+    last = given.get("stops_after_days")
+    return low <= hour < high and day in given.get("on_days", range(400)) and (last is None or day < last)
+
+
+def _history(case: Mapping[str, Any]) -> History:
+    own = _changes(case.get("history", ()))
+    month = (kit.NOW.year, kit.NOW.month)
+    tests = sum(p.ended == "tested" and (p.at.year, p.at.month) == month for p in own)
+    elsewhere = _changes(case.get("account_history", ()))
+    return History(own, elsewhere, tests_this_month=case.get("tests_this_month", tests))
+
+
+def _changes(rows: Sequence[Mapping[str, Any]]) -> tuple[PastChange, ...]:
+    """Past changes, oldest first; a row with `times` stands for so many alike."""
+    made = [
+        PastChange(
+            kit.NOW - timedelta(days=row["days_ago"]),
+            row.get("from", "ml.g6e.xlarge"),
+            row["to"],
+            row.get("from_count", 1),
+            row.get("to_count", 1),
+            row["ended"],
+            failure=row.get("failure", ""),
+            realised_slowdown=row.get("slowdown"),
+            demand=row.get("demand"),
+            framework=row.get("framework", ""),
+            latency_ratio=row.get("latency_ratio"),
+            models=tuple(row.get("models", ())),
+        )
+        for row in rows
+        for _ in range(row.get("times", 1))
+    ]
+    return tuple(sorted(made, key=lambda past: past.at))
+
+
+def _prices(account: Mapping[str, Any]) -> PriceTable:
+    plan = Commitment(Decimal(str(account.get("plan_usd_per_hour", 0))), account.get("plan_used", 0.0), known=True)
+    prices = kit.prices(account.get("no_price", ()), plan)
+    if not account.get("serverless"):
+        return prices
+    return replace(prices, serverless=ServerlessPrice("us-east-1", Decimal(account["serverless"]), "2026-09", "test"))
