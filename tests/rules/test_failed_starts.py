@@ -76,6 +76,31 @@ def test_the_rest_doubles_over_all_endpoints_with_the_model() -> None:
     assert "failed 2 time(s)" in sentence(judged(twice), first())
 
 
+def tired(days: float, demand: float | None, *models: str) -> PastChange:
+    """A change to the cheapest type that its alarm took back, under the demand of today where none is given."""
+    past = failed("alarm", *models, days=days)
+    return replace(past, ended="rolled-back", demand=demand)
+
+
+def today() -> float:
+    promise = judged().options[0].promise
+    assert promise is not None
+    assert promise.peak_busy_gpus is not None
+    return promise.peak_busy_gpus
+
+
+@pytest.mark.parametrize(("then", "rests"), [(0.5, True), (1.0, True), (1.3, True), (1.4, False)])
+def test_only_a_failure_under_a_quarter_more_demand_than_today_is_lifted(then: float, rests: bool) -> None:
+    found = judged(History((tired(10, then * today(), MODEL),)))
+    assert (first() not in [o.target.instance_type for o in found.options]) is rests
+
+
+def test_a_new_version_of_the_model_lifts_the_first_failure_of_a_type_and_not_the_second() -> None:
+    once, twice = tired(10, None, "chat-v1"), tired(20, None, "chat-v0")
+    assert judged(History((once,))).options[0].target.instance_type == first()
+    assert "failed 2 time(s)" in sentence(judged(History((twice, once))), first())
+
+
 def test_a_load_that_changed_does_not_let_a_model_start_that_did_not() -> None:
     other_load = replace(failed("health-check", MODEL), demand=0.0001)
     assert first() not in [o.target.instance_type for o in judged(History((other_load,))).options]

@@ -160,6 +160,8 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
     times = failures(at.past.endpoint, hardware.name)
     if times < 2 and known.refuted.failure in ("alarm", LEFT) and _no_slower(at, hardware):
         return None
+    if times < 2 and known.refuted.of_another(at.variant.model_name):
+        return None  # a new version of the model; what failed with two of them is the type's fault
     until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
     if until is None:
         return None

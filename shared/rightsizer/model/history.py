@@ -40,6 +40,17 @@ class PastChange:
     models: tuple[str, ...] = ()
     """Names of the models that the changed variant served; () where that was not recorded."""
 
+    def outgrown(self, demand: float | None, share: float) -> bool:
+        """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
+
+        More demand than then lifts nothing: what did not carry less does not carry more.
+        """
+        return bool(self.demand and demand is not None and demand < self.demand * (1 - share))
+
+    def of_another(self, model: str) -> bool:
+        """Whether it was made with another version of the model; no where one of them is not known."""
+        return bool(self.models and model and model not in self.models)
+
     @property
     def no_start(self) -> bool:
         """Whether the model did not start or did not fit on the new type, whatever the load was."""

@@ -134,7 +134,7 @@ class Policy:
     blacklist_days: float = 30.0
     """Doubled with every further failure of the same type."""
     blacklist_demand: float = 0.25
-    """A change of demand by this share lifts a blacklist entry."""
+    """So much less demand than at the failure lifts a blacklist entry."""
     down_with_growth: float = 0.2
     """A smaller configuration must stay feasible with this much more load."""
     grown_share: float = 0.01

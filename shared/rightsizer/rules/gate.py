@@ -108,10 +108,9 @@ def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> 
     if not failures:
         return None
     until = failures[-1].at + timedelta(days=policy.blacklist_days * 2 ** (len(failures) - 1))
-    then, today = failures[-1].demand, case.demand.load.peak_busy_gpus
-    if then and today and abs(today / then - 1) > policy.blacklist_demand:
-        return None
-    if now >= until:
+    model = case.endpoint.variants[0].model_name if case.endpoint.variants else ""
+    lifted = failures[-1].outgrown(case.demand.load.peak_busy_gpus, policy.blacklist_demand)
+    if now >= until or lifted or (len(failures) == 1 and failures[-1].of_another(model)):
         return None
     return Reason(
         Code.BLACKLISTED,

@@ -56,7 +56,7 @@ def of_model(history: History, model: str) -> History:
 
     Those of other endpoints with the model count, own ones of a model that is not served any more do not.
     """
-    own = [p for p in history.endpoint if not (p.no_start and p.models and model and model not in p.models)]
+    own = [p for p in history.endpoint if not (p.no_start and p.of_another(model))]
     others = [p for p in history.account if p.no_start and model and model in p.models]
     return replace(history, endpoint=tuple(sorted((*own, *others), key=lambda past: past.at)))
 
@@ -189,9 +189,9 @@ def _no_smaller(candidate: InstanceType, target: InstanceType) -> bool:
 def resting(past: PastChange, times: int, demand_now: float | None, policy: Policy, now: datetime) -> datetime | None:
     """Until when a refuted type rests, or None when it may be tried again. Each failure doubles the rest.
 
-    A change of demand by a quarter lifts it: the failure belonged to another load. A failed start belongs to none.
+    A quarter less demand lifts it: the failure belonged to another load. A failed start belongs to none.
     """
-    if not past.no_start and past.demand and demand_now and abs(demand_now / past.demand - 1) > policy.blacklist_demand:
+    if not past.no_start and past.outgrown(demand_now, policy.blacklist_demand):
         return None
     until = past.at + timedelta(days=policy.blacklist_days * 2 ** (times - 1))
     return until if now < until else None

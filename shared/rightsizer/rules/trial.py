@@ -56,7 +56,8 @@ def impossible(endpoint: Endpoint) -> Reason | None:
                 Code.TEST_NOT_POSSIBLE, f"no shadow test is possible: {NO_SHADOW[kind]}; use a guarded canary"
             )
     if endpoint.mode is not Mode.AUTO:
-        text = f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}"
+        twice = f", and {SHADOW_TAG}=true, for it serves requests twice" if forbidden(endpoint.tags) else ""
+        text = f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}{twice}"
         return Reason(Code.TEST_NOT_ALLOWED, text)
     return forbidden(endpoint.tags)
 
