@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
-from rightsizer.model.observation import Mode, Objective
+from rightsizer.model.observation import ERROR_TAG, Mode, Objective, allowed_errors
 from rightsizer.model.reason import Code, Reason
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def wishes(tags: Mapping[str, str]) -> Wishes:
     if declared and declared not in modes:
         bad.append(_bad("rightsizer:mode", tags, "one of off, report, propose, auto; it counts as report"))
     p95_ms = _number(tags, "rightsizer:p95-ms", lambda v: 0 < v <= 3_600_000, "milliseconds between 0 and 3600000", bad)
-    errors = _number(tags, "rightsizer:error-percent", lambda v: 0 <= v <= 100, "a percentage from 0 to 100", bad)
+    errors = allowed_errors(tags)
+    if ERROR_TAG in tags and errors is None:
+        bad.append(_bad(ERROR_TAG, tags, "a percentage from 0 to 100"))
     least = _number(
         tags, "rightsizer:min-instances", lambda v: v == int(v) and 1 <= v <= 1000, "a whole number from 1 to 1000", bad
     )
@@ -77,7 +79,7 @@ def wishes(tags: Mapping[str, str]) -> Wishes:
         mode_declared="rightsizer:mode" in tags,
         objective=Objective(
             p95_s=None if p95_ms is None else p95_ms / 1000,
-            error_share=None if errors is None else errors / 100,
+            error_share=errors,
             min_instances=None if least is None else int(least),
         ),
         owner=next((tags[key].strip() for key in OWNER_TAGS if tags.get(key, "").strip()), ""),

@@ -135,6 +135,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": _growth(at, draft),
+        "objective": f"{at.goal.p95_s:.2f} s ({at.goal.source})",
         "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }

@@ -46,7 +46,7 @@ class Seen:
             base=self.base,
             demand=self.demand,
             latency=latency,
-            goal=goal_of(self.endpoint.objective, latency, self.given.policy),
+            goal=goal_of(self.endpoint, latency, self.given.policy),
             instances=_instances(self.endpoint, self.days, history),
             unqueued=self.waiting,
             random_base=self.random_base,

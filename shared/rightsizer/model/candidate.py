@@ -18,11 +18,13 @@ class Slowdown:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The latency that must hold, seconds."""
+    """The latency that must hold, seconds, and the errors that may be."""
 
     p95_s: float
     declared: bool
     source: str
+    error_share: float | None = None
+    """Failed requests that the owner allows, 0..1; None where nothing is declared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What runs: one endpoint as SageMaker and Application Auto Scaling describe it now."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -102,6 +102,35 @@ class ScalableTarget:
     policies: tuple[Mapping[str, Any], ...] = ()
     scheduled: tuple[Mapping[str, Any], ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+
+
+ERROR_TAG = "rightsizer:error-percent"
+
+
+def allowed_errors(tags: Mapping[str, str]) -> float | None:
+    """Share of failed requests that the owner's tag allows, 0..1; None where it is absent or no percentage."""
+    try:
+        percent = float(tags.get(ERROR_TAG, ""))
+    except ValueError:
+        return None
+    return percent / 100 if 0 <= percent <= 100 else None
+
+
+def tracked_p95_s(scaling: Sequence[ScalableTarget]) -> float | None:
+    """The p95 of ModelLatency, seconds, that the owner's own target tracking holds; the least of several, or None.
+
+    Only a policy on that one percentile tells it: of an average or a maximum no p95 follows. The metric is in
+    microseconds (Application Auto Scaling API, CustomizedMetricSpecification; SageMaker guide, invocation metrics).
+    """
+    found = []
+    for policy in (policy for target in scaling for policy in target.policies):
+        tracking = policy.get("TargetTrackingScalingPolicyConfiguration") or {}
+        queries = list((tracking.get("CustomizedMetricSpecification") or {}).get("Metrics") or ())
+        stat = queries[0].get("MetricStat") or {} if len(queries) == 1 else {}
+        name = (stat.get("Metric") or {}).get("MetricName")
+        if name == "ModelLatency" and stat.get("Stat") == "p95" and tracking.get("TargetValue"):
+            found.append(float(tracking["TargetValue"]) / 1_000_000)
+    return min(found, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class Code(StrEnum):
     MODE_REPORT = "mode-report"
     NO_OBJECTIVE = "no-objective"
     NOT_OPTED_IN = "not-opted-in"
+    TOO_MANY_ERRORS = "too-many-errors"
     RISK_TOO_HIGH = "risk-too-high"
     TOO_LITTLE_CONFIDENCE = "too-little-confidence"
     PAYBACK_TOO_LONG = "payback-too-long"

@@ -82,7 +82,8 @@ def _evidence(found: Recommendation) -> Markup:
         ]
     panel: list[Node] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
-        panel += [tag("p", sentences.replayed(found), class_="note"), facts(sentences.replay(found))]
+        said = tag("p", sentences.replayed(found), class_="note", style="margin-top:12px")
+        panel += [said, facts(sentences.replay(found))]
     return tag("div", *panel, class_="panel")
 
 

@@ -133,10 +133,11 @@ def starving(demand: Demand, latency: Latency, goal: Goal, policy: Policy, insta
             Code.UNDER_PROVISIONED,
             f"p95 is {latency.p95_s:.2f} s, above the objective of {goal.p95_s:.2f} s ({goal.source})",
         )
-    if demand.error_share > policy.error_share and (demand.gpu_peak or 0) > 0.95:
+    allowed = policy.error_share if goal.error_share is None else goal.error_share
+    if demand.error_share > allowed and (demand.gpu_peak or 0) > 0.95:
         return Reason(
             Code.UNDER_PROVISIONED,
-            f"{100 * demand.error_share:.2f} % of the requests failed while the GPU was"
-            f" {100 * (demand.gpu_peak or 0):.0f} % busy",
+            f"{100 * demand.error_share:.2f} % of the requests failed ({100 * allowed:g} % are allowed) while the GPU"
+            f" was {100 * (demand.gpu_peak or 0):.0f} % busy",
         )
     return None

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.model.demand import Demand
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Endpoint, Mode
+from rightsizer.model.observation import ERROR_TAG, Endpoint, Mode
 from rightsizer.model.option import Option, OptionKind, Risk, Target
 from rightsizer.model.policy import ADDABLE, Policy
 from rightsizer.model.reason import Code, Reason
@@ -39,6 +39,7 @@ def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict
     return (
         _silent(case, history, policy, now)
         or _propose_only(case, policy)
+        or _failing(case)
         or _not_yet(case, policy)
         or (
             Gate.APPLY,
@@ -175,6 +176,18 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
         return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
     return None
+
+
+def _failing(case: Case) -> Verdict | None:
+    """More requests fail already than the owner allows: what a change adds could not be told from that."""
+    allowed, failed = case.endpoint.objective.error_share, case.demand.error_share
+    if allowed is None or failed <= allowed:
+        return None
+    return Gate.PROPOSE, Reason(
+        Code.TOO_MANY_ERRORS,
+        f"{100 * failed:.2f} % of the requests fail today, above the {100 * allowed:g} % of {ERROR_TAG}, so a person"
+        " decides",
+    )
 
 
 def _not_yet(case: Case, policy: Policy) -> Verdict | None:

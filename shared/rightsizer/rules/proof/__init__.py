@@ -2,8 +2,9 @@
 
 An idle endpoint trips no alarm, so time proves nothing: proven means the probation is over, and each variant that was
 changed served at least 200 requests, or one daily peak with half its usual ones, well. Bad means: in any 30 minutes at
-least 5 bad requests and more than max(10 %, 3 x baseline) of them; or p95 over the objective; or memory over 97 %;
-or, of an asynchronous endpoint, a queue in which requests wait twice as long as ever before (`queue`).
+least 5 bad requests and more of them than the owner allows (tag, else 10 %) and than 3 x baseline; or p95 over the
+objective; or memory over 97 %; or, of an asynchronous endpoint, a queue in which requests wait twice as long as ever
+before (`queue`).
 
 What was not seen proves nothing (law 1): requests of a period without a latency do not count where latency is
 judged, and a read that was refused or came in part waits for the next one.
@@ -15,6 +16,7 @@ from datetime import datetime
 
 from rightsizer.model.change import Change, FailureClass
 from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.observation import ERROR_TAG, allowed_errors, tracked_p95_s
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import Verdict
 from rightsizer.model.usage import MetricWindow, unread
@@ -117,7 +119,12 @@ def _limit(change: Change) -> float | None:
     if change.option.restores:
         return None  # going back to what was slow would help nobody
     usual = change.baseline.get("p95_s", 0.0)
-    return change.objective_p95_s or (SLOW_FACTOR * usual if usual > 0 else None)
+    return _objective(change) or (SLOW_FACTOR * usual if usual > 0 else None)
+
+
+def _objective(change: Change) -> float | None:
+    """The p95 that its owner declares by the tag, or holds by a scaling policy, seconds."""
+    return change.objective_p95_s or (tracked_p95_s(change.before.scaling) if change.before else None)
 
 
 def _peak_served(change: Change, variant: str, periods: Sequence[Period]) -> bool:
@@ -134,10 +141,13 @@ def _bad(change: Change, periods: Sequence[Period]) -> Verdict | None:
 
 def _errors(change: Change, window: Sequence[Period]) -> Verdict | None:
     requests, errors = sum(p.requests for p in window), sum(p.errors for p in window)
-    limit = max(BAD_SHARE, BASELINE_FACTOR * change.baseline.get("error_share", 0.0))
+    declared = allowed_errors(change.before.tags) if change.before else None
+    limit = max(BAD_SHARE if declared is None else declared, BASELINE_FACTOR * change.baseline.get("error_share", 0.0))
     if errors < BAD_REQUESTS or errors <= limit * max(requests, errors):
         return None
     text = f"{errors:.0f} of {requests:.0f} requests failed within 30 minutes from {window[0].at:%Y-%m-%d %H:%M} UTC"
+    if declared is not None:
+        text += f"; the tag {ERROR_TAG} allows {100 * declared:g} %"
     return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 
@@ -148,7 +158,7 @@ def _slow(change: Change, window: Sequence[Period]) -> Verdict | None:
     slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
     if len(slow) < BREACHES or sum(p.requests for p in window) < BAD_REQUESTS:
         return None
-    kind = "objective" if change.objective_p95_s else "bound, twice the p95 of before,"
+    kind = "objective" if _objective(change) else "bound, twice the p95 of before,"
     share = f"{len(slow)} of {len(window)} periods"
     text = f"p95 was {max(slow) * 1000:.0f} ms in {share}; the {kind} is {limit * 1000:.0f} ms"
     return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
