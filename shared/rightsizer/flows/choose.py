@@ -55,7 +55,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
     tested = None if growing else _tested(at, options, best)
     if tested is not None:
-        return _with_replay(_testing(base, tested[0], tested[1], sure), at)
+        return _testing(base, tested[0], tested[1], sure, at)
     if best is None:
         reason = _why_kept(options, at)
         return replace(base, reason=reason, gate_reason=reason)
@@ -78,13 +78,15 @@ def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsur
     return None if enough and not before_sure(found[0], saving) else found
 
 
-def _testing(base: Recommendation, test: Unsure, why: Reason, sure: tuple[Option, ...]) -> Recommendation:
+def _testing(
+    base: Recommendation, test: Unsure, why: Reason, sure: tuple[Option, ...], at: Situation
+) -> Recommendation:
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{test.option.target.instance_type} would save USD {test.option.saving_usd_per_month} per month if it is fast"
-        f" enough and the model fits",
+        f" enough and the model fits{_gpus(at)}",
     )
-    return replace(
+    found = replace(
         base,
         finding=Finding.OVER_PROVISIONED,
         reason=reason,
@@ -92,6 +94,7 @@ def _testing(base: Recommendation, test: Unsure, why: Reason, sure: tuple[Option
         gate=Gate.TEST,
         gate_reason=why,
     )
+    return _with_replay(found, at)
 
 
 def _gated(
@@ -118,7 +121,7 @@ def _gated(
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{best.target.instance_count} x {best.target.instance_type} ({best.kind.value}) serves the same load for"
-        f" USD {best.usd_per_month} per month, today USD {at.usd}",
+        f" USD {best.usd_per_month} per month, today USD {at.usd}{_gpus(at)}",
     )
     found = replace(
         base,
@@ -129,6 +132,12 @@ def _gated(
         gate_reason=why,
     )
     return _with_replay(found, at)
+
+
+def _gpus(at: Situation) -> str:
+    """That some GPUs do nothing, where that is known."""
+    used, there = at.demand.gpus_used, at.reference.accelerator_count
+    return f"; it uses {used} of {there} GPUs" if used else ""
 
 
 def _until(at: Situation) -> Reason | None:
@@ -214,4 +223,6 @@ def _why_kept(options: Options, at: Situation) -> Reason:
         if (p := at.given.prices.find(e.instance_type)) and p.usd_per_hour < at.price.usd_per_hour
     ]
     tail = f"; closest: {cheaper[-1].reason.sentence}" if cheaper else ""
-    return Reason(Code.ALREADY_RIGHT, f"none of {len(options.excluded)} types is cheaper and serves this load{tail}")
+    return Reason(
+        Code.ALREADY_RIGHT, f"none of {len(options.excluded)} types is cheaper and serves this load{_gpus(at)}{tail}"
+    )

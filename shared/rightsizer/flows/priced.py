@@ -148,7 +148,8 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     target = Target(hardware.name, count, hourly_counts=hourly, minimum=minimum, maximum=maximum, routing=routing)
     option = type_option(
         at.endpoint.kind,
-        (at.runs.name, at.variant.current_count),
+        (at.runs, at.variant.current_count),
+        hardware,
         target,
         draft.price,
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),

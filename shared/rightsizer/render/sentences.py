@@ -116,8 +116,10 @@ def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitt
     target = option.target
     wanted = fleet(target.instance_count, target.instance_type)
     match option.kind:
-        case OptionKind.INSTANCE_TYPE | OptionKind.TYPE_AND_COUNT | OptionKind.FEWER_GPUS:
+        case OptionKind.INSTANCE_TYPE | OptionKind.TYPE_AND_COUNT:
             return f"run on {wanted}"
+        case OptionKind.FEWER_GPUS:
+            return f"run on {wanted}, which has fewer GPUs of the same kind"
         case OptionKind.OTHER_ARCHITECTURE:
             return f"run on {wanted} after a migration to another architecture"
         case OptionKind.INSTANCE_COUNT:

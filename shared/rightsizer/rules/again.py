@@ -18,7 +18,7 @@ WAITS = (timedelta(hours=6), timedelta(hours=24))
 """How long the endpoint is left alone before each further try."""
 ELSEWHERE = timedelta(hours=1)
 """The same where the next try is for another type, whose capacity the lack says nothing about."""
-POOLED = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.TYPE_AND_COUNT})
+POOLED = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.TYPE_AND_COUNT, OptionKind.FEWER_GPUS})
 
 
 def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[Option] = ()) -> Change | None:

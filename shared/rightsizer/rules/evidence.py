@@ -27,6 +27,9 @@ def evidence_of(
         figures["GPU memory needed"] = f"{demand.memory.need_gib:.1f} GiB per GPU with margin"
     if demand.gpu_mean is not None and demand.gpu_peak is not None:
         figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
+    if runs.accelerator_count > 1:
+        used = f"at most {demand.gpus_used}" if demand.gpus_used else "perhaps all"
+        figures["GPUs"] = f"uses {used} of {runs.accelerator_count} GPUs"
     if demand.latency is not None:
         figures["model latency"] = (
             f"p50 {demand.latency.p50_s:.3f} s, p95 {demand.latency.p95_s:.3f} s, p99 {demand.latency.p99_s:.3f} s"

@@ -168,13 +168,13 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         return Gate.PROPOSE, Reason(
             Code.AUTOSCALED, "Application Auto Scaling manages its count: proposed until bounds are carried along"
         )
-    if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
-        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
     if case.gpus[1] < case.gpus[0]:
         text = (
             f"{case.gpus[0]} to {case.gpus[1]} GPUs in one instance splits the model differently, so a person decides"
         )
         return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
+    if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
+        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
     return None
 
 

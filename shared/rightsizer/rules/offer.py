@@ -3,14 +3,21 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out
 from rightsizer.model.price import Price
 
+TOLD = (
+    "{} in place of {} GPUs in an instance: a server that is told how many (tensor parallel degree,"
+    " CUDA_VISIBLE_DEVICES) has to be told anew"
+)
+
 
 def type_option(
     endpoint: EndpointKind,
-    now: tuple[str, int],
+    runs: tuple[InstanceType, int],
+    to: InstanceType,
     target: Target,
     price: Price,
     money: Money,
@@ -20,8 +27,14 @@ def type_option(
     facts: Mapping[str, str],
     not_checked: tuple[str, ...] = (),
 ) -> Option:
-    """An option of another type, another count, or both; in place where the program changes such an endpoint."""
-    kind = _kind(now, target)
+    """An option of another type, another count, or both; in place where the program changes such an endpoint.
+
+    As many instances of the same card with fewer of them each are fewer GPUs.
+    """
+    now = (runs[0].name, runs[1])
+    kind, fewer = _kind(now, target), to.accelerator_count < runs[0].accelerator_count
+    if fewer and kind is OptionKind.INSTANCE_TYPE and to.accelerator == runs[0].accelerator:
+        kind = OptionKind.FEWER_GPUS
     return Option.priced(
         kind,
         target,
@@ -29,10 +42,11 @@ def type_option(
         money,
         confidence,
         risks,
-        Effort.VERY_LOW if target.instance_type == now[0] else Effort.LOW,
+        Effort.VERY_LOW if target.instance_type == now[0] else Effort.MEDIUM if fewer else Effort.LOW,
         restart_needed=target.instance_type != now[0],
         in_place=carried_out(endpoint, kind),
         p95_s=p95_s,
+        notes=(TOLD.format(to.accelerator_count, runs[0].accelerator_count),) if fewer else (),
         facts={**facts, "break-even": _break_even(money)},
         not_checked=not_checked,
     )

@@ -1,0 +1,90 @@
+"""GPUs that do nothing: said in the finding and the evidence, and offered as fewer of the same kind."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from rightsizer.flows.judge import judge
+from rightsizer.model.history import History, PastChange
+from rightsizer.model.observation import Mode
+from rightsizer.model.option import Effort, Option, OptionKind
+from rightsizer.model.policy import Policy
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.render import sentences
+from tests.rules import kit
+
+type Usage = Mapping[tuple[str, str], Callable[[int], float] | float]
+IDLE: Usage = kit.steady(gpu=8.0, memory=20.0, per_slot=48.0, cpu=100.0, host=4.0)
+"""Of four A10G one works: 8 of 400 % utilisation, 20 of 400 % memory."""
+
+
+def judged(quotas: Mapping[str, int] | None = None, usage: Usage = IDLE) -> Recommendation:
+    """An endpoint on four A10G whose types to move to were tested already."""
+    then = kit.NOW.replace(day=5)
+    past = tuple(
+        PastChange(then, "ml.g5.12xlarge", to, 1, 1, "tested", realised_slowdown=1.0, latency_ratio=1.0)
+        for to in kit.TYPES
+    )
+    endpoint = kit.endpoint("ml.g5.12xlarge", 1, Mode.AUTO, 60.0)
+    types, asked = kit.catalogue(), quotas or {}
+    return judge(endpoint, [kit.window(usage)], kit.prices(), types, asked, History(past), Policy(), kit.NOW)
+
+
+def only(found: Recommendation, instance_type: str) -> Option:
+    return next(o for o in found.options if o.target.instance_type == instance_type and o.kind is not OptionKind.DELETE)
+
+
+def test_the_finding_and_the_evidence_say_how_many_gpus_are_used() -> None:
+    found = judged()
+    assert "it uses 1 of 4 GPUs" in found.reason.sentence
+    assert found.evidence is not None
+    assert found.evidence.figures["GPUs"] == "uses at most 1 of 4 GPUs"
+
+
+def test_where_all_may_work_nothing_is_claimed() -> None:
+    found = judged(usage=kit.steady(gpu=380.0, memory=380.0, per_slot=48.0, host=4.0))
+    assert "it uses" not in found.reason.sentence
+    assert found.evidence is not None
+    assert found.evidence.figures["GPUs"] == "uses perhaps all of 4 GPUs"
+
+
+def test_one_gpu_is_no_matter_of_how_many() -> None:
+    found = judge(
+        kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert found.evidence is not None
+    assert "GPUs" not in found.evidence.figures
+    assert not found.chosen or not any("in place of" in note for note in found.chosen.notes)
+
+
+def test_the_same_card_fewer_times_is_fewer_gpus_and_asks_a_person() -> None:
+    others = {name: 0 for name in kit.TYPES if name != "ml.g5.2xlarge"}
+    found = judged(others)
+    option = only(found, "ml.g5.2xlarge")
+    assert (option.kind, option.effort) == (OptionKind.FEWER_GPUS, Effort.MEDIUM)
+    assert option.in_place
+    assert "1 in place of 4 GPUs" in option.notes[0]
+    assert "CUDA_VISIBLE_DEVICES" in option.notes[0]
+    assert sentences.change(option) == "run on 1 × ml.g5.2xlarge, which has fewer GPUs of the same kind"
+    assert found.chosen == option
+    assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
+    assert "4 to 1 GPUs in one instance" in found.gate_reason.sentence
+
+
+@pytest.mark.parametrize("name", ["ml.g6.2xlarge", "ml.g6e.2xlarge"])
+def test_another_card_is_another_type_and_its_server_has_to_be_told_too(name: str) -> None:
+    found = judged({other: 0 for other in kit.TYPES if other != name})
+    option = only(found, name)
+    assert option.kind is OptionKind.INSTANCE_TYPE
+    assert "1 in place of 4 GPUs" in option.notes[0]
+
+
+def test_as_many_gpus_keep_their_kind_and_effort() -> None:
+    endpoint = kit.endpoint("ml.g5.2xlarge", 1, Mode.AUTO, 60.0)
+    others = {name: 0 for name in kit.TYPES if name != "ml.g5.xlarge"}
+    found = judge(
+        endpoint, [kit.window(kit.steady())], kit.prices(), kit.catalogue(), others, History(), Policy(), kit.NOW
+    )
+    option = only(found, "ml.g5.xlarge")
+    assert (option.kind, option.effort, option.notes) == (OptionKind.INSTANCE_TYPE, Effort.LOW, ())
