@@ -264,7 +264,7 @@ def test_a_missing_extra_is_one_sentence(capsys: pytest.CaptureFixture[str], mon
     )
 
 
-@pytest.mark.parametrize("command", ["scan", "explain", "doctor"])
+@pytest.mark.parametrize("command", ["scan", "explain", "doctor", "backtest"])
 def test_the_help_of_each_command_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
     assert f"rightsizer {command}" in capsys.readouterr().out.split("Example")[1]
@@ -298,26 +298,3 @@ def test_the_module_runs_as_a_program_too(capsys: pytest.CaptureFixture[str], mo
 def test_an_address_without_a_scheme_is_refused_before_anything_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["scan", "--endpoint-url", "localhost"]) == 2
     assert "is not an address" in capsys.readouterr().err
-
-
-def test_a_backtest_says_what_automatic_mode_would_have_done_and_when(
-    box: Sandbox, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tags = {"rightsizer:p95-ms": "2000", "rightsizer:min-instances": "1"}
-    box.add_endpoint("fleet", "ml.g4dn.xlarge", count=2, tags=tags)
-    use(box, "fleet", gpu=10.0, requests=40)
-    box.add_endpoint("chat", "ml.g5.12xlarge", tags={"rightsizer:p95-ms": "2000"})
-    use(box, "chat", gpu=10.0, requests=40)
-    box.add_endpoint("quiet", "ml.m5.xlarge")
-    assert run(["backtest", "--json"]) == Exit.SAVINGS_FOUND
-    out, err = capsys.readouterr()
-    found = json.loads(out)
-    fleet, chat = (next(row for row in found["endpoints"] if row["endpoint"] == name) for name in ("fleet", "chat"))
-    assert fleet["change"] == "1 x ml.g4dn.xlarge"
-    assert fleet["acted_on"] is not None
-    assert Decimal(fleet["saved_usd"]) > 50
-    assert (chat["acted_on"], chat["change"], chat["saved_usd"]) == (None, None, "0")
-    assert "shadow test" in chat["reason"]
-    assert "quiet" in err
-    assert run(["backtest"]) == Exit.SAVINGS_FOUND
-    assert "1 x ml.g4dn.xlarge" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Properties of the decision that hold for any load, and the replay and backtest that stand behind a proposal."""
+"""Properties of the decision that hold for any load, and the replay that stands behind a proposal."""
 
 import math
 from dataclasses import replace
@@ -6,12 +6,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.flows.backtest import backtest
 from rightsizer.flows.judge import judge
-from rightsizer.model.digest import UsageDigest
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import History
-from rightsizer.model.observation import Mode
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import NoPrice, PriceTable
 from rightsizer.model.reason import Code, Reason
@@ -117,15 +114,3 @@ def test_waiting_is_taken_out_of_a_busy_queue_and_left_alone_in_an_idle_one() ->
     assert latency is not None
     assert unqueued(latency, [(0.0001, 1.0)], 1).mean_s > 0.99 * latency.mean_s
     assert unqueued(latency, [(1.2, 1.0)], 1).mean_s < 0.8 * latency.mean_s
-
-
-def test_a_backtest_acts_once_the_evidence_is_enough_and_not_before() -> None:
-    hardware = kit.catalogue().types["ml.g6e.xlarge"]
-    days = fold(kit.window(kit.steady()), Setup(hardware, 1))
-    usage = UsageDigest("chat", "AllTraffic", days)
-    endpoint = kit.endpoint(mode=Mode.REPORT)
-    found = backtest(endpoint, usage, kit.prices(), kit.catalogue(), {}, Policy())
-    assert found.acted_on is not None
-    assert found.days_after == 7
-    assert found.saved_usd > 0
-    assert found.mornings["propose"] == 6

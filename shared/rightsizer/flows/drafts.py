@@ -83,7 +83,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     ratio_phi = old.phi(new)
     speed, host, ratio = _slower(at, known, hardware)
     same_chip, guessed = old.model == new.model, speed.source in ("datasheet", "learnt")
-    fit = 1.0 if known.started else _fit(at, hardware)
+    fit = fit_on(at, hardware)
     fast = 1.0
     seen = speed.source == "tested" or known.latency_ratio is not None
     if not _holds(at, ratio, seen):
@@ -111,6 +111,11 @@ def ratio_on(at: Situation, hardware: InstanceType) -> Ratio | None:
     if at.reference.accelerator is None or hardware.accelerator is None:
         return None
     return _slower(at, _known(at, hardware), hardware)[2]
+
+
+def fit_on(at: Situation, hardware: InstanceType) -> float:
+    """The chance that the model starts and fits on that type, 0..1; 1 where a test or a change showed it."""
+    return 1.0 if _known(at, hardware).started else _fit(at, hardware)
 
 
 def _known(at: Situation, hardware: InstanceType) -> Lesson:

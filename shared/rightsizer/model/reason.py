@@ -79,6 +79,10 @@ class Code(StrEnum):
     TEST_NOT_ALLOWED = "test-not-allowed"
     SAFE_TO_APPLY = "safe-to-apply"
     EVALUATED_RECENTLY = "evaluated-recently"
+    # back-test
+    WOULD_HOLD = "would-hold"
+    WOULD_BE_LATE = "would-be-late"
+    CANNOT_TELL = "cannot-tell"
     # change
     FROZEN = "frozen"
     OUTSIDE_WINDOW = "outside-window"

@@ -59,3 +59,5 @@ class Served:
     """Days on which the guard of a change would have rung."""
     mean_instances: float = 0.0
     """Instances on average, what autoscaling added included."""
+    drowned: int = 0
+    """Of the late ones those that a backlog over whole slots makes late; counted over every request, kept or not."""

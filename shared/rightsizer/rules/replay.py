@@ -25,12 +25,12 @@ WATCH_REQUESTS, WATCH_LATE, WATCH_SHARE = 5, 3, 0.10
 
 def serve(stream: Stream, plan: Plan, limit_s: float, usual: float = 0.0) -> Served:
     """Serve every request; `late` counts the ones above `limit_s`, `usual` is the share of them today."""
-    late = rung = 0
+    late = rung = drowned = 0
     worst = instances = 0.0
     for number, (arrivals, services) in enumerate(stream.days):
         work = stream.slots[number][1] if stream.slots else _tallied(arrivals, services)
         slots = _slots(work, plan)
-        late += 0 if stream.whole else _drowned(stream, number, plan, slots, limit_s)
+        drowned += 0 if stream.whole else _drowned(stream, number, plan, slots, limit_s)
         run = _random if plan.random_routing and max(slots) > 1 else _central
         latencies = run(arrivals, services, plan, slots)
         over = [at for at, value in zip(arrivals, latencies, strict=True) if value > limit_s]
@@ -38,7 +38,8 @@ def serve(stream: Stream, plan: Plan, limit_s: float, usual: float = 0.0) -> Ser
         rung += len(over) >= WATCH_LATE and _rings(arrivals, over, max(WATCH_SHARE, 3 * usual))
         worst = max(worst, _worst(arrivals, latencies))
         instances += sum(slots) / SLOTS
-    return Served(stream.requests, late, worst, rung, instances / max(len(stream.days), 1))
+    late += drowned
+    return Served(stream.requests, late, worst, rung, instances / max(len(stream.days), 1), drowned)
 
 
 def _tallied(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:

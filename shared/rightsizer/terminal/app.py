@@ -164,14 +164,14 @@ def code_of(found: Survey) -> Exit:
 def _survey(session: Session, minimum_saving: Decimal, *names: str) -> Survey:
     now = bootstrap.now()
     ports = bootstrap.reading_ports(session)
-    with _progress() as progress:
+    with progress_of("reading endpoints") as progress:
         return survey(ports, session.region, Policy(), minimum_saving, now, progress, names)
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
+def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error; nothing when that is not a terminal."""
-    columns = (TextColumn("reading endpoints"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)

@@ -1,88 +1,116 @@
-"""`rightsizer backtest`: what automatic mode would have done over the look-back. Reads only."""
+"""`rightsizer backtest`: what automatic mode would have done, and how it would have gone. Reads only."""
 
-from decimal import Decimal
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from rightsizer import bootstrap
+from rightsizer.aws.deployed import limits_of
 from rightsizer.aws.session import Session
-from rightsizer.flows.backtest import Backtest, backtests
+from rightsizer.bootstrap.looking import policy_of
+from rightsizer.errors import ReadError, SettingsError
+from rightsizer.flows.backtest import backtests
 from rightsizer.flows.evaluate import Watcher
+from rightsizer.model.backtest import Backtest
 from rightsizer.model.observation import Unobserved
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Reason
-from rightsizer.terminal import document, show
-from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json
+from rightsizer.model.reason import Code, Reason
+from rightsizer.rules.hindsight import calibration_of
+from rightsizer.settings import Settings, change_limits, from_environment
+from rightsizer.terminal import show
+from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json, progress_of
 from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.tried import Account, shown
+from rightsizer.terminal.tried_document import document_of
+
+UNTESTED = (Code.OTHER_KIND, Code.VANISHED)
+"""Reasons for which an endpoint is not tested though everything was read."""
 
 
-@app.command(epilog="Example: rightsizer backtest --days 14 --region eu-west-1")
+def _limits(text: str | None) -> str | None:
+    try:
+        change_limits(text or "{}")
+    except SettingsError as error:
+        raise typer.BadParameter(str(error).replace("RIGHTSIZER_LIMITS", "--limits")) from None
+    return text
+
+
+@app.command(
+    epilog="Examples: rightsizer backtest --region eu-west-1; what counts by the hour would have brought:"
+    """ rightsizer backtest --limits '{"dimensions": ["schedule"]}'"""
+)
 def backtest(
-    days: Annotated[int, typer.Option("--days", min=2, max=63, help="Days to look back.")] = 14,
+    days: Annotated[
+        int, typer.Option("--days", min=2, max=63, help="Mornings to go back; CloudWatch keeps 63 days in all.")
+    ] = 14,
     region: Region = None,
     profile: Profile = None,
     endpoint_url: EndpointUrl = None,
+    stack: Annotated[
+        str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="The stack whose parameter Limits counts.")
+    ] = "rightsizer",
+    limits: Annotated[
+        str | None,
+        typer.Option("--limits", callback=_limits, metavar="JSON", help="Limits to try in place of the stack's."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge every past morning with what was known then, as if each endpoint were opted in."""
+    """Show what automatic mode would have done, had it been switched on some days ago, and how it would have gone.
+
+    Every past morning is judged with what was known then, as if each endpoint were opted in; the days after a change
+    are served by the replay on the new fleet. What a type that never ran would have published is not known: its speed
+    is taken between bounds, and where these disagree the verdict says so. Reads only.
+    """
     session = Session(region, profile, endpoint_url)
-    ports = bootstrap.reading_ports(session)
-    lost: list[Reason] = []
-    summaries = list(ports.fleet.list_endpoints())
-    policy, watcher = Policy(lookback_days=days), Watcher(told=lost.append)
-    results = list(backtests(ports, summaries, policy, bootstrap.now(), watcher))
-    tried = sorted((each for each in results if isinstance(each, Backtest)), key=lambda each: -each.saved_usd)
-    unread = [each for each in results if isinstance(each, Unobserved)]
-    if as_json:
-        print_json(
-            {
-                "version": document.VERSION,
-                "days": days,
-                "endpoints": [_row(each) for each in tried],
-                "unobserved": [{"endpoint": each.ref.name, "reason": each.reason.sentence} for each in unread],
-                "saved_usd": str(sum((each.saved_usd for each in tried), Decimal(0))),
-            }
-        )
-    else:
-        show.output().print(_table(tried))
     errors = Console(stderr=True)
+    known, source = _settings(session, stack, limits, errors)
+    ports, now, lost = bootstrap.reading_ports(session), bootstrap.now(), list[Reason]()
+    summaries = list(ports.fleet.list_endpoints())
+    policy = policy_of(known)
+    with progress_of("testing endpoints") as report:
+        watcher = Watcher(done=_steps(report, len(summaries)), told=lost.append)
+        results = list(backtests(ports, summaries, policy, known.limits, days, now, watcher))
+    tried = sorted(
+        (each for each in results if isinstance(each, Backtest)), key=lambda each: (-each.saved_usd, each.endpoint)
+    )
+    unread = [each for each in results if isinstance(each, Unobserved)]
+    found = Account(
+        session.region, now, days, source, known.limits, tuple(tried), tuple(unread), calibration_of(tried, policy)
+    )
+    if as_json:
+        print_json(document_of(found))
+    else:
+        console = show.output()
+        console.print(shown(found, console.width))
     for reason in dict.fromkeys([*lost, *(each.reason for each in unread)]):
         errors.print(f"warning: {reason.sentence}", style="yellow", markup=False)
-    raise typer.Exit(Exit.SAVINGS_FOUND if any(each.acted_on for each in tried) else Exit.NOTHING_TO_DO)
+    whole = not lost and all(each.reason.code in UNTESTED for each in unread)
+    acts = any(each.changes for each in tried)
+    raise typer.Exit(Exit.SAVINGS_FOUND if acts else Exit.NOTHING_TO_DO if whole else Exit.INCOMPLETE)
 
 
-def _row(each: Backtest) -> dict[str, Any]:
-    return {
-        "endpoint": each.endpoint,
-        "acted_on": each.acted_on.isoformat() if each.acted_on else None,
-        "change": _change(each),
-        "reason": each.recommendation.gate_reason.sentence if each.recommendation else "no day with datapoints",
-        "days_after": each.days_after,
-        "saved_usd": str(each.saved_usd),
-        "mornings": dict(each.mornings),
-    }
+def _settings(session: Session, stack: str, limits: str | None, errors: Console) -> tuple[Settings, str]:
+    """The operator's settings and where they are from; the defaults, with a warning, where nobody may read them."""
+    if limits is not None:
+        return from_environment({"RIGHTSIZER_LIMITS": limits}), "--limits"
+    try:
+        text = limits_of(session, stack)
+    except ReadError as error:
+        errors.print(f"warning: the defaults of Limits are taken: {error}", style="yellow", markup=False)
+        return Settings(), "the defaults of Limits, the stack's could not be read"
+    if text is None:
+        return Settings(), f"the defaults of Limits, no stack {stack} is deployed here"
+    return from_environment({"RIGHTSIZER_LIMITS": text}), f"Limits of the stack {stack}"
 
 
-def _change(each: Backtest) -> str | None:
-    chosen = each.recommendation.chosen if each.recommendation else None
-    if each.acted_on is None or chosen is None:
-        return None
-    return f"{chosen.target.instance_count} x {chosen.target.instance_type}"
+def _steps(report: Callable[[int, int], None], number: int) -> Callable[[], None]:
+    done = 0
 
+    def step() -> None:
+        nonlocal done
+        done += 1
+        report(done, number)
 
-def _table(tried: list[Backtest]) -> Table:
-    rows = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Endpoint", "Would have acted", "To", "Days after", "Saved USD", "Reason"):
-        rows.add_column(title, overflow="fold", justify="right" if title in ("Days after", "Saved USD") else "left")
-    for each in tried:
-        row = _row(each)
-        when = row["acted_on"] or "never"
-        rows.add_row(
-            each.endpoint, when, row["change"] or "", str(each.days_after), f"{each.saved_usd:,.0f}", row["reason"]
-        )
-    total = sum((each.saved_usd for each in tried), Decimal(0))
-    rows.add_row("all", "", "", "", f"{total:,.0f}", "over the look-back, less the cost of the switches")
-    return rows
+    report(0, number)
+    return step

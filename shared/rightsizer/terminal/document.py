@@ -26,8 +26,8 @@ def of_survey(found: Survey) -> dict[str, Any]:
             "saving_usd_per_month": str(found.saving),
         },
         "endpoints": [of_recommendation(each) for each in found.recommendations],
-        "unobserved": [{"endpoint": each.ref.name, "reason": _reason(each.reason)} for each in found.unobserved],
-        "incomplete": [_reason(each) for each in found.incomplete],
+        "unobserved": [{"endpoint": each.ref.name, "reason": of_reason(each.reason)} for each in found.unobserved],
+        "incomplete": [of_reason(each) for each in found.incomplete],
     }
 
 
@@ -45,14 +45,14 @@ def of_recommendation(each: Recommendation) -> dict[str, Any]:
         "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
         "price": None if each.price is None else _price(each.price),
         "finding": each.finding.value,
-        "reason": _reason(each.reason),
+        "reason": of_reason(each.reason),
         "saving_usd_per_month": str(each.saving_usd_per_month),
         "recommended": None if each.chosen is None else of_option(each.chosen),
         "gate": each.gate.value,
-        "gate_reason": _reason(each.gate_reason),
+        "gate_reason": of_reason(each.gate_reason),
         "evidence": _evidence(each),
         "not_checked": list(each.not_checked),
-        "notes": [_reason(note) for note in each.notes],
+        "notes": [of_reason(note) for note in each.notes],
     }
 
 
@@ -67,7 +67,7 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
             {
                 "instance_type": out.instance_type,
                 "dimension": out.dimension.value if out.dimension else None,
-                "reason": _reason(out.reason),
+                "reason": of_reason(out.reason),
             }
             for out in each.excluded
         ],
@@ -136,5 +136,5 @@ def _evidence(each: Recommendation) -> dict[str, Any] | None:
     }
 
 
-def _reason(reason: Reason) -> dict[str, str]:
+def of_reason(reason: Reason) -> dict[str, str]:
     return {"code": reason.code.value, "sentence": reason.sentence}
