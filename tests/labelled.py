@@ -148,19 +148,23 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
 
 
 def _scaled(minimum: int, maximum: int, policies: Mapping[str, float]) -> ScalableTarget:
-    """Autoscaling whose target-tracking policies keep each predefined metric at a value."""
+    """Autoscaling whose target-tracking policies keep each predefined metric, or the p95 in seconds, at a value."""
     rows = tuple(
         {
             "PolicyName": f"keep-{metric}",
             "PolicyType": "TargetTrackingScaling",
-            "TargetTrackingScalingPolicyConfiguration": {
-                "TargetValue": value,
-                "PredefinedMetricSpecification": {"PredefinedMetricType": metric},
-            },
+            "TargetTrackingScalingPolicyConfiguration": _tracking(metric, value),
         }
         for metric, value in policies.items()
     )
     return ScalableTarget("endpoint/e/variant/AllTraffic", "d", minimum, maximum, policies=rows)
+
+
+def _tracking(metric: str, value: float) -> dict[str, Any]:
+    if metric != "p95 of ModelLatency":
+        return {"TargetValue": value, "PredefinedMetricSpecification": {"PredefinedMetricType": metric}}
+    query = {"Id": "p95", "MetricStat": {"Metric": {"MetricName": "ModelLatency"}, "Stat": "p95"}}
+    return {"TargetValue": value * 1e6, "CustomizedMetricSpecification": {"Metrics": [query]}}
 
 
 def _window(given: Mapping[str, Any]) -> MetricWindow:
