@@ -17,6 +17,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.rules import alternatives as rule
 from rightsizer.rules import inapplicable as why_not
+from rightsizer.rules.cost import volumes
 from rightsizer.rules.fallback import pool_option, pool_refusal
 from rightsizer.rules.gate import Case, Verdict, gate
 from rightsizer.rules.packing import needs_of, partners_needed
@@ -179,7 +180,8 @@ def _chips(at: Situation) -> list[Found]:
         mean = count if not at.endpoint.scaling else at.instances * more
         bill = bill_of(at, price, mean, count, UNPROVEN_SHARE)
         if bill.saving > 0:
-            return [*found, rule.chip_option(hardware, count, price, bill, at.demand)]
+            option = rule.chip_option(hardware, count, price, bill, at.demand)
+            return [*found, replace(option, not_checked=option.not_checked + volumes(at.runs, hardware))]
         found.append(Excluded(hardware.name, unsaved(at, hardware.name), OptionKind.OTHER_ARCHITECTURE))
     if not found:
         sentence = "no type with Inferentia or Trainium is cheaper here than what runs"

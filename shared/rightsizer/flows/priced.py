@@ -14,7 +14,7 @@ from rightsizer.model.observation import LEAST
 from rightsizer.model.option import Money, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan, Served
-from rightsizer.rules.cost import cost_of
+from rightsizer.rules.cost import cost_of, volumes
 from rightsizer.rules.evidence import by_day
 from rightsizer.rules.learn import width
 from rightsizer.rules.offer import type_option
@@ -192,12 +192,13 @@ def _growth(at: Situation, draft: Draft) -> str:
 
 def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:
     """What a candidate that the model never ran on leaves open."""
+    stored = volumes(at.runs, candidate)
     if not unstarted:
-        return ()
+        return stored
     old, new = (h.accelerator.compute_capability if h.accelerator else None for h in (at.runs, candidate))
     if old is None or new is None or new >= old:
-        return NOT_CHECKED
-    return (*NOT_CHECKED, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
+        return NOT_CHECKED + stored
+    return (*NOT_CHECKED, *stored, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
 
 
 def _replay(at: Situation, served: Served) -> str:

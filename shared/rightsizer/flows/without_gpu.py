@@ -1,6 +1,7 @@
 """Serving without a GPU where it is not used: a type of each CPU architecture and serverless, or why not."""
 
 import math
+from dataclasses import replace
 
 from rightsizer.flows.other_types import bill_of, cheaper, out, unsaved
 from rightsizer.flows.situation import Situation
@@ -10,6 +11,7 @@ from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules import alternatives as rule
 from rightsizer.rules import inapplicable as why_not
+from rightsizer.rules.cost import volumes
 from rightsizer.rules.sleep import tolerates_cold
 
 type Sold = tuple[InstanceType, Price]
@@ -54,7 +56,8 @@ def _on(at: Situation, hardware: InstanceType, price: Price, held: float) -> Opt
     bill = bill_of(at, price, at.instances, count, 0.0)
     if bill.saving <= 0:
         return unsaved(at, hardware.name)
-    return rule.cpu_option(hardware, count, price, bill, at.demand)
+    option = rule.cpu_option(hardware, count, price, bill, at.demand)
+    return replace(option, not_checked=option.not_checked + volumes(at.runs, hardware))
 
 
 def _serverless(at: Situation, held: float) -> Option | Excluded:

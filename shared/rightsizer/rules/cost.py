@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from rightsizer.model.hardware import InstanceType
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import HOURS_PER_MONTH, Commitment, Price
 
@@ -20,6 +21,19 @@ class Cost:
     """Part of the gross saving that a Savings Plan keeps on billing."""
     switch_usd: Decimal
     payback_days: float
+
+
+VOLUME_GB = 512
+"""The largest VolumeSizeInGB of a production variant (SageMaker API, ProductionVariant)."""
+
+
+def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
+    """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
+    stored = sorted({kind.name for kind in (now, then) if not kind.local_nvme})
+    if not stored:
+        return ()
+    names = " and ".join(stored)
+    return (f"what the EBS volumes of {names} cost (up to {VOLUME_GB} GB an instance): they are in no figure",)
 
 
 def monthly(price: Price, instances: float) -> Decimal:
