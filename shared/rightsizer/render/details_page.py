@@ -83,7 +83,7 @@ def _evidence(found: Recommendation) -> Markup:
     panel: list[Node] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
         said = tag("p", sentences.replayed(found), class_="note", style="margin-top:12px")
-        panel += [said, facts(sentences.replay(found))]
+        panel += [said, facts([(name[0].upper() + name[1:], told) for name, told in sentences.replay(found)])]
     return tag("div", *panel, class_="panel")
 
 

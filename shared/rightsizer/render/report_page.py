@@ -126,7 +126,7 @@ def _why(one: Recommendation) -> Node:
     """The reason, why it is not asked where it is not, and what the past days would have been on it."""
     twice = one.gate_reason.sentence == one.reason.sentence
     silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT and not twice else None
-    told = "; ".join(f"{name.lower()} {said}" for name, said in sentences.replay(one))
+    told = "; ".join(f"{name} {said}" for name, said in sentences.replay(one))
     replay = tag("div", f"{sentences.replayed(one)}: {told}", class_="note") if told else None
     return join(one.reason.sentence, silent, replay)
 

@@ -180,21 +180,21 @@ def replayed(found: Recommendation) -> str:
 
 
 def replay(found: Recommendation) -> list[tuple[str, str]]:
-    """The figures of the replay with their names; none where nothing was replayed."""
+    """The predicted figures of the replay with their names; none where nothing was replayed."""
     then = found.replay
     if then is None:
         return []
-    objective = "" if then.objective_s is None else f", the objective is {seconds(then.objective_s)}"
+    objective = "" if then.objective_s is None else f", objective {seconds(then.objective_s)}"
     worst = "no hour had 20 requests" if then.worst_p95_s is None else f"{seconds(then.worst_p95_s)}{objective}"
     left = "not known" if then.memory_margin_gib is None else f"{then.memory_margin_gib:.1f} GiB beyond the need"
     late = f"{then.requests_over_objective:,}"
     if then.requests:
-        late += f" of {then.requests:,} predicted, {then.over_objective_today:,} as it was"
+        late += f" of {then.requests:,}, {then.over_objective_today:,} as it was"
     return [
-        ("Hours above 80 % load", f"{then.hours_above_80:g}, above 100 %: {then.hours_above_100:g}"),
-        ("Worst p95 of an hour", worst),
+        ("load", f"{then.hours_above_80:g} h above 80 %, {then.hours_above_100:g} h above 100 %"),
+        ("worst p95 of an hour", worst),
         ("GPU memory left", left),
-        ("Requests over the objective", late),
+        ("late requests", late),
     ]
 
 

@@ -20,7 +20,7 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         lines += [f"Callers: {option.client_change}"] if option.client_change else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]
     lines += [f"Checked: {_evidence(asked)}"] if found.evidence else []
-    told = "; ".join(f"{name.lower()} {said}" for name, said in sentences.replay(found))
+    told = "; ".join(f"{name} {said}" for name, said in sentences.replay(found))
     lines += [f"{sentences.replayed(found)}: {told}"] if told else []
     lines += [f"Not checked: {'; '.join(found.unchecked)}"] if found.unchecked else []
     if found.hourly_requests:
