@@ -68,15 +68,15 @@ def test_the_tables_show_change_verdict_promise_and_what_no_backtest_knows(
     box: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet(box)
-    box.add_endpoint("undeclared", "ml.g4dn.xlarge", count=3)
-    use(box, "undeclared", gpu=10.0, requests=10)
+    box.add_endpoint("one-zone", "ml.g4dn.xlarge", count=2, tags={"rightsizer:p95-ms": "2000"})
+    use(box, "one-zone", gpu=10.0, requests=10)
     assert run(["backtest"]) == Exit.SAVINGS_FOUND
     out = capsys.readouterr().out
     assert "1 instance of ml.g4dn.xlarge" in out
     assert "held (0 late as it was)" in out
     assert "Left as it is" in out
-    assert "no latency objective is declared" in out
-    assert "Not dared" in out
+    assert "leaves one Availability Zone" in out
+    assert "Not dared: 1 instance of ml.g4dn.xlarge from " in " ".join(out.split())
     assert "Promised against seen: 1 of 1 changes held" in out
     assert "2 endpoints in eu-west-1 over 14 mornings: 1 changed, USD" in out
     assert "What no back-test knows" in out

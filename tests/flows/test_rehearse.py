@@ -253,6 +253,19 @@ def test_days_lost_by_waiting_are_regretted_too() -> None:
     assert found.missed.regret_usd == found.missed.after.saved_usd - found.saved_usd
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Policy(minimum_saving_usd=Decimal(10_000)),
+        Policy(minimum_saving_share=0.99),
+        Policy(confidence_propose=20.0),
+    ],
+)
+def test_what_the_settings_call_too_small_or_too_little_known_is_not_regretted(asked: Policy) -> None:
+    found = tried(kit.steady(), at=stage(policy=asked))
+    assert (found.changes, found.missed) == ((), None)
+
+
 def test_what_would_not_have_held_is_not_regretted() -> None:
     hardware = kit.catalogue().types["ml.g4dn.xlarge"]
     values = calls(from_day(25, 12, 140), 2.5)

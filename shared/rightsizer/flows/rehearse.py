@@ -23,6 +23,7 @@ from rightsizer.model.history import History, PastChange
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import Endpoint
 from rightsizer.model.option import Option, OptionKind
+from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate, Recommendation
 from rightsizer.rules.window import opens
@@ -82,7 +83,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class _Hoped:
-    """The first judgement with a fleet that saves."""
+    """The first judgement with evidence enough to be proposed and a fleet that saves enough."""
 
     at: datetime
     found: Recommendation
@@ -177,7 +178,7 @@ class Rehearsal:
             waits = self._start(found, found.chosen, given)
             gate = WAITS if waits is not None else gate
         self.mornings[gate] += 1
-        if self.hoped is None and any(_saves(option) for option in found.options):
+        if self.hoped is None and _worth(found, given.policy):
             seen = situated(self.runs, _recent(self.known, given), given)
             why = BEHIND if found.gate is Gate.APPLY and waits is None else waits or found.gate_reason
             self.hoped = _Hoped(now, found, why, seen.goal if seen else None)
@@ -225,8 +226,7 @@ class Rehearsal:
             return None
         hoped, given = self.hoped, self.stage.given
         days = [d for d in self.days if d.day >= hoped.at.date()]
-        ranked = sorted((o for o in hoped.found.options if _saves(o)), key=lambda o: -o.saving_usd_per_month)
-        for option in ranked[:TRIED]:
+        for option in _worth(hoped.found, given.policy)[:TRIED]:
             moved = Moved(self.real, moved_to(self.real, option), option, hoped.goal)
             serving = after(moved, days, given)
             served = [serving.served(digest) for digest in days] if isinstance(serving, After) else []
@@ -237,8 +237,11 @@ class Rehearsal:
         return None
 
 
-def _saves(option: Option) -> bool:
-    return option.kind in FLEETS and option.saving_usd_per_month > 0
+def _worth(found: Recommendation, policy: Policy) -> list[Option]:
+    """The fleets that the gate would not find too small a saving, or too little known of; the largest saving first."""
+    least = max(policy.minimum_saving_usd, (found.usd_per_month or 0) * Decimal(str(policy.minimum_saving_share)))
+    known = [o for o in found.options if o.kind in FLEETS and o.confidence >= policy.confidence_propose]
+    return sorted((o for o in known if o.saving_usd_per_month >= least), key=lambda o: -o.saving_usd_per_month)
 
 
 def _recent(days: Sequence[DayDigest], given: Given) -> list[DayDigest]:

@@ -56,10 +56,12 @@ def shown(found: Account, width: int) -> RenderableType:
     left = [each for each in found.tried if not each.changes]
     if left:
         rows = [(each.endpoint, _why_left(each)) for each in left]
-        parts += [_rows("Left as it is", "Judgement of the last morning", rows), Text()]
-    missed = [(each.endpoint, _missed(each)) for each in found.tried if each.missed]
+        parts += [_rows("Left as it is", "Judgement of the last morning, and what would have held", rows), Text()]
+    missed = [
+        (each.endpoint, f"{_missed(each)}. Why not: {each.missed.why.sentence}") for each in changed if each.missed
+    ]
     if missed:
-        parts += [_rows("Not dared", "What would have held from the first morning that knew of it", missed), Text()]
+        parts += [_rows("Not dared", "What would have held and saved more", missed), Text()]
     return Group(*parts, *_told(found.calibration), _total(found), Text(NOT_KNOWN, style="dim"))
 
 
@@ -144,15 +146,17 @@ def _why_left(each: Backtest) -> str:
     if each.last is None:
         return "no whole day with datapoints before the last morning"
     mornings = ", ".join(f"{gate} {number}" for gate, number in each.mornings.items())
-    return f"{each.last.gate_reason.sentence} (mornings: {mornings})"
+    more = f". Not dared: {_missed(each)}" if each.missed else ""
+    return f"{each.last.gate_reason.sentence} (mornings: {mornings}){more}"
 
 
 def _missed(each: Backtest) -> str:
     assert each.missed is not None
-    option, after = each.missed.option, each.missed.after
+    option, after, since = each.missed.option, each.missed.after, each.missed.judged_at
+    what = sentences.change(option).removeprefix("run on ")
     return (
-        f"{sentences.change(option)}: USD {each.missed.regret_usd:,.0f} more in {sentences.count(after.days, 'day')},"
-        f" {_late(after)} requests late, {after.late_before:,} as it was. Why not: {each.missed.why.sentence}"
+        f"{what} from {since.day} {since:%b} on, USD {each.missed.regret_usd:,.0f} more in"
+        f" {sentences.count(after.days, 'day')}, {_late(after)} requests late, {after.late_before or 0:,} as it was"
     )
 
 
