@@ -7,7 +7,7 @@ import pytest
 from rightsizer.flows import choose
 from rightsizer.flows.judge import judge
 from rightsizer.model.history import History
-from rightsizer.model.option import Risk
+from rightsizer.model.option import OptionKind, Risk
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Gate
@@ -31,3 +31,26 @@ def test_an_option_that_is_too_likely_to_harm_is_not_even_proposed(monkeypatch: 
         verdict, why = gate(risky, History(), policy, kit.NOW)
         assert verdict is wanted
         assert why.code is Code.RISK_TOO_HIGH
+
+
+@pytest.mark.parametrize(("night", "wanted"), [(2, Gate.APPLY), (1, Gate.PROPOSE)])
+def test_hours_that_halve_the_fleet_on_average_ask_a_person(
+    night: int, wanted: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four in the day is as many as today; two at night is half, and one makes less than half of all hours."""
+    cases: list[Case] = []
+
+    def seen(case: Case, *rest: object) -> object:
+        cases.append(case)
+        return gate(case, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(choose, "gate", seen)
+    policy = Policy(by_itself=frozenset(OptionKind))
+    history, load = History(), [kit.window(kit.steady())]
+    judge(kit.endpoint(count=4), load, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
+    case = cases[0]
+    hours = replace(case.option.target, instance_type=case.instance_type, hourly_counts=(4,) + (night,) * 23)
+    option = replace(case.option, kind=OptionKind.SCHEDULE, target=hours, risk=Risk.LOW, risks={})
+    verdict, why = gate(replace(case, option=option), History(), policy, kit.NOW)
+    assert verdict is wanted
+    assert ("more than half" in why.sentence) is (wanted is Gate.PROPOSE)

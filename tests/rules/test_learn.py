@@ -11,7 +11,8 @@ from rightsizer.flows.judge import judge
 from rightsizer.model.digest import SLOTS, DayDigest
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.policy import Policy
-from rightsizer.rules.learn import Link, gpu_ratios, lesson, middle, outcomes, taken_back, weight, width
+from rightsizer.rules.learn import Link, gpu_ratios, lesson, taken_back
+from rightsizer.rules.outcomes import middle, outcomes, weight, width
 from rightsizer.rules.speed import chance
 from tests.rules.kit import NOW, catalogue, endpoint, prices, steady, window
 
@@ -105,7 +106,7 @@ def failed(*past: PastChange) -> list[PastChange]:
 
 def test_a_cheaper_fleet_that_was_left_for_the_type_before_counts_as_failed_on_that_day() -> None:
     (left,) = failed(DOWN, UP)
-    assert (left.to_type, left.failure, left.at, left.demand) == ("ml.g6.xlarge", "left", UP.at, UP.demand)
+    assert (left.to_type, left.failure, left.at, left.demand) == ("ml.g6.xlarge", "left", UP.at, DOWN.demand)
 
 
 def test_growing_on_the_type_before_it_is_left_changes_nothing() -> None:
@@ -156,8 +157,23 @@ def test_what_other_endpoints_of_the_framework_measured_is_held_against_the_data
     some = (elsewhere(phi), elsewhere(0.5 * phi), elsewhere(None), elsewhere(phi, "triton"), elsewhere(phi, to="gone"))
     same = elsewhere(1.0, to="ml.g6e.2xlarge")
     faster = elsewhere(0.9, to="ml.p5.4xlarge")
-    found = outcomes(History(account=(*some, same, faster)), TYPES.find, "vllm")
-    assert found == pytest.approx((0.5, 1.0))
+    history = History(account=(*some, same, faster))
+    assert outcomes(history, TYPES.find, "vllm", Policy()) == pytest.approx((0.5, 1.0))
+    assert outcomes(replace(history, account=(elsewhere(phi, ""),)), TYPES.find, "", Policy()) == ()
+
+
+def test_a_move_that_went_back_unmeasured_counts_as_the_bound_and_one_absurd_one_as_twice_that() -> None:
+    back = replace(elsewhere(None), ended="rolled-back", failure="alarm")
+    absurd, full = elsewhere(99.0), replace(back, failure="capacity")
+    found = outcomes(History(account=(back, absurd, full)), TYPES.find, "vllm", Policy())
+    assert found == pytest.approx((1.25, 99.0 / (362 / 121)))
+    assert width((99.0,), Policy()) == width((2.5,), Policy()) < width((99.0,) * 39, Policy())
+
+
+def test_a_change_of_count_or_to_a_faster_chip_says_nothing_of_slower_ones() -> None:
+    for to in ("ml.g6e.xlarge", "ml.g6e.2xlarge", "ml.p5.4xlarge"):
+        assert told("ml.g6.xlarge", measured("ml.g6e.xlarge", to, 0.3)).other_q is None
+    assert told("ml.g6.xlarge", measured("ml.g6e.xlarge", "ml.g4dn.xlarge", 4.0)).other_q is not None
 
 
 def test_without_outcomes_the_bound_is_the_prior() -> None:

@@ -40,12 +40,12 @@ class HistoryBook:
         self._read_at = None
 
     def history(self, endpoint: str, now: datetime) -> History:
-        """The endpoint's own past with its tests of this month, the others' of half a year, and today's changes."""
+        """The endpoint's own past with its tests of this month, the others' of half a year, and the money for tests."""
         own = [
             wire.loads(PastChange, str(row["doc"])) for row in self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
         ]
         rows = self._account(now)
-        month, today = (now.year, now.month), now.date()
+        month = (now.year, now.month)
 
         def lately(past: PastChange) -> bool:
             return past.ended == "tested" and (past.at.year, past.at.month) == month
@@ -56,7 +56,6 @@ class HistoryBook:
             tests_this_month=sum(lately(p) for p in own),
             tests_usd_this_month=sum((p.usd for _, p in rows if lately(p)), Decimal(0)),
             gpu_usd_per_month=self._spending,
-            changes_today=sum(p.ended != "tested" and p.at.date() == today for _, p in rows),
         )
 
     def _account(self, now: datetime) -> list[tuple[str, PastChange]]:

@@ -1,7 +1,7 @@
 """The RecommendationStore on the table: the latest recommendation of each endpoint, with at most one open proposal."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,10 +14,14 @@ from rightsizer.errors import ConflictError
 from rightsizer.model.history import History
 from rightsizer.model.option import ORDERED
 from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Recommendation
 
 KEPT_DAYS = 90
 """A recommendation that is not renewed goes: its endpoint does not exist any more."""
+RECENT = timedelta(days=2)
+"""An endpoint that was not evaluated for so long does not exist any more, or costs nobody knows what."""
+ZERO = Decimal(0)
 ASKED_AGAIN = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 """A proposal of the same id in these states is opened again when it is recommended again."""
 
@@ -41,10 +45,11 @@ class Recommendations(Proposals):
         return {str(row["gsi1sk"]): datetime.fromisoformat(str(row["evaluated_at"])) for row in rows}
 
     def note_spending(self, at: datetime) -> None:
-        """Keep what the endpoints cost a month by their latest recommendations; those without a price count nothing."""
-        rows = self._table.index("RECOMMENDATION", only=("usd",))
-        total = sum((Decimal(str(row.get("usd", 0))) for row in rows), Decimal(0))
-        self._table.put(spending(total, at))
+        """Keep what GPU endpoints cost a month, by the judgements of the last two days; nothing where there is none."""
+        rows = self._table.index("RECOMMENDATION", only=("usd", "evaluated_at"))
+        total = sum((Decimal(str(r.get("usd", 0))) for r in rows if str(r["evaluated_at"]) >= stamp(at - RECENT)), ZERO)
+        if total > 0:
+            self._table.put(spending(total, at))
 
     def recommendations(self) -> Iterator[Recommendation]:
         """The latest recommendation of every endpoint."""
@@ -160,7 +165,7 @@ def _item(recommendation: Recommendation) -> Item:
         "evaluated_at": stamp(recommendation.evaluated_at),
         "fingerprint": recommendation.fingerprint,
         "finding": str(recommendation.finding),
-        "usd": str(recommendation.usd_per_month or 0),
+        "usd": str(ZERO if recommendation.reason.code is Code.NO_ACCELERATOR else recommendation.usd_per_month or ZERO),
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
         "doc": wire.dumps(recommendation),
     }

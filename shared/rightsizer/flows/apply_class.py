@@ -24,7 +24,8 @@ def classified(move: Steer) -> Steer:
 
 def lesson(change: Change, ended: str) -> str:
     """The class that the type is remembered by. What failed on the way back of a test is the old type's affair."""
-    lost = ended == "tested" and change.state is ChangeState.HANDED_OVER
+    seen = change.failure in (FailureClass.ERRORS, FailureClass.MEMORY)
+    lost = ended == "tested" and change.state is ChangeState.HANDED_OVER and not seen
     return (FailureClass.UNKNOWN if lost else change.failure).value
 
 

@@ -79,6 +79,7 @@ class Looking:
         names = [v.name for v in change.plan.after]
         shadows = [change.plan.shadow] if change.plan.shadow else []
         signals = proof.signals(endpoint.asynchronous)
+        signals = (*signals, trial_end.MODEL_ERRORS) if shadows else signals
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind == "delete":

@@ -14,6 +14,8 @@ from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.sight import EndpointSight, Sight
 from rightsizer.rules.waiting import ShadowRun, ratios
 
+SAMPLED_S = 60.0
+"""GPU seconds in all, of shadow and production each, from which samples of a minute tell a ratio."""
 ENOUGH = 200
 """Requests before and after a change from which GPU seconds of a request are compared."""
 
@@ -102,6 +104,8 @@ def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange
     if change.off_target > 0:
         return past  # the metrics are of several types together, so they tell nothing about the new one
     gpu, ratio = _beside(past, change) if change.plan.kind == "shadow-test" else _before_and_after(figures, base)
+    if past.from_type == past.to_type or (change.before and len(change.before.variants) != 1):
+        gpu = None  # fewer instances overlap more requests; and several variants are measured together
     hardware = catalogue.find(change.option.target.instance_type)
     memory, chip = figures.get("gpu_memory_percent"), hardware.accelerator if hardware else None
     gib = None
@@ -113,19 +117,20 @@ def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange
 
 def _beside(past: PastChange, change: Change) -> tuple[float | None, float | None]:
     """GPU seconds and latency on the shadow over production's, as `rules.waiting` reckons them."""
-    found, alone = change.measured, past.from_count == 1
+    found, alone = change.measured, past.from_count == 1 and not change.scaled_out
     if "requests" not in found:
         return None, None
+    worked = min(found.get("gpu_s", 0.0), found.get("live_gpu_s", 0.0)) * found["requests"] >= SAMPLED_S
     run = ShadowRun(
         found["requests"],
         found["hours"],
         found.get("mean_s"),
         found.get("live_mean_s"),
-        found.get("gpu_s"),
+        found.get("gpu_s") if worked else None,
         found.get("live_gpu_s"),
         found["live_spread"],
         queued=alone or past.from_routing != LEAST,
-        alike=alone,
+        alike=False,  # of the same requests, but GPU seconds are samples
     )
     return ratios(run)
 

@@ -11,18 +11,8 @@ from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.eligible import Limits, refusal
-from rightsizer.rules.learn import (
-    FALSE_ALARM,
-    LEFT,
-    Lesson,
-    failures,
-    lesson,
-    middle,
-    resting,
-    threads,
-    weight,
-    width,
-)
+from rightsizer.rules.learn import FALSE_ALARM, LEFT, Lesson, failures, lesson, resting, threads
+from rightsizer.rules.outcomes import middle, weight, width
 from rightsizer.rules.sizing import Ratio, gpu_room, host_factor, ratio_of, workers_of
 from rightsizer.rules.speed import chance, measured, slowdown
 
@@ -166,7 +156,7 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
     if times < 2 and known.refuted.failure in ("alarm", LEFT) and _no_slower(at, hardware):
         return None
     if times < 2 and known.refuted.of_another(at.variant.model_name):
-        return None  # a new version of the model; what failed with two of them is the type's fault
+        return None  # a new version of the model; what failed twice is the type's fault
     until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
     if until is None:
         return None

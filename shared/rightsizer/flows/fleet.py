@@ -14,8 +14,8 @@ from rightsizer.rules.sizing import workers_of
 
 SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
-WARIER, ROOM = 4, 1.05
-"""Times that the margin is raised to get past a fleet that failed, and how much larger than that one it has to be."""
+WARIER = 4
+"""Times that the margin is raised to get past a fleet that failed."""
 
 
 def sets_bounds(at: Situation, candidate: str) -> bool:
@@ -74,7 +74,7 @@ def smallest(at: Situation, shape: Shape) -> Plan | None:
     failed = failed_instances(at, shape.name, shape.slower, shape.workers)
     for more in range(WARIER + 1):
         plan = _sized(replace(at, cautious=at.cautious + more) if more else at, shape)
-        if plan is None or sum(plan.counts) / 24 > ROOM * failed:
+        if plan is None or sum(plan.counts) / 24 > (1 + at.policy.failed_room) * failed:
             return _as_owned(at, shape, plan)
     return None
 

@@ -16,8 +16,8 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan, Served
 from rightsizer.rules.cost import cost_of, volumes
 from rightsizer.rules.evidence import by_day
-from rightsizer.rules.learn import width
 from rightsizer.rules.offer import type_option
+from rightsizer.rules.outcomes import width
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.trial import hours_of_test
 

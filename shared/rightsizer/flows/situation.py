@@ -19,7 +19,8 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
-from rightsizer.rules.learn import Link, gpu_ratios, of_model, outcomes, taken_back
+from rightsizer.rules.learn import Link, gpu_ratios, of_model, taken_back
+from rightsizer.rules.outcomes import outcomes
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
 from rightsizer.rules.stream import stream_of
@@ -219,7 +220,7 @@ class Situation:
     @cached_property
     def outcomes(self) -> tuple[float, ...]:
         """Slowdown over phi of the account's moves and tests of the same framework, ascending."""
-        return outcomes(self.given.history, self.given.catalogue.find, self.endpoint.framework)
+        return outcomes(self.given.history, self.given.catalogue.find, self.endpoint.framework, self.policy)
 
     def _usd(self, name: str) -> Decimal | None:
         price = self.given.prices.find(name)

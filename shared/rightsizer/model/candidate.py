@@ -34,5 +34,5 @@ class Promise:
     slowdown: float | None
     """GPU seconds of a request on the target over those on what runs today, most likely; None when not known."""
     peak_busy_gpus: float | None
-    """Planned GPUs at work in the busiest hour, of the type that runs today."""
+    """Planned GPUs at work in the busiest hour, of the type that the load was measured on."""
     framework: str = ""

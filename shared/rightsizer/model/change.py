@@ -155,6 +155,15 @@ class Change:
         return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
 
     @property
+    def scaled_out(self) -> bool:
+        """Whether the changed variant ran more instances since the turn, on average, than when it was planned."""
+        old = next((v.count for v in (self.before.variants if self.before else ()) if v.name == self.variant), 0)
+        if not old or self.turned_at is None or self.counted_until is None or self.counted_until <= self.turned_at:
+            return False
+        hours = (self.counted_until - self.turned_at).total_seconds() / 3600
+        return self.instance_hours > 1.05 * old * hours
+
+    @property
     def off_target(self) -> float:
         """The share of the instance hours since the turn that is not known to have run on the first pool, 0 to 1."""
         return (self.fallback_hours + self.unseen_hours) / self.instance_hours if self.instance_hours > 0 else 0.0

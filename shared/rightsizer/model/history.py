@@ -89,5 +89,3 @@ class History:
     """What shadow tests of the account cost in this month."""
     gpu_usd_per_month: Decimal | None = None
     """What the account's judged endpoints cost a month, as the last full sweep added it up; None when not known."""
-    changes_today: int = 0
-    """Changes started in the account today."""

@@ -135,6 +135,8 @@ class Policy:
     """Doubled with every further failure of the same type."""
     blacklist_demand: float = 0.25
     """So much less demand than at the failure lifts a blacklist entry."""
+    failed_room: float = 0.2
+    """How much larger than a fleet that failed under such a load the next one has to be, as a share."""
     down_with_growth: float = 0.2
     """A smaller configuration must stay feasible with this much more load."""
     grown_share: float = 0.01

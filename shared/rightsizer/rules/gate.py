@@ -124,8 +124,12 @@ def _same(past: PastChange, target: Target) -> bool:
     """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
     if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
-    mean = sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
-    return mean <= 1.02 * (past.mean_instances or past.to_count)
+    return _mean(target) <= 1.02 * (past.mean_instances or past.to_count)
+
+
+def _mean(target: Target) -> float:
+    """Instances on average over the day."""
+    return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
 
 
 def restoring(endpoint: Endpoint, why: Reason) -> Verdict:
@@ -224,10 +228,10 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH, f"performance risk {int(option.risk)} is above {policy.risk_apply}, so a person decides"
         )
-    if policy.halve_at_most and 2 * option.target.instance_count < today:
+    mean = _mean(option.target)
+    if policy.halve_at_most and 2 * mean < today:
         return Gate.PROPOSE, Reason(
-            Code.RISK_TOO_HIGH,
-            f"{today} to {option.target.instance_count} instances is more than half in one step, so a person decides",
+            Code.RISK_TOO_HIGH, f"{today} to {mean:g} instances is more than half in one step, so a person decides"
         )
     if option.payback_days > policy.payback_days:
         return Gate.PROPOSE, Reason(

@@ -1,6 +1,5 @@
 """What tests and changes of the past taught about a candidate type."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -10,7 +9,6 @@ from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.policy import Policy
-from rightsizer.model.quantile import quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def taken_back(history: History, price_of: Callable[[str], Decimal | None]) -> H
     for index, change in enumerate(past):
         left = _left(change, past[index + 1 :])
         if left is not None and _cheaper(change, price_of):
-            past[index] = replace(change, at=left.at, demand=left.demand, ended="rolled-back", failure=LEFT)
+            past[index] = replace(change, at=left.at, ended="rolled-back", failure=LEFT)
     return replace(history, endpoint=tuple(sorted(past, key=lambda p: p.at)))
 
 
@@ -168,7 +166,7 @@ def lesson(
             continue
         if same_chip:
             gpu = past.realised_slowdown * link.gpu
-        else:
+        elif source.accelerator.phi(target.accelerator) > 1:
             other = past.realised_slowdown * link.gpu / max(phi_of(target), 1e-9)
     here = [link.gpu for name, link in links.items() if _chip(find(name)) == _chip(candidate)]
     return Lesson(here[-1] if here else gpu, latency, started, refuted, small, other, served=bool(here))
@@ -195,46 +193,6 @@ def resting(past: PastChange, times: int, demand_now: float | None, policy: Poli
         return None
     until = past.at + timedelta(days=policy.blacklist_days * 2 ** (times - 1))
     return until if now < until else None
-
-
-def outcomes(history: History, find: Find, framework: str) -> tuple[float, ...]:
-    """Slowdown over phi of the account's moves and tests of a framework, ascending.
-
-    A move to the same chip, or to one that is faster in FLOPS and bandwidth, tells nothing about slower ones.
-    """
-    found = (p for p in history.account if p.realised_slowdown is not None and p.framework == framework)
-    pairs = ((p.realised_slowdown or 0.0, _phi(find(p.from_type), find(p.to_type))) for p in found)
-    return tuple(sorted(slowdown / ratio for slowdown, ratio in pairs if ratio > 1))
-
-
-def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
-    """The datasheet ratio of two types; 0 where one has no known accelerator."""
-    if old is None or new is None or old.accelerator is None or new.accelerator is None:
-        return 0.0
-    return old.accelerator.phi(new.accelerator)
-
-
-def weight(seen: Sequence[float], policy: Policy) -> float:
-    """How much the account's own outcomes count beside the prior: n / (n + 20) (decision.md 4.8)."""
-    return len(seen) / (len(seen) + policy.shrinkage)
-
-
-def width(seen: Sequence[float], policy: Policy) -> float:
-    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's `outcomes`, shrunk to the prior."""
-    if not seen:
-        return policy.slowdown_bound
-    n = len(seen)
-    own = quantile(seen, min(math.ceil((n + 1) * 0.975) / n, 1.0)) if n >= 39 else max(seen[-1], 1.0)
-    share = weight(seen, policy)
-    return share * own + (1 - share) * policy.slowdown_bound
-
-
-def middle(seen: Sequence[float], policy: Policy) -> float:
-    """Middle of slowdown over phi: the median of the account's `outcomes`, shrunk to the prior."""
-    if not seen:
-        return policy.slowdown_mid
-    share = weight(seen, policy)
-    return share * quantile(seen, 0.5) + (1 - share) * policy.slowdown_mid
 
 
 def failures(history: Sequence[PastChange], to_type: str) -> int:

@@ -12,19 +12,26 @@ from datetime import datetime, timedelta
 from rightsizer.model.change import Change, FailureClass
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import Verdict
-from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
+from rightsizer.model.usage import MetricWindow, NoMetrics, Signal, unread
 
 MEAN = Signal("ModelLatency", "Average")
 P95 = Signal("ModelLatency", "p95")
 REQUESTS = Signal("Invocations", "Sum")
 ERRORS = Signal("Invocation5XXErrors", "Sum")
+MODEL_ERRORS = Signal("InvocationModelErrors", "Sum")
+"""Answers of the model that are no 2XX: out of memory may be told as a fault of the client."""
+FAILED = (ERRORS, MODEL_ERRORS)
 GPU = Signal("GPUUtilization", "Sum")
 GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
 BAD_SHARE = 0.1
 """Share of failed requests from which production suffers, and from which the shadow needs no more hours."""
 FAILING_SHARE = 0.005
-"""Share of failed requests at which a roll-back alarm would stop the change that the test stands for."""
+"""Share of failed requests that a guarded change may have (decision.md 4.7)."""
 BAD_REQUESTS = 5
+WARM_UP = 3
+"""Periods of five minutes in which a model that starts may fail."""
+PATIENCE = timedelta(hours=6)
+"""How long the end of a test waits for metrics that cannot be read; its shadow costs money."""
 ANSWERED = 2
 """Answers from which anything is measured."""
 SAMPLE_S = 60
@@ -45,40 +52,63 @@ def judge(change: Change, production: Sequence[Window], shadow: Window, now: dat
     if failed >= BAD_REQUESTS and failed > max(BAD_SHARE, 3 * usual) * max(served, failed):
         text = f"{failed:.0f} of {served:.0f} requests failed while the shadow test ran"
         return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
-    over = now - since >= lasts
-    refuted = _failing(change, shadow, max(usual, failed / served if served > 0 else 0.0), over)
-    if refuted is not None:
-        return refuted
-    if not over:
+    missed = unread([*production, shadow])
+    if missed is not None:
+        text = f"not all metrics of the shadow test could be read: {missed.sentence}"
+        over = now - since >= lasts + PATIENCE
+        return Verdict("given-up" if over else "not-yet", Reason(Code.UNPROVEN, text))
+    failing = _failing(change, production, shadow, now - since >= lasts)
+    if failing is not None:
+        return failing
+    if now - since < lasts:
         return Verdict(
             "not-yet", Reason(Code.UNPROVEN, f"the shadow test runs until {since + lasts:%Y-%m-%d %H:%M} UTC")
         )
+    return _told(change, production, shadow, now - since)
+
+
+def _told(change: Change, production: Sequence[Window], shadow: Window, ran: timedelta) -> Verdict:
+    """What a test that is over measured."""
     kind = change.option.target.instance_type
     old, new = _mean(production, MEAN), _mean([shadow], MEAN)
-    answered = _all(shadow, REQUESTS) - _all(shadow, ERRORS)
+    answered = _all(shadow, REQUESTS) - max(_all(shadow, signal) for signal in FAILED)
     if old is None or new is None or old <= 0 or answered < ANSWERED:
         text = f"the shadow test on {kind} served {max(answered, 0.0):.0f} requests, too few to measure anything"
         return Verdict("given-up", Reason(Code.UNPROVEN, text))
     text = (
         f"tested: the mean latency on {kind} was {new / old:.2f} of today's for the same requests, then it was removed"
     )
-    return Verdict("proven", Reason(Code.PROVEN, text), figures=_figures(production, shadow, answered, lasts))
+    return Verdict("proven", Reason(Code.PROVEN, text), figures=_figures(production, shadow, answered, ran))
 
 
-def _failing(change: Change, shadow: Window, usual: float, over: bool) -> Verdict | None:
-    """The end of the test where the shadow fails more of the requests than production ever does; None elsewhere."""
-    served, failed = _all(shadow, REQUESTS), _all(shadow, ERRORS)
-    limit = max(FAILING_SHARE if over else BAD_SHARE, 3 * usual)
-    if failed < BAD_REQUESTS or failed <= limit * max(served, failed):
+def _failing(change: Change, production: Sequence[Window], shadow: Window, over: bool) -> Verdict | None:
+    """The end of the test where the shadow fails requests that production answers; None elsewhere.
+
+    A few too many are no proof against the type, and none for it. Where production got more instances than at the
+    start, the shadow had more than its share to do, and its failures say nothing either.
+    """
+    served = _all(shadow, REQUESTS, WARM_UP)
+    excess = max(_excess(production, shadow, signal) for signal in FAILED)
+    if excess <= (FAILING_SHARE if over else BAD_SHARE) * served or not (over or excess >= BAD_REQUESTS):
         return None
     kind = change.option.target.instance_type
+    failed = max(_all(shadow, signal, WARM_UP) for signal in FAILED)
     text = f"{failed:.0f} of {max(served, failed):.0f} requests failed on the shadow on {kind}, so the test ended"
-    return Verdict("given-up", Reason(Code.UNPROVEN, text), FailureClass.ERRORS)
+    sure = excess >= BAD_REQUESTS and not change.scaled_out
+    return Verdict("given-up", Reason(Code.UNPROVEN, text), FailureClass.ERRORS if sure else FailureClass.NONE)
 
 
-def _figures(production: Sequence[Window], shadow: Window, answered: float, lasts: timedelta) -> dict[str, float]:
+def _excess(production: Sequence[Window], shadow: Window, signal: Signal) -> float:
+    """Failed requests of the shadow beyond those that production's share, twice its chance up, would have failed."""
+    calls = sum(_all(w, REQUESTS, WARM_UP) for w in production)
+    share = min(sum(_all(w, signal, WARM_UP) for w in production) / calls, 1.0) if calls > 0 else 0.0
+    expected = share * _all(shadow, REQUESTS, WARM_UP)
+    return _all(shadow, signal, WARM_UP) - expected - 2 * math.sqrt(expected)
+
+
+def _figures(production: Sequence[Window], shadow: Window, answered: float, ran: timedelta) -> dict[str, float]:
     """What `Change.measured` keeps: ``live_`` is production in the same hours, seconds are of a request."""
-    figures = {"requests": answered, "hours": lasts.total_seconds() / 3600, "live_spread": _spread(production)}
+    figures = {"requests": answered, "hours": ran.total_seconds() / 3600, "live_spread": _spread(production)}
     found = (
         ("mean_s", _mean([shadow], MEAN), 1e-6),
         ("live_mean_s", _mean(production, MEAN), 1e-6),
@@ -124,10 +154,11 @@ def _pairs(window: Window, signal: Signal) -> list[tuple[float, float]]:
     return [(value, count) for value, count in pairs if value == value and count == count]
 
 
-def _all(window: Window, signal: Signal) -> float:
-    return sum(_values(window, signal))
+def _all(window: Window, signal: Signal, skipped: int = 0) -> float:
+    return sum(_values(window, signal, skipped))
 
 
-def _values(window: Window, signal: Signal) -> list[float]:
+def _values(window: Window, signal: Signal, skipped: int = 0) -> list[float]:
+    """The datapoints without those of the first `skipped` periods."""
     series = window.series.get(signal) if isinstance(window, MetricWindow) else None
-    return [v for v in series.values if v == v] if series is not None else []
+    return [v for v in series.values[skipped:] if v == v] if series is not None else []
