@@ -24,6 +24,7 @@ from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
 
+PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
     " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
@@ -94,6 +95,8 @@ def judge_digests(
         return bare(endpoint, given, Reason(Code.NO_SPECIFICATION, sentence))
     if hardware.accelerator is None:
         return bare(endpoint, given, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator"))
+    if EndpointKind.RESERVED in endpoint.kinds:
+        return bare(endpoint, given, Reason(Code.OTHER_KIND, PAID_FOR))
     days = _recent(usage, policy, now)
     if not days:
         return bare(endpoint, given, _silent(_since(endpoint, history, policy), policy, now))

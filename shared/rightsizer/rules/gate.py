@@ -39,7 +39,7 @@ def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict
     return (
         _silent(case, history, policy, now)
         or _propose_only(case, policy)
-        or _failing(case)
+        or _failing(case, policy)
         or _not_yet(case, policy)
         or (
             Gate.APPLY,
@@ -182,16 +182,17 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
     return None
 
 
-def _failing(case: Case) -> Verdict | None:
-    """More requests fail already than the owner allows: what a change adds could not be told from that."""
-    allowed, failed = case.endpoint.objective.error_share, case.demand.error_share
-    if allowed is None or failed <= allowed:
+def _failing(case: Case, policy: Policy) -> Verdict | None:
+    """More requests fail already than may, by the owner's tag or else by the share that a guarded change may have."""
+    declared, failed = case.endpoint.objective.error_share, case.demand.error_share
+    allowed = policy.error_share if declared is None else declared
+    if failed <= allowed:
         return None
-    return Gate.PROPOSE, Reason(
-        Code.TOO_MANY_ERRORS,
-        f"{100 * failed:.2f} % of the requests fail today, above the {100 * allowed:g} % of {ERROR_TAG}, so a person"
-        " decides",
+    whose = f"that a change may have ({ERROR_TAG} says otherwise)" if declared is None else f"of {ERROR_TAG}"
+    text = (
+        f"{100 * failed:.2f} % of the requests fail today, above the {100 * allowed:g} % {whose}, so a person decides"
     )
+    return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
 
 
 def _not_yet(case: Case, policy: Policy) -> Verdict | None:
