@@ -40,8 +40,7 @@ from rightsizer.rules.learn import gpu_ratios
 from rightsizer.rules.waiting import ShadowRun, ratios
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
-LEAST_REQUESTS = 200
-"""Requests on either type from which a change tells a slowdown, as in the product."""
+LEAST_REQUESTS = 200  # on either type, from which a change tells a slowdown, as in the product
 USABLE = {"T4": 14.6, "L4": 22.0, "A10G": 22.0, "L40S": 44.0, "H100": 79.0}
 
 IN_PLACE = frozenset(OptionKind) - {OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING}
@@ -70,6 +69,7 @@ EAGER = replace(
     test_requests=8,
     test_hours_most=2.0,
     memory_room_smaller=0.3,
+    untested_chance=0.9,
 )
 """Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same.
 

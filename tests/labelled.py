@@ -163,7 +163,10 @@ def _scaled(minimum: int, maximum: int, policies: Mapping[str, float]) -> Scalab
 def _tracking(metric: str, value: float) -> dict[str, Any]:
     if metric != "p95 of ModelLatency":
         return {"TargetValue": value, "PredefinedMetricSpecification": {"PredefinedMetricType": metric}}
-    query = {"Id": "p95", "MetricStat": {"Metric": {"MetricName": "ModelLatency"}, "Stat": "p95"}}
+    query = {
+        "Id": "p95",
+        "MetricStat": {"Metric": {"Namespace": "AWS/SageMaker", "MetricName": "ModelLatency"}, "Stat": "p95"},
+    }
     return {"TargetValue": value * 1e6, "CustomizedMetricSpecification": {"Metrics": [query]}}
 
 

@@ -57,10 +57,13 @@ def test_without_a_setting_only_type_and_count_are_changed_by_themselves() -> No
 
 def test_hours_are_offered_on_the_type_that_runs_and_applied_by_themselves() -> None:
     runs = replace(kit.endpoint("ml.g6.xlarge", 8), objective=Objective(2.0, min_instances=1))
-    found = by_day_only(runs, allowing(OptionKind.SCHEDULE), 1500.0)
+    at_once = replace(allowing(OptionKind.SCHEDULE), halve_at_most=False)
+    found = by_day_only(runs, at_once, 1500.0)
     option = chosen(found)
     assert (option.kind, option.target.instance_type) == (OptionKind.SCHEDULE, "ml.g6.xlarge")
     assert (found.gate, found.gate_reason.code) == (Gate.APPLY, Code.SAFE_TO_APPLY)
+    stepwise = by_day_only(runs, allowing(OptionKind.SCHEDULE), 1500.0)
+    assert "more than half in one step" in stepwise.gate_reason.sentence
     others = [o for o in found.options if o.target.instance_type != "ml.g6.xlarge"]
     assert all(o.target.hourly_counts is None for o in others), "the journal sets hours or a type, never both"
 

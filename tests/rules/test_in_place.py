@@ -37,7 +37,7 @@ def refused(kind: EndpointKind, option: Option) -> bool:
     return bool({Code.OTHER_KIND, Code.NOT_IN_PLACE} & {reason.code for reason in found})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not EndpointKind.RESERVED])
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_type_or_a_count_is_in_place_where_the_preflight_lets_it_pass(kind: EndpointKind, count: int) -> None:
     plain = [o for o in judged(kind, count).options if o.kind not in OF_OWNERS | {OptionKind.SCALE_TO_ZERO}]

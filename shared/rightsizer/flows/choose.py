@@ -46,10 +46,6 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     more = raised(base, at, sure)
     if more is not None:
         return _with_replay(more, at)
-    hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
-    if hungry is not None and at.runs.name == at.reference.name and not sure and not options.unsure:
-        verdict, why = asked(at.endpoint, hungry)
-        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
     best = sure[0] if sure else None
     # users wait today, and a test takes a day
     growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
@@ -57,6 +53,10 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     if tested is not None:
         return _testing(base, tested[0], tested[1], sure, at)
     if best is None:
+        hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
+        if hungry is not None and at.runs.name == at.reference.name:
+            verdict, why = asked(at.endpoint, hungry)
+            return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
         reason = _why_kept(options, at)
         return replace(base, reason=reason, gate_reason=reason)
     return _gated(base, at, best, sure, options)
@@ -136,8 +136,8 @@ def _gated(
 
 def _gpus(at: Situation) -> str:
     """That some GPUs do nothing, where that is known."""
-    used, there = at.demand.gpus_used, at.reference.accelerator_count
-    return f"; it uses {used} of {there} GPUs" if used else ""
+    used, there = at.demand.gpus_used, at.runs.accelerator_count
+    return f"; it uses {used} of {there} GPUs" if used and used < there else ""
 
 
 def _until(at: Situation) -> Reason | None:

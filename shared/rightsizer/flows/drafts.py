@@ -84,7 +84,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
             fast = 0.0  # measured on exactly this type, or tests that told nothing
         elif same_chip:
             fast = 0.5  # only the bound of the host factor speaks against it
-    if not at.policy.tests and fast >= at.policy.untested_chance:
+    if at.told < at.policy.test_tells and fast >= at.policy.untested_chance:
         fast = 1.0  # the change is the test: its guard and the days after it tell
     if fast <= 0 and fit > 0:
         return _too_slow(at, hardware, ratio, speed.source, seen)

@@ -18,7 +18,7 @@ from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import PriceTable
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.evidence import evidence_of, hourly_requests
@@ -95,12 +95,20 @@ def judge_digests(
         return bare(endpoint, given, Reason(Code.NO_SPECIFICATION, sentence))
     if hardware.accelerator is None:
         return bare(endpoint, given, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator"))
-    if EndpointKind.RESERVED in endpoint.kinds:
-        return bare(endpoint, given, Reason(Code.OTHER_KIND, PAID_FOR))
     days = _recent(usage, policy, now)
     if not days:
         return bare(endpoint, given, _silent(_since(endpoint, history, policy), policy, now))
-    return _judged(endpoint, hardware, days, given)
+    found = _judged(endpoint, hardware, days, given)
+    return _unsaved(found) if endpoint.kind is EndpointKind.RESERVED and len(endpoint.variants) == 1 else found
+
+
+def _unsaved(found: Recommendation) -> Recommendation:
+    """The judgement of an endpoint on reserved capacity: users who wait are said, savings are none."""
+    if found.finding not in (Finding.OVER_PROVISIONED, Finding.IDLE):
+        return found
+    why = Reason(Code.OTHER_KIND, PAID_FOR)
+    kept = replace(found, finding=Finding.OPTIMIZED, reason=why, options=(), replay=None)
+    return replace(kept, gate=Gate.SILENT, gate_reason=why)
 
 
 def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest], given: Given) -> Recommendation:

@@ -6,13 +6,18 @@ from datetime import date
 from rightsizer.flows.situation import Situation
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.history import PastChange
+from rightsizer.model.serving import Plan
 from rightsizer.rules.finding import Suffering, outgrown, spent, suffering
 from rightsizer.rules.learn import resting
+from rightsizer.rules.replay import serve
+from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share
 
 BUDGET = 1.0
 """Multiple of the allowed late requests from which nothing gets smaller, and a fleet of ours grows."""
 WEEK = 7
+HARDER = 3.0
+"""Times its usual share of late requests that the old fleet is given credit for on harder days."""
 NO_FASTER = 0.95
 """Slowdown against the reference type from which a type is no faster than it."""
 FREE, GAIN, WARIEST = 0.5, 1.0, 3.0
@@ -34,7 +39,7 @@ def hurt(at: Situation) -> Suffering | None:
     for days in (since[-2:], since):
         found = suffering(days, at.goal, usual, at.policy)
         if found is not None and not found.severe and usual > 0:
-            found = suffering(days, at.goal, usual * at.harder(days), at.policy)
+            found = suffering(days, at.goal, usual * harder(at, days), at.policy)
         if found is not None:
             return found
     return None
@@ -54,7 +59,7 @@ def budget_spent(at: Situation) -> float | None:
     days = [d for d in _since(at) if d.day not in returned]
     if at.peak == 1 or _used(at, days) <= BUDGET:
         return None
-    used = _used(at, days, at.harder(days))
+    used = _used(at, days, harder(at, days))
     return used if used > BUDGET else None
 
 
@@ -91,7 +96,7 @@ def failed_instances(at: Situation, name: str, slower: float, workers: int) -> f
 def _suffered(at: Situation, day: DayDigest) -> bool:
     usual = late_share(at.latency.bins, at.goal.p95_s)
     found = suffering([day], at.goal, usual, at.policy)
-    return found is not None and suffering([day], at.goal, usual * at.harder([day]), at.policy) is not None
+    return found is not None and suffering([day], at.goal, usual * harder(at, [day]), at.policy) is not None
 
 
 def _changes(at: Situation) -> list[PastChange]:
@@ -107,3 +112,13 @@ def _since(at: Situation) -> list[DayDigest]:
 def _used(at: Situation, days: Sequence[DayDigest], harder: float = 1.0) -> float:
     """The part of the allowed late requests that was used, where days were that much harder on any fleet."""
     return spent(days, at.goal, late_share(at.latency.bins, at.goal.p95_s) * harder, at.policy)
+
+
+def harder(at: Situation, days: Sequence[DayDigest]) -> float:
+    """How many times more requests the reference fleet would have had late on these days, 1 to HARDER."""
+    fleet = Plan(at.fleet, at.workers, at.random_base, 1.0)
+    shares = []
+    for some in (at.base, days):
+        served = serve(stream_of(some, at.service, at.policy.replay_requests), fleet, at.goal.p95_s)
+        shares.append(served.late / max(served.requests, 1))
+    return min(max(shares[1] / shares[0], 1.0), HARDER) if shares[0] > 0 else 1.0

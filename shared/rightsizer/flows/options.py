@@ -7,9 +7,8 @@ from rightsizer.flows.drafts import Draft, drafts_of
 from rightsizer.flows.priced import offer
 from rightsizer.flows.situation import Situation
 from rightsizer.model.option import Excluded, Option
-from rightsizer.rules.evidence import by_day
 from rightsizer.rules.sizing import Ratio
-from rightsizer.rules.trial import Unsure, cost_of_test, hours_of_test, telling
+from rightsizer.rules.trial import Unsure, cost_of_test
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
@@ -110,15 +109,9 @@ def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
 def _unsure_of(at: Situation, option: Option, chance: float) -> Unsure:
     """The option with what its test costs beside today's fleet."""
     fleet = float(at.price.usd_per_hour) * at.instances
-    return Unsure(option, chance, cost_of_test(option, fleet, at.policy), _told(at))
+    return Unsure(option, chance, cost_of_test(option, fleet, at.policy), at.told)
 
 
 def _quick(at: Situation, draft: Draft) -> float:
     """The latency ratio where the GPU's part is as quick as one move in four is."""
     return draft.ratio.mid - (1 - QUICKER) * at.demand.gpu_share * draft.speed.mid
-
-
-def _told(at: Situation) -> float:
-    """How much a test would tell for the requests that come while it runs, 0..1."""
-    hourly = by_day(at.days)
-    return telling(hourly, at.instances, hours_of_test(hourly, at.instances, at.policy), at.policy)

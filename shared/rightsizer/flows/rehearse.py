@@ -231,7 +231,7 @@ class Rehearsal:
             serving = after(moved, days, given)
             served = [serving.served(digest) for digest in days] if isinstance(serving, After) else []
             told = hindsight(moved, serving, served, days, given)
-            if told.verdict is Verdict.HELD:
+            if told.verdict is Verdict.HELD and not served[0].rings:
                 regret = told.saved_usd - saved
                 return Missed(option, hoped.at, told, hoped.why, regret) if regret >= 1 else None
         return None

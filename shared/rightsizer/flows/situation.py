@@ -19,12 +19,14 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.price import Price
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
+from rightsizer.rules.evidence import by_day
 from rightsizer.rules.learn import Link, gpu_ratios, of_model, taken_back
 from rightsizer.rules.outcomes import outcomes
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
 from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, room
+from rightsizer.rules.trial import hours_of_test, telling
 from rightsizer.rules.waiting import Unqueued, service_bins
 
 JUMP = 1.5
@@ -33,8 +35,6 @@ ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""
 WARY = 0.15
 """More room for each unit of caution."""
-HARDER = 3.0
-"""Times its usual share of late requests that the old fleet is given credit for on harder days."""
 
 
 @dataclass(frozen=True)
@@ -187,15 +187,6 @@ class Situation:
         """The reference fleet under that multiple of the load: what a plan is compared with."""
         return self.served(Plan(self.fleet, self.workers, self.random_base, 1.0, load))
 
-    def harder(self, days: Sequence[DayDigest]) -> float:
-        """How many times more requests the reference fleet would have had late on these days, 1 to HARDER."""
-        fleet = Plan(self.fleet, self.workers, self.random_base, 1.0)
-        shares = []
-        for some in (self.base, days):
-            served = serve(stream_of(some, self.service, self.policy.replay_requests), fleet, self.goal.p95_s)
-            shares.append(served.late / max(served.requests, 1))
-        return min(max(shares[1] / shares[0], 1.0), HARDER) if shares[0] > 0 else 1.0
-
     def served(self, plan: Plan) -> Served:
         """The replay of a plan, each plan once."""
         key = replace(plan, slower=round(plan.slower, 4), load=round(plan.load, 4))
@@ -216,6 +207,14 @@ class Situation:
     def past(self) -> History:
         """The endpoint's changes as outcomes of types, with the failed starts of its model behind other endpoints."""
         return taken_back(of_model(self.given.history, self.variant.model_name), self._usd)
+
+    @cached_property
+    def told(self) -> float:
+        """How much a shadow test would tell for the requests that come while it runs, 0..1; 0 where none may be run."""
+        if not self.policy.tests:
+            return 0.0
+        hourly = by_day(self.days)
+        return telling(hourly, self.instances, hours_of_test(hourly, self.instances, self.policy), self.policy)
 
     @cached_property
     def outcomes(self) -> tuple[float, ...]:

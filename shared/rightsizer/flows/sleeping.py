@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from rightsizer.flows.situation import Situation
+from rightsizer.model.digest import SLOT_S, DayDigest
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Excluded, Money, Option, OptionKind, carried_out
+from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.offer import nap_option
@@ -24,7 +26,8 @@ def _nap(at: Situation) -> Nap | Reason:
     if at.endpoint.kind is EndpointKind.ASYNC and any(target.minimum == 0 for target in at.endpoint.scaling):
         return Reason(Code.NOT_APPLICABLE, "its autoscaling goes down to 0 instances already")
     tolerated = tolerates_cold(at.endpoint)
-    found = stopped(at.days, at.policy.stopped_hours)
+    days = [_awake(d, at.policy) for d in at.days] if at.endpoint.kind is EndpointKind.ASYNC else at.days
+    found = stopped(days, at.policy.stopped_hours)
     if found is not None:
         return found
     if not tolerated and at.peak > 1:
@@ -33,7 +36,15 @@ def _nap(at: Situation) -> Nap | Reason:
             f"a fleet of {at.peak} wakes into a crowd, no tag {COLD_TAG}=true says that callers can wait, and its"
             f" traffic has not stopped ({at.policy.stopped_hours:g} silent hours)",
         )
-    return best_nap(at.days, tolerated, at.policy.cold_share, at.policy.nap_days)
+    return best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
+
+
+def _awake(digest: DayDigest, policy: Policy) -> DayDigest:
+    """The day of a queue, whose requests are counted where they end: while the GPU works nobody sleeps."""
+    least = policy.cpu_class_share * SLOT_S * max(digest.gpus, 1)
+    rows = zip(digest.requests, digest.busy_s, strict=True)
+    known = tuple(None if calls == 0 and work is not None and work > least else calls for calls, work in rows)
+    return replace(digest, requests=known)
 
 
 def _option(at: Situation, found: Nap) -> Option | Reason:

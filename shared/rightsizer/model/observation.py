@@ -128,7 +128,8 @@ def tracked_p95_s(scaling: Sequence[ScalableTarget]) -> float | None:
         queries = list((tracking.get("CustomizedMetricSpecification") or {}).get("Metrics") or ())
         stat = queries[0].get("MetricStat") or {} if len(queries) == 1 else {}
         name = (stat.get("Metric") or {}).get("MetricName")
-        if name == "ModelLatency" and stat.get("Stat") == "p95" and tracking.get("TargetValue"):
+        ours = (stat.get("Metric") or {}).get("Namespace") == "AWS/SageMaker"
+        if ours and name == "ModelLatency" and stat.get("Stat") == "p95" and tracking.get("TargetValue"):
             found.append(float(tracking["TargetValue"]) / 1_000_000)
     return min(found, default=None)
 

@@ -26,8 +26,10 @@ class Policy:
     """Whether latency and host metrics are enough to judge an endpoint that publishes no GPU utilisation."""
     tests: bool = True
     """Whether shadow tests may be planned."""
+    test_tells: float = 0.5
+    """What a test has to tell, 0..1, for its type to wait for it: sparse requests rarely come while it runs."""
     untested_chance: float = 1.0
-    """Where they may not: the chance of being fast enough from which a type is taken, under the guard of its change.
+    """Where none is waited for: the chance of being fast enough from which a type is taken, guarded by its change.
 
     1: only what is certain. The middle of what is likely sizes the fleet then.
     """

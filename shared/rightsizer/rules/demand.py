@@ -54,11 +54,15 @@ def demand_of(
         gpu_mean=_gpu_mean(same, runs),
         gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
         gpus_used=_gpus_used(same, runs),
-        error_share=sum(d.errors for d in same) / max(sum(d.request_count for d in same), 1.0),
+        error_share=max(_failed(same), _failed([d for d in days if d.day > same[-1].day])),
         silent_days=_silent(days),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
         host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
     )
+
+
+def _failed(days: Sequence[DayDigest]) -> float:
+    return sum(d.errors for d in days) / max(sum(d.request_count for d in days), 1.0)
 
 
 def latency_of(days: Sequence[DayDigest]) -> Latency | None:

@@ -188,10 +188,8 @@ def _failing(case: Case, policy: Policy) -> Verdict | None:
     allowed = policy.error_share if declared is None else declared
     if failed <= allowed:
         return None
-    whose = f"that a change may have ({ERROR_TAG} says otherwise)" if declared is None else f"of {ERROR_TAG}"
-    text = (
-        f"{100 * failed:.2f} % of the requests fail today, above the {100 * allowed:g} % {whose}, so a person decides"
-    )
+    whose = f"that a change may have (the tag {ERROR_TAG} allows more)" if declared is None else f"of {ERROR_TAG}"
+    text = f"{100 * failed:.2f} % of the requests failed, above the {100 * allowed:g} % {whose}, so a person decides"
     return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
 
 

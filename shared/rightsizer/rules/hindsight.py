@@ -99,6 +99,8 @@ def _chance(change: Rehearsed, policy: Policy) -> float:
 
 def _promised(change: Rehearsed) -> Decimal:
     """US dollars that the promised saving comes to over the days that the change stood, less the switch."""
+    if not change.after.days:
+        return Decimal(0)
     return change.option.saving_usd_per_month * 24 * change.after.days / HOURS_PER_MONTH - change.option.switch_usd
 
 

@@ -180,12 +180,20 @@ def _told(seen: Calibration) -> Iterator[Text]:
     )
 
 
+def _standing(change: Rehearsed) -> Decimal:
+    """US dollars that the change saved, where it held and still stands, or brought an earlier fleet back."""
+    held = change.after.verdict is Verdict.HELD and change.taken_back is None
+    return change.after.saved_usd if held or change.option.restores else Decimal(0)
+
+
 def _total(found: Account) -> Text:
     saved = sum((each.saved_usd for each in found.tried), Decimal(0))
     acted = sum(1 for each in found.tried if each.changes)
+    held = sum((_standing(change) for each in found.tried for change in each.changes), Decimal(0))
+    unheld = f", of which USD {held:,.0f} on changes that held" if round(held) != round(saved) else ""
     more = f"; USD {found.calibration.regret_usd:,.0f} more were not dared" if found.calibration.regret_usd else ""
     text = (
         f"{sentences.count(len(found.tried), 'endpoint')} in {found.region} over {found.days} mornings:"
-        f" {acted} changed, USD {saved:,.0f} saved, switches taken off{more} (by {found.source})"
+        f" {acted} changed, USD {saved:,.0f} saved, switches taken off{unheld}{more} (by {found.source})"
     )
     return Text(text, style="bold")

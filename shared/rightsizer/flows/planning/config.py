@@ -8,7 +8,6 @@ from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import tracked_p95_s
 from rightsizer.model.option import Target
 from rightsizer.model.plan import Before, Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
@@ -33,7 +32,7 @@ def new_config(
     if new.content_hash == clone.content_hash(config.body):
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
     old = _way_back(config, before, catalogue, tags, ground.endpoint.capture_stopped)
-    watched = watching(change, before, new.name, after, limits)
+    watched = watching(change, new.name, after, limits)
     names = tuple(step.subject for step in watched)
     guard = chosen_guardrail(change, ground, before, after, names, limits)
     settle, restore = rebuilt(change, ground)
@@ -82,11 +81,8 @@ def keeping_counts(
     )
 
 
-def watching(
-    change: Change, before: Before, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits
-) -> tuple[Step, ...]:
+def watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
     """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow."""
-    tracked = tracked_p95_s(before.scaling)
     usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k == "p95_s")}
     return alarms.rollback_alarms(
         change.id,
@@ -94,7 +90,7 @@ def watching(
         [v.name for v in after],
         config,
         limits.alarm_prefix,
-        None if change.option.restores else change.objective_p95_s or tracked,
+        None if change.option.restores else change.objective_p95_s,
         usual,
     )
 

@@ -34,7 +34,7 @@ def scale_in_policy(
         return new
     if _scaled(new.body) == _scaled(config.body):
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} has the scale-in policy that is asked for"),)
-    watched = watching(change, before, new.name, before.variants, limits)
+    watched = watching(change, new.name, before.variants, limits)
     names = tuple(step.subject for step in watched)
     guard = chosen_guardrail(change, ground, before, before.variants, names, limits)
     plan = keeping_counts(change, config, before, new, watched, guard, limits)

@@ -43,7 +43,7 @@ def shadow_test(
     new = _with_shadow(change, ground, config, before.variants[0], catalogue)
     if not isinstance(new, clone.Clone):
         return new
-    watched = watching(change, before, new.name, before.variants, limits)
+    watched = watching(change, new.name, before.variants, limits)
     names = tuple(step.subject for step in watched)
     count = before.variants[0].count
     guard = guardrail.choose([count], [count], names, limits.bake_s, excluded="")

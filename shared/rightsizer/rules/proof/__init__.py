@@ -16,7 +16,7 @@ from datetime import datetime
 
 from rightsizer.model.change import Change, FailureClass
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import ERROR_TAG, allowed_errors, tracked_p95_s
+from rightsizer.model.observation import ERROR_TAG, allowed_errors
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import Verdict
 from rightsizer.model.usage import MetricWindow, unread
@@ -119,12 +119,7 @@ def _limit(change: Change) -> float | None:
     if change.option.restores:
         return None  # going back to what was slow would help nobody
     usual = change.baseline.get("p95_s", 0.0)
-    return _objective(change) or (SLOW_FACTOR * usual if usual > 0 else None)
-
-
-def _objective(change: Change) -> float | None:
-    """The p95 that its owner declares by the tag, or holds by a scaling policy, seconds."""
-    return change.objective_p95_s or (tracked_p95_s(change.before.scaling) if change.before else None)
+    return change.objective_p95_s or (SLOW_FACTOR * usual if usual > 0 else None)
 
 
 def _peak_served(change: Change, variant: str, periods: Sequence[Period]) -> bool:
@@ -158,7 +153,7 @@ def _slow(change: Change, window: Sequence[Period]) -> Verdict | None:
     slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
     if len(slow) < BREACHES or sum(p.requests for p in window) < BAD_REQUESTS:
         return None
-    kind = "objective" if _objective(change) else "bound, twice the p95 of before,"
+    kind = "objective" if change.objective_p95_s else "bound, twice the p95 of before,"
     share = f"{len(slow)} of {len(window)} periods"
     text = f"p95 was {max(slow) * 1000:.0f} ms in {share}; the {kind} is {limit * 1000:.0f} ms"
     return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
