@@ -1,10 +1,12 @@
 """GPUs that do nothing: said in the finding and the evidence, and offered as fewer of the same kind."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from rightsizer.flows.judge import judge
+from rightsizer.flows.judge import digested, judge, judge_digests
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import Mode
 from rightsizer.model.option import Effort, Option, OptionKind
@@ -37,16 +39,35 @@ def only(found: Recommendation, instance_type: str) -> Option:
 
 def test_the_finding_and_the_evidence_say_how_many_gpus_are_used() -> None:
     found = judged()
-    assert "it uses 1 of 4 GPUs" in found.reason.sentence
+    assert "it uses at most 1 of the 4 GPUs of ml.g5.12xlarge" in found.reason.sentence
     assert found.evidence is not None
-    assert found.evidence.figures["GPUs"] == "uses at most 1 of 4 GPUs"
+    assert found.evidence.figures["GPUs"] == "uses at most 1 of the 4 GPUs of ml.g5.12xlarge"
+
+
+def test_what_was_counted_on_another_type_is_not_said_of_the_one_that_runs() -> None:
+    """The count is of the days before our own first change; the eight GPUs of today were never counted."""
+    bigger = {"ml.g5.48xlarge": (192, 768, 8, "20.36")}
+    catalogue, prices = kit.catalogue(bigger), kit.prices()
+    prices = replace(prices, prices={**prices.prices, "ml.g5.48xlarge": replace(prices.prices["ml.g5.12xlarge"])})
+    moved = kit.NOW - timedelta(days=4)
+    past = History((PastChange(moved, "ml.g5.12xlarge", "ml.g5.48xlarge", 1, 1, "proven"),))
+    today, then = kit.endpoint("ml.g5.48xlarge"), kit.endpoint("ml.g5.12xlarge")
+    old, new = catalogue.find("ml.g5.12xlarge"), catalogue.find("ml.g5.48xlarge")
+    assert old is not None
+    assert new is not None
+    first = digested(then, [kit.window(IDLE)], old, past, Policy()).days
+    usage = digested(today, [kit.window(IDLE, days=3)], new, past, Policy(), [d for d in first if d.day < moved.date()])
+    found = judge_digests(today, usage, prices, catalogue, {}, past, Policy(), kit.NOW)
+    assert "it uses" not in found.reason.sentence
+    assert found.evidence is not None
+    assert found.evidence.figures["GPUs"] == "uses at most 1 of the 4 GPUs of ml.g5.12xlarge"
 
 
 def test_where_all_may_work_nothing_is_claimed() -> None:
     found = judged(usage=kit.steady(gpu=380.0, memory=380.0, per_slot=48.0, host=4.0))
     assert "it uses" not in found.reason.sentence
     assert found.evidence is not None
-    assert found.evidence.figures["GPUs"] == "uses perhaps all of 4 GPUs"
+    assert found.evidence.figures["GPUs"] == "uses perhaps all of the 4 GPUs of ml.g5.12xlarge"
 
 
 def test_one_gpu_is_no_matter_of_how_many() -> None:

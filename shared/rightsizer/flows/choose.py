@@ -17,6 +17,7 @@ from rightsizer.flows.sleeping import sleep
 from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation, Replay
+from rightsizer.rules.evidence import gpus_of
 from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, asked, gate, restoring
 from rightsizer.rules.strain import strain_of
@@ -135,9 +136,9 @@ def _gated(
 
 
 def _gpus(at: Situation) -> str:
-    """That some GPUs do nothing, where that is known."""
-    used, there = at.demand.gpus_used, at.runs.accelerator_count
-    return f"; it uses {used} of {there} GPUs" if used and used < there else ""
+    """That some GPUs of what runs do nothing, where that is known: they were counted on the reference type."""
+    known = at.demand.gpus_used is not None and at.runs.name == at.reference.name
+    return f"; it uses {gpus_of(at.demand, at.reference)}" if known else ""
 
 
 def _until(at: Situation) -> Reason | None:

@@ -48,7 +48,7 @@ def _hardware(now: InstanceType, candidate: InstanceType, used: int) -> Reason |
         sentence = f"{candidate.name} is {candidate.cpu_arch}, the image runs on {now.cpu_arch}"
         return Reason(Code.ANOTHER_ARCHITECTURE, sentence)
     if candidate.accelerator_count > now.accelerator_count or candidate.accelerator_count < (used or 1):
-        have = f"{now.name} uses {used} of {now.accelerator_count}"
+        have = f"{now.name} has {now.accelerator_count}, of which a request may need {used}"
         sentence = f"{candidate.name} has {candidate.accelerator_count} GPUs, {have}"
         return Reason(Code.OTHER_GPU_COUNT, sentence)
     if _older(chip.compute_capability, old.compute_capability):

@@ -28,8 +28,7 @@ def evidence_of(
     if demand.gpu_mean is not None and demand.gpu_peak is not None:
         figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
     if runs.accelerator_count > 1:
-        used = f"at most {demand.gpus_used}" if demand.gpus_used else "perhaps all"
-        figures["GPUs"] = f"uses {used} of {runs.accelerator_count} GPUs"
+        figures["GPUs"] = f"uses {gpus_of(demand, runs)}"
     if demand.latency is not None:
         figures["model latency"] = (
             f"p50 {demand.latency.p50_s:.3f} s, p95 {demand.latency.p95_s:.3f} s, p99 {demand.latency.p99_s:.3f} s"
@@ -44,6 +43,12 @@ def evidence_of(
     share = min(demand.valid_share, 1.0)
     rung = _rung(demand, past)
     return Evidence(start, end, round(demand.days, 2), round(share, 4), round(demand.requests), rung, figures)
+
+
+def gpus_of(demand: Demand, measured: InstanceType) -> str:
+    """The GPUs that can have worked, in words: a bound from above, of an instance of the type it was `measured` on."""
+    used = f"at most {demand.gpus_used}" if demand.gpus_used else "perhaps all"
+    return f"{used} of the {measured.accelerator_count} GPUs of {measured.name}"
 
 
 def _rung(demand: Demand, past: Sequence[PastChange]) -> str:

@@ -61,7 +61,7 @@ def chip_refusal(
         sentence = f"the model needs up to {need:.1f} GiB on {used} GPU, {candidate.name} offers {room:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     if candidate.accelerator_count < used:
-        sentence = f"{candidate.name} has {candidate.accelerator_count} chips, the model uses {used} GPUs"
+        sentence = f"{candidate.name} has {candidate.accelerator_count} chips, the model may use {used} GPUs"
         return Reason(Code.OTHER_GPU_COUNT, sentence)
     if (host := host_refusal(now, candidate, demand, 0.0)) is not None:
         return host
