@@ -8,10 +8,11 @@ from decimal import Decimal
 
 import pytest
 
+from rightsizer.flows.allowance import Allowance
 from rightsizer.flows.backtest import backtest
 from rightsizer.flows.given import Given
 from rightsizer.flows.hindsight import After, DayAfter, Moved, after, as_served
-from rightsizer.flows.rehearse import Allowance, Stage
+from rightsizer.flows.rehearse import Stage
 from rightsizer.model.backtest import Backtest, Verdict
 from rightsizer.model.digest import BIN, UsageDigest
 from rightsizer.model.history import History
@@ -208,6 +209,40 @@ def test_a_change_waits_for_its_window_and_its_first_whole_day_is_the_next() -> 
     (change,) = pair(12, stage(ChangeLimits(window=mondays))).changes
     assert (change.decided_at.weekday(), change.decided_at.hour) == (0, 9)
     assert change.first_day == change.decided_at.date() + timedelta(days=1)
+
+
+def late_start(signal: Callable[[int], float], rest_hours: int = 24) -> Backtest:
+    """Four instances; changes start at nine, so that the next day is their first."""
+    window, rest = ChangeWindow(start=time(9), end=time(17)), timedelta(hours=rest_hours)
+    at = stage(ChangeLimits(window=window, cooldown=rest), Policy(cooldown_hours=rest_hours))
+    return tried(calls(signal, 2.5), "ml.g4dn.xlarge", 4, 25.0, at)
+
+
+def test_until_its_first_whole_day_a_change_leaves_the_days_to_the_one_that_stands() -> None:
+    found = late_start(from_day(11, 120, 12))
+    first, second = found.changes
+    assert [c.option.target.instance_count for c in found.changes] == [2, 1]
+    assert (second.decided_at.date(), second.first_day) == (date(2026, 11, 17), date(2026, 11, 18))
+    assert (first.first_day, first.until, first.after.days) == (date(2026, 11, 16), second.first_day, 2)
+    assert (first.after.verdict, second.after.days) == (Verdict.HELD, 2)
+
+
+def test_a_change_that_is_taken_back_on_the_day_that_the_next_one_starts_takes_that_one_with_it() -> None:
+    jump = from_day(24, 12, 300)
+    found = late_start(lambda slot: 120 if slot < 288 * 10 else jump(slot), rest_hours=12)
+    (change,) = found.changes
+    assert change.taken_back is not None
+    assert (change.taken_back.code, change.after.days) == (Code.ROLLED_BACK, 1)
+    assert (change.first_day, change.until) == (date(2026, 11, 16), date(2026, 11, 17))
+    assert (found.mornings["apply"], found.mornings["waits"]) == (1, 1), "the second was refused by its preflight"
+    assert found.last is not None
+    assert found.last.instance_count == 4
+
+
+def test_a_change_of_the_last_morning_has_no_day_yet_and_the_one_before_keeps_all_of_its_days() -> None:
+    first, second = late_start(from_day(14, 120, 12)).changes
+    assert (second.decided_at.date(), second.after.days, second.until) == (kit.NOW.date(), 0, None)
+    assert (first.until, first.after.days) == (second.first_day, 4)
 
 
 def test_the_rest_that_limits_asks_for_is_kept_between_two_changes() -> None:

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import batched
 
+from rightsizer.flows.allowance import Allowance
 from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, Watcher, surroundings
 from rightsizer.flows.given import Given
-from rightsizer.flows.rehearse import Allowance, Rehearsal, Stage
+from rightsizer.flows.rehearse import Rehearsal, Stage
 from rightsizer.flows.usage import Usage, UsageReader
 from rightsizer.model.backtest import Backtest
 from rightsizer.model.digest import UsageDigest

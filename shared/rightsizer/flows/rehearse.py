@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
+from rightsizer.flows.allowance import Allowance
 from rightsizer.flows.given import Given
 from rightsizer.flows.hindsight import After, Moved, after, as_served, hindsight
 from rightsizer.flows.judge import judge_digests
@@ -20,7 +21,6 @@ from rightsizer.model.backtest import Backtest, Missed, Rehearsed, Verdict
 from rightsizer.model.candidate import Goal
 from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import Endpoint
 from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.policy import Policy
@@ -45,27 +45,6 @@ TRIED = 4
 DAY = timedelta(days=1)
 BEHIND = Reason(Code.CHEAPER_OPTION, "another option was applied that morning")
 WAITS, WATCHED = "waits", "watched"
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What one day of the account may start, shared by its endpoints in the order in which they are evaluated."""
-
-    limits: ChangeLimits
-    started: dict[date, tuple[int, Decimal]] = field(default_factory=dict)
-
-    def take(self, option: Option, at: datetime) -> Reason | None:
-        """Count the change, or say why it waits. What restores an earlier fleet is never held back."""
-        number, usd = self.started.get(at.date(), (0, Decimal(0)))
-        if not option.restores:
-            if number >= self.limits.changes_per_day:
-                sentence = f"{number} changes started that day, Limits allows {self.limits.changes_per_day}"
-                return Reason(Code.BUDGET_SPENT, sentence)
-            if usd + option.switch_usd > self.limits.usd_per_day:
-                sentence = f"the switches of that day would cost more than USD {self.limits.usd_per_day}"
-                return Reason(Code.BUDGET_SPENT, sentence)
-            self.started[at.date()] = number + 1, usd + option.switch_usd
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +85,8 @@ class Rehearsal:
     past: list[PastChange] = field(default_factory=list)
     changes: list[Rehearsed] = field(default_factory=list)
     standing: Standing | None = None
+    pending: Standing | None = None
+    """Started later in the day than its midnight: from its first whole day on it stands, and until then what stood."""
     mornings: Counter[str] = field(default_factory=Counter)
     last: Recommendation | None = None
     hoped: _Hoped | None = None
@@ -117,9 +98,11 @@ class Rehearsal:
         while morning <= self.stage.today:
             while waiting and waiting[0].day < morning:
                 self._published(waiting.pop(0))
+            self._take_over()
             if self.known:
                 self._morning(datetime.combine(morning, time(), UTC))
             morning += DAY
+        self._take_over()
         self._close(None, None)
         changes = tuple(sorted(self.changes, key=lambda change: change.decided_at))
         found = Backtest(self.real.ref.name, changes, self.last, dict(self.mornings))
@@ -128,7 +111,7 @@ class Rehearsal:
     def _published(self, digest: DayDigest) -> None:
         """A day has ended: on what really ran, or on the fleet of the change that stands."""
         at = self.standing
-        if at is None or digest.day < at.first_day:
+        if at is None:
             self.known.append(digest)
             return
         at.days.append(digest)
@@ -145,10 +128,24 @@ class Rehearsal:
         if back is not None:
             self._take_back(back, digest.day + DAY)
 
+    def _take_over(self) -> None:
+        """What was started stands from now on; what stood before has served until today."""
+        at = self.pending
+        if at is None:
+            return
+        at.previous, self.pending = self.standing, None
+        self._close(at.first_day, None)
+        self.past.append(at.past)
+        self.standing, self.runs = at, at.moved.then
+
     def _take_back(self, why: Reason, morning: date) -> None:
         """The fleet before the change serves again, as it did."""
         at = self.standing
         assert at is not None
+        if self.pending is not None:
+            # It was decided on a fleet that is not there any more: the preflight of a change refuses that.
+            self.pending = None
+            self.mornings = self.mornings - Counter((Gate.APPLY.value,)) + Counter((WAITS,))
         if morning - DAY == at.first_day:
             failure = "memory" if why.code is Code.MEMORY_TOO_SMALL else "alarm"
             self.past[-1] = replace(self.past[-1], ended="rolled-back", failure=failure)
@@ -196,18 +193,16 @@ class Rehearsal:
         if waits is not None:
             return waits
         first_day = now.date() if start == now else now.date() + DAY
-        previous = self.standing
-        self._close(first_day, None)
         at = situated(self.runs, _recent(self.known, given), given)
         then = moved_to(self.runs, option)
         moved = Moved(self.real, then, option, at.goal if at else None)
         days = [d for d in self.days if d.day >= first_day]
         serving = after(moved, days, given)
         late = promised_late(at, option, serving)
-        self.standing = Standing(start, first_day, found, option, moved, self.runs, serving, late, previous)
-        demand = at.demand.load.peak_busy_gpus if at else None
-        self.past.append(past_of(self.runs, then, start, option, demand))
-        self.runs = then
+        past = past_of(self.runs, then, start, option, at.demand.load.peak_busy_gpus if at else None)
+        self.pending = Standing(start, first_day, found, option, moved, self.runs, past, serving, late)
+        if start == now:
+            self._take_over()
         return None
 
     def _close(self, until: date | None, back: Reason | None) -> None:

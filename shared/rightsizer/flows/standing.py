@@ -26,6 +26,8 @@ class Standing:
     option: Option
     moved: Moved
     before: Endpoint
+    past: PastChange
+    """The change as the judgements after it read it."""
     after: After | Reason
     promised_late: float | None
     previous: "Standing | None" = None

@@ -89,7 +89,8 @@ class Backtest:
     last: Recommendation | None
     """The judgement of the last morning that was judged; None without a day of datapoints."""
     mornings: Mapping[str, int]
-    """How many mornings ended at each gate, ``waits`` (for its window, its rest or the day's budget) or ``watched``."""
+    """How many mornings ended at each gate, ``waits`` (for its window, its rest or the day's budget; or the fleet that
+    it was decided on was gone when it was to start) or ``watched``."""
     missed: Missed | None = None
 
     @property
