@@ -21,7 +21,7 @@ def carries(at: Situation, plan: Plan) -> Served | None:
     grown = 1 + at.policy.down_with_growth
     if 1 < plan.load < grown:
         held = at.served(replace(plan, load=grown))
-        if held.late > at.before.late + at.policy.grown_share * held.requests:
+        if held.late > at.before.late + at.allowed(at.policy.grown_share) * held.requests:
             return None
     return served
 
@@ -35,7 +35,7 @@ def carries_alone(at: Situation, plan: Plan) -> bool:
         return False
     growth = 1 + at.policy.down_with_growth
     held, grown = at.served(replace(plan, load=growth)), at.before_at(growth)
-    return held.late <= grown.late + at.policy.grown_share * held.requests
+    return held.late <= grown.late + at.allowed(at.policy.grown_share) * held.requests
 
 
 def still_carries(at: Situation) -> bool:
@@ -47,4 +47,4 @@ def still_carries(at: Situation) -> bool:
 
 
 def _unnoticed(at: Situation, served: Served, before: Served) -> bool:
-    return served.late <= before.late + at.policy.excess_share * served.requests
+    return served.late <= before.late + at.allowed(at.policy.excess_share) * served.requests

@@ -84,7 +84,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
             fast = 0.0  # measured on exactly this type, or tests that told nothing
         elif same_chip:
             fast = 0.5  # only the bound of the host factor speaks against it
-    if at.told < at.policy.test_tells and fast >= at.policy.untested_chance:
+    if _dares(at, fast):
         fast = 1.0  # the change is the test: its guard and the days after it tell
     if fast <= 0 and fit > 0:
         return _too_slow(at, hardware, ratio, speed.source, seen)
@@ -94,6 +94,15 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least USD {least:.0f} per month")
     return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
+
+
+def _dares(at: Situation, chance: float) -> bool:
+    """Whether a type with that chance of being fast enough is taken untested: no test would tell, the load is known.
+
+    One request says nothing about the latency, and less about a slower type: as many are asked for as of a test.
+    """
+    known = at.demand.requests >= at.policy.test_requests
+    return known and at.told < at.policy.test_tells and chance >= at.policy.untested_chance
 
 
 def ratio_on(at: Situation, hardware: InstanceType) -> Ratio | None:

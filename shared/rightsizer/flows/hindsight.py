@@ -145,7 +145,8 @@ def hindsight(
     moves = found.middle != found.bound
     fits = found.usable_gib is None or peak <= found.usable_gib
     outgrown = None if fits else (peak, found.usable_gib or 0.0)
-    told = Told(requests, late, likely, before, moves, outgrown, fit_on(found.at, found.hardware))
+    fit = fit_on(found.at, found.hardware)
+    told = Told(requests, late, likely, before, moves, outgrown, fit, found.at.goal.declared, len(days))
     verdict, why = verdict_of(told, None, given.policy)
     service = sum(value * share for value, share in found.at.service) * found.bound.slower
     goal = found.at.goal.p95_s

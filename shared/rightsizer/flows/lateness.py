@@ -67,7 +67,7 @@ def overdrawn(used: float, at: Situation) -> str:
     """The beginning of the sentence that says how much of the budget was used."""
     return (
         f"since our first change {used:.2f} times as many requests as allowed came later than before"
-        f" ({100 * at.policy.late_budget:g} % of them may)"
+        f" ({100 * at.allowed(at.policy.late_budget):.2g} % of them may)"
     )
 
 

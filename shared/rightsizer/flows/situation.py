@@ -152,15 +152,20 @@ class Situation:
                 found[name] = Link(ratio, (1 - share) * host + share * ratio)
         return found
 
+    def allowed(self, share: float) -> float:
+        """The share of the requests that may be late beyond the usual: this one, or more where few come."""
+        calls, days = sum(d.request_count for d in self.days), len({d.day for d in self.days})
+        return self.policy.late_allowed(share, self.goal.declared, self.usual, calls, days)
+
     @cached_property
     def stretch(self) -> float:
         """How much slower every request may become before more miss the goal than today, waiting included."""
-        return room(self.latency.bins, self.service, self.goal.p95_s, self.policy.late_budget)
+        return room(self.latency.bins, self.service, self.goal.p95_s, self.allowed(self.policy.late_budget))
 
     @cached_property
     def bearable(self) -> float:
         """How much slower requests may become at worst, where the days show it and the type before comes back."""
-        return room(self.latency.bins, self.service, self.goal.p95_s, self.policy.grown_share)
+        return room(self.latency.bins, self.service, self.goal.p95_s, self.allowed(self.policy.grown_share))
 
     @cached_property
     def service(self) -> tuple[tuple[float, float], ...]:

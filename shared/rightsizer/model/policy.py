@@ -92,6 +92,10 @@ class Policy:
     """Requests over the objective, beyond those of today, that a choice may cause in the replay."""
     late_budget: float = 0.002
     """Requests over the objective, beyond the usual, that our changes may have caused in all."""
+    late_a_week: float = 2.0
+    """Requests a week that these shares always leave behind a declared objective: of few requests a share is none."""
+    late_most: float = 0.05
+    """Share of the requests that are late in all, up to which they do: an objective for the p95 lets as many pass."""
     replay_requests: int = 5000
     """Requests that one run of the replay serves at most."""
     cold_share: float = 0.005
@@ -144,3 +148,13 @@ class Policy:
     grown_share: float = 0.01
     """Requests over the objective, beyond those of today, that it may have then."""
     error_share: float = 0.005
+
+    def late_allowed(self, share: float, declared: bool, usual: float, requests: float, days: int) -> float:
+        """The share of the requests that may be late beyond the `usual` one, where `requests` came on so many `days`.
+
+        `share`, but behind a declared objective no less than `late_a_week` requests: one in two hundred is half a per
+        cent, and chance. With the usual ones that makes at most `late_most` of them late.
+        """
+        if not declared or requests <= 0:
+            return share
+        return max(share, min(self.late_a_week * days / 7 / requests, self.late_most - usual))

@@ -75,8 +75,8 @@ class Suffering:
 def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> Suffering | None:
     """Evidence that our own last change hurts, or None.
 
-    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or two standard
-    deviations of the count, whichever is largest.
+    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, two standard deviations
+    of the count, or the few that so many days always allow, whichever is largest.
     """
     bins: dict[int, float] = {}
     for digest in days:
@@ -86,7 +86,8 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
     late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
     excess = late - usual * total
     noise = 2 * math.sqrt(max(usual * total, 1.0))
-    if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * usual * total, noise):
+    few = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in days})) * total
+    if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * usual * total, noise, few):
         return None
     reason = Reason(
         Code.UNDER_PROVISIONED,
@@ -104,7 +105,8 @@ def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -
     known = [(index, weight) for d in days for index, weight in d.latency]
     total = sum(weight for _, weight in known)
     late = sum(weight for index, weight in known if BIN**index / 1000 > goal.p95_s)
-    return (late - usual * total) / (policy.late_budget * total) if total > 0 else 0.0
+    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in days}))
+    return (late - usual * total) / (may * total) if total > 0 else 0.0
 
 
 def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) -> Reason | None:

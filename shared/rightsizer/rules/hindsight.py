@@ -29,12 +29,16 @@ class Told:
     """GiB in use and GiB of the smaller card, where the one is more than the other."""
     fits: float = 1.0
     """Chance that the model starts and fits where it never ran, 0..1."""
+    declared: bool = False
+    """Whether the owner declared the objective."""
+    days: int = 1
+    """On so many days."""
 
 
 def verdict_of(told: Told | None, unknown: Reason | None, policy: Policy) -> tuple[Verdict, Reason]:
     """The verdict with its numbers; `unknown` says why nothing is told.
 
-    As many more requests may be late as a choice may cause in its own replay (`excess_share`). At the bound of the
+    As many more requests may be late as a choice may cause in its own replay (`late_allowed`). At the bound of the
     slowdown nothing less held; beyond that at its middle, it did not.
     """
     if told is None or told.requests < policy.requests_needed:
@@ -44,8 +48,11 @@ def verdict_of(told: Told | None, unknown: Reason | None, policy: Policy) -> tup
         peak, usable = told.outgrown
         sentence = f"{peak:.1f} GiB per GPU were in use on the days after, its card offers {usable:.1f} GiB"
         return Verdict.NO_MEMORY, Reason(Code.MEMORY_TOO_SMALL, sentence)
-    most = told.before + policy.excess_share * told.requests
-    may = f"{told.before:,} on the fleet that ran; {100 * policy.excess_share:g} % more may be"
+    share = policy.late_allowed(
+        policy.excess_share, told.declared, told.before / told.requests, told.requests, told.days
+    )
+    most = told.before + share * told.requests
+    may = f"{told.before:,} on the fleet that ran; {100 * share:.2g} % more may be"
     if told.late <= most and told.fits < 1:
         sentence = (
             f"only a start tells whether the model fits ({100 * told.fits:.0f} % likely); {told.late:,} late, {may}"
