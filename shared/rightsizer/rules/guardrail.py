@@ -26,8 +26,6 @@ class Guardrail:
     config: dict[str, Any]
     limit_s: int
     """The longest that the deployment may take, seconds."""
-    overlap_usd: Decimal
-    """Cost of both fleets while they overlap, by the waits alone."""
     sentence: str
 
 
@@ -52,22 +50,20 @@ def choose(
     bake = max(0, min(bake_s, WAIT_LIMIT_S))
     smallest, total = min((*counts, *old_counts), default=1), sum(counts)
     if excluded:
-        return _blue_green("ALL_AT_ONCE", {}, 0, 0, alarms, usd_per_hour, f"all at once without baking: {excluded}")
+        return _blue_green("ALL_AT_ONCE", {}, 0, 0, alarms, f"all at once without baking: {excluded}")
     if len(counts) == 1 and smallest >= 2 and headroom is not None and headroom < total:
         return _rolling(smallest, total, bake, alarms, headroom)
     steps = 100 // STEP_PERCENT
-    linear_cost = _overlap(usd_per_hour, (steps - 1) * bake + bake)
+    linear_cost = usd_per_hour * steps * bake / 3600
     if smallest >= LINEAR_FROM and (overlap_limit_usd is None or linear_cost <= overlap_limit_usd):
         size = {"LinearStepSize": {"Type": "CAPACITY_PERCENT", "Value": STEP_PERCENT}}
         text = f"linear, {STEP_PERCENT} % at a time with {bake} s between"
-        return _blue_green("LINEAR", size, bake, bake, alarms, usd_per_hour, text, waits=(steps - 1) * bake)
+        return _blue_green("LINEAR", size, bake, bake, alarms, text, waits=(steps - 1) * bake)
     if smallest >= 2:
         size = {"CanarySize": {"Type": "INSTANCE_COUNT", "Value": 1}}
         text = f"canary of 1 of {smallest} instances for {bake} s, then baking for {bake} s"
-        return _blue_green("CANARY", size, bake, bake, alarms, usd_per_hour, text, waits=bake)
-    return _blue_green(
-        "ALL_AT_ONCE", {}, 0, bake, alarms, usd_per_hour, f"all at once (one instance), then baking for {bake} s"
-    )
+        return _blue_green("CANARY", size, bake, bake, alarms, text, waits=bake)
+    return _blue_green("ALL_AT_ONCE", {}, 0, bake, alarms, f"all at once (one instance), then baking for {bake} s")
 
 
 def _blue_green(
@@ -76,7 +72,6 @@ def _blue_green(
     interval: int,
     bake: int,
     alarms: Sequence[str],
-    usd_per_hour: Decimal,
     sentence: str,
     waits: int = 0,
 ) -> Guardrail:
@@ -86,8 +81,7 @@ def _blue_green(
         "TerminationWaitInSeconds": bake,
         "MaximumExecutionTimeoutInSeconds": limit,
     }
-    overlap = _overlap(usd_per_hour, waits + bake)
-    return Guardrail({"BlueGreenUpdatePolicy": policy, **_rollback(alarms)}, limit, overlap, sentence)
+    return Guardrail({"BlueGreenUpdatePolicy": policy, **_rollback(alarms)}, limit, sentence)
 
 
 def _rolling(smallest: int, count: int, bake: int, alarms: Sequence[str], headroom: int) -> Guardrail:
@@ -101,7 +95,7 @@ def _rolling(smallest: int, count: int, bake: int, alarms: Sequence[str], headro
         "MaximumExecutionTimeoutInSeconds": limit,
     }
     text = f"rolling, {batch} of {count} instances at a time, because the quota leaves room for {headroom} more"
-    return Guardrail({"RollingUpdatePolicy": policy, **_rollback(alarms)}, limit, Decimal(0), text)
+    return Guardrail({"RollingUpdatePolicy": policy, **_rollback(alarms)}, limit, text)
 
 
 def _rollback(alarms: Sequence[str]) -> dict[str, Any]:
@@ -112,7 +106,3 @@ def _rollback(alarms: Sequence[str]) -> dict[str, Any]:
 def _limit(waits_s: int) -> int:
     """Longer than all waits together, within 600 to 28,800 s."""
     return max(LIMIT_LOW_S, min(LIMIT_HIGH_S, waits_s + PROVISION_S))
-
-
-def _overlap(usd_per_hour: Decimal, seconds: int) -> Decimal:
-    return usd_per_hour * seconds / 3600

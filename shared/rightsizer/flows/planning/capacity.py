@@ -1,7 +1,6 @@
 """Plans that deploy nothing: counts, autoscaling bounds, counts by the hour."""
 
 from dataclasses import replace
-from decimal import Decimal
 
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
@@ -28,7 +27,7 @@ def count_only(change: Change, before: Before, after: tuple[VariantCount, ...]) 
         after=after,
         guardrail="counts only: no deployment, and the way back is the same call",
     )
-    return Planned(before, plan, Decimal(0))
+    return Planned(before, plan)
 
 
 def capacity_step(endpoint: str, variants: list[VariantCount]) -> Step:
@@ -59,7 +58,7 @@ def copies_only(change: Change, ground: Ground, before: Before) -> Planned | tup
         after=before.variants,
         guardrail="copies of components only: no deployment, and the way back is the same call",
     )
-    return Planned(before, plan, Decimal(0))
+    return Planned(before, plan)
 
 
 def _copies(component: str, count: int) -> Step:
@@ -88,7 +87,7 @@ def bounds_only(change: Change, ground: Ground, before: Before) -> Planned | tup
         after=before.variants,
         guardrail="autoscaling bounds only: no deployment, reversible at once",
     )
-    return Planned(before, plan, Decimal(0))
+    return Planned(before, plan)
 
 
 def _in_place_of_hours(
@@ -104,7 +103,7 @@ def _in_place_of_hours(
         after=after,
         guardrail="a count in place of our schedule: no deployment; the way back registers the schedule again",
     )
-    return Planned(before, plan, Decimal(0))
+    return Planned(before, plan)
 
 
 def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits) -> Planned | tuple[Reason, ...]:
@@ -126,7 +125,7 @@ def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits
         after=before.variants,
         guardrail="no instance while the queue is empty: no deployment; an alarm on the queue starts the first one",
     )
-    return Planned(before, plan, Decimal(0))
+    return Planned(before, plan)
 
 
 def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
@@ -148,4 +147,4 @@ def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tup
         after=before.variants,
         guardrail="scheduled counts: no deployment; the way back removes the schedule and sets the old count",
     )
-    return Planned(before, plan, Decimal(0))
+    return Planned(before, plan)

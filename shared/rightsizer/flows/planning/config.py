@@ -53,7 +53,7 @@ def new_config(
         guardrail=guard.sentence,
         exchange=(capacity_of(change, ground).old, capacity_of(change, ground).new),
     )
-    return Planned(before, plan, guard.overlap_usd, new.notes)
+    return Planned(before, plan, new.notes)
 
 
 def keeping_counts(

@@ -4,8 +4,6 @@ Nothing is written to AWS. The mark is the journal and the message: a tag on the
 endpoints, and who holds that can opt endpoints in. No role of the program may delete one.
 """
 
-from decimal import Decimal
-
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
@@ -33,4 +31,4 @@ def two_steps(
         test_s=int(limits.grace.total_seconds()),
         restore_file=farewell.restore_file(change.ref, config, before),
     )
-    return Planned(before, plan, Decimal(0))
+    return Planned(before, plan)

@@ -4,8 +4,6 @@ One after the other, a part of the copies at a time, with alarms of its own; not
 autoscaling of the copies stays registered.
 """
 
-from decimal import Decimal
-
 from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
 from rightsizer.model.component import OR_NONE, SPREAD, ComponentSight
@@ -44,7 +42,7 @@ def placement_only(
     )
     unsaid = [live.name for live, _ in moved if live.strategies == {""}]
     note = f"{', '.join(unsaid)} showed no placement; the way back names {SPREAD}" if unsaid else ""
-    return Planned(before, plan, Decimal(0), (note,) if note else ())
+    return Planned(before, plan, (note,) if note else ())
 
 
 def _back(live: ComponentSight, bake_s: int) -> Step:

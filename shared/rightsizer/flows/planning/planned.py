@@ -1,7 +1,6 @@
 """A finished plan, before anything is written."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 
 from rightsizer.model.plan import Before, Plan
 
@@ -12,5 +11,4 @@ class Planned:
 
     before: Before
     plan: Plan
-    overlap_usd: Decimal
     notes: tuple[str, ...] = ()

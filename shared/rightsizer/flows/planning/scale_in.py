@@ -38,7 +38,7 @@ def scale_in_policy(
     names = tuple(step.subject for step in watched)
     guard = chosen_guardrail(change, ground, before, before.variants, names, limits)
     plan = keeping_counts(change, config, before, new, watched, guard, limits)
-    return Planned(before, plan, guard.overlap_usd, new.notes)
+    return Planned(before, plan, new.notes)
 
 
 def _scaled(body: Mapping[str, Any]) -> list[Any]:

@@ -7,7 +7,6 @@ weights that are live. Source: developer guide, shadow tests and endpoint-scalin
 
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 
 from rightsizer.flows.planning.config import keeping_counts, watching
 from rightsizer.flows.planning.planned import Planned
@@ -55,8 +54,7 @@ def shadow_test(
         shadow=shadow_name(before.variants[0].name),
         test_s=int(timedelta(hours=hours).total_seconds()),
     )
-    cost = change.option.price.usd_per_hour * Decimal(str(hours))
-    return Planned(before, plan, cost, new.notes)
+    return Planned(before, plan, new.notes)
 
 
 def _with_shadow(
