@@ -1,6 +1,7 @@
 """Every kind of endpoint is recognised; the plain kind for certain."""
 
 from datetime import UTC, datetime
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from rightsizer.aws import configuration, kinds
 from rightsizer.aws.models import ModelFacts, facts_of, framework_of
 from rightsizer.model.observation import EndpointKind
+from rightsizer.model.option import CHANGEABLE, OptionKind, carried_out
 
 PLAIN: dict[str, Any] = {"VariantName": "v", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
 ACCOUNT = "111122223333"
@@ -54,6 +56,19 @@ def test_what_keeps_us_furthest_from_acting_comes_first_and_nothing_is_lost() ->
 
 def test_every_kind_has_its_place_in_the_order() -> None:
     assert set(kinds.PRECEDENCE) == set(EndpointKind)
+
+
+def test_an_endpoint_of_two_kinds_is_changed_only_where_both_are() -> None:
+    """Two variants of a multi-model container are no more understood than one."""
+    for pair in combinations(EndpointKind, 2):
+        first = kinds.ordered(frozenset(pair))[0]
+        assert (first in CHANGEABLE) == all(kind in CHANGEABLE for kind in pair), pair
+
+
+def test_an_endpoint_of_two_kinds_is_changed_in_no_dimension_that_one_of_them_is_not() -> None:
+    changed = [EndpointKind.MULTI_VARIANT, EndpointKind.ASYNC]
+    first = kinds.ordered(frozenset(changed))[0]
+    assert [o for o in OptionKind if carried_out(first, o) and not all(carried_out(k, o) for k in changed)] == []
 
 
 def model(*containers: dict[str, Any], **more: Any) -> ModelFacts:

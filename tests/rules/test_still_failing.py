@@ -58,6 +58,8 @@ def test_users_who_wait_on_reserved_capacity_are_told_and_savings_are_none() -> 
     quiet = judged(reserved, kit.steady())
     assert (quiet.finding, quiet.gate, quiet.options) == (Finding.OPTIMIZED, Gate.SILENT, ())
     assert "paid for" in quiet.reason.sentence
+    bought = replace(reserved, kind=EndpointKind.MARKETPLACE, kinds=(EndpointKind.MARKETPLACE, EndpointKind.RESERVED))
+    assert judged(bought, kit.steady()).reason == quiet.reason, "it is paid for, whatever else the endpoint is"
     for kind in (EndpointKind.RESERVED, EndpointKind.REAL_TIME):
         for name in ("ml.g4dn.xlarge", "ml.g6e.xlarge"):  # the cheapest type, and one with cheaper ones that may do
             found = judged(kit.endpoint(name, kind=kind, p95_s=0.6), kit.steady(latency_s=2.0, gpu=99.0))

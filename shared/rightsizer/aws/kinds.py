@@ -15,9 +15,9 @@ PRECEDENCE = (
     EndpointKind.MIG,
     EndpointKind.INSTANCE_POOLS,
     EndpointKind.SHADOW,
-    EndpointKind.MULTI_VARIANT,
     EndpointKind.MULTI_MODEL,
     EndpointKind.PIPELINE,
+    EndpointKind.MULTI_VARIANT,
     EndpointKind.ASYNC,
     EndpointKind.REAL_TIME,
 )

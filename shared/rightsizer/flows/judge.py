@@ -99,7 +99,7 @@ def judge_digests(
     if not days:
         return bare(endpoint, given, _silent(_since(endpoint, history, policy), policy, now))
     found = _judged(endpoint, hardware, days, given)
-    return _unsaved(found) if endpoint.kind is EndpointKind.RESERVED and len(endpoint.variants) == 1 else found
+    return _unsaved(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
 
 
 def _unsaved(found: Recommendation) -> Recommendation:

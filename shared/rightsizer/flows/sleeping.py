@@ -23,10 +23,11 @@ def sleep(at: Situation) -> Option | Excluded:
 
 
 def _nap(at: Situation) -> Nap | Reason:
-    if at.endpoint.kind is EndpointKind.ASYNC and any(target.minimum == 0 for target in at.endpoint.scaling):
+    queued = EndpointKind.ASYNC in at.endpoint.kinds
+    if queued and any(target.minimum == 0 for target in at.endpoint.scaling):
         return Reason(Code.NOT_APPLICABLE, "its autoscaling goes down to 0 instances already")
     tolerated = tolerates_cold(at.endpoint)
-    days = [_awake(d, at.policy) for d in at.days] if at.endpoint.kind is EndpointKind.ASYNC else at.days
+    days = [_awake(d, at.policy) for d in at.days] if queued else at.days
     found = stopped(days, at.policy.stopped_hours)
     if found is not None:
         return found

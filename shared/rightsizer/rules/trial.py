@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, EndpointKind, Mode
-from rightsizer.model.option import Option
+from rightsizer.model.option import CHANGEABLE, Option
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 
@@ -55,6 +55,9 @@ def impossible(endpoint: Endpoint) -> Reason | None:
             return Reason(
                 Code.TEST_NOT_POSSIBLE, f"no shadow test is possible: {NO_SHADOW[kind]}; use a guarded canary"
             )
+    if endpoint.kind not in CHANGEABLE:
+        text = f"no shadow test is run: {endpoint.kind.value} is a kind that its owner changes, and a test is a change"
+        return Reason(Code.TEST_NOT_POSSIBLE, text)
     if endpoint.mode is not Mode.AUTO:
         twice = f", and {SHADOW_TAG}=true, for it serves requests twice" if forbidden(endpoint.tags) else ""
         text = f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}{twice}"
