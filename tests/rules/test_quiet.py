@@ -7,7 +7,7 @@ import pytest
 
 from rightsizer.flows.judge import digested, judge, judge_digests
 from rightsizer.model.history import History
-from rightsizer.model.observation import EndpointKind, Mode
+from rightsizer.model.observation import EndpointKind, Mode, ScalableTarget
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code
@@ -47,22 +47,80 @@ def test_it_sleeps_by_itself_only_where_the_settings_open_that_dimension() -> No
     assert judged(SILENT, COLD, opened, mode=Mode.AUTO).gate is Gate.APPLY
 
 
+def ruled_out(found: Recommendation) -> dict[OptionKind | None, str]:
+    return {e.dimension: e.reason.sentence for e in found.excluded}
+
+
 @pytest.mark.parametrize(
-    ("signals", "tags", "given"),
+    ("signals", "tags", "given", "awake"),
     [
-        pytest.param(SILENT, {}, {}, id="its owner did not say that callers can wait"),
-        pytest.param({**SILENT, ("GPUUtilization", "Average"): 30.0}, COLD, {}, id="its GPU works"),
-        pytest.param({**SILENT, ("Invocations", "Sum"): 1.0}, COLD, {}, id="somebody asked"),
-        pytest.param(
-            {**SILENT, ("ApproximateBacklogSize", "Maximum"): 1.0}, COLD, {"kind": EndpointKind.ASYNC}, id="a queue"
+        (SILENT, {}, {}, "no tag rightsizer:cold-start-ok=true says that callers can wait for a start"),
+        ({**SILENT, ("GPUUtilization", "Average"): 30.0}, COLD, {}, "its GPU works (up to 30.0 %)"),
+        ({**SILENT, ("Invocations", "Sum"): 1.0}, COLD, {}, "864 requests came in 3.0 days"),
+        (
+            {**SILENT, ("ApproximateBacklogSize", "Maximum"): 7.0},
+            COLD,
+            {"kind": EndpointKind.ASYNC},
+            "the backlog of its queue was up to 7",
+        ),
+        (SILENT, COLD, {"kind": EndpointKind.ASYNC}, "the backlog of its queue is not known"),
+        (
+            SILENT,
+            COLD,
+            {"kind": EndpointKind.SHADOW},
+            "whether an endpoint of the kind shadow variant is used cannot be told by the calls of one variant",
         ),
     ],
 )
-def test_otherwise_it_is_left_alone_for_want_of_data(signals: Any, tags: dict[str, str], given: dict[str, Any]) -> None:
+def test_otherwise_it_is_left_alone_for_want_of_data_and_says_why_it_does_not_sleep(
+    signals: Any, tags: dict[str, str], given: dict[str, Any], awake: str
+) -> None:
     found = judged(signals, tags, **given)
     assert found.finding is Finding.NOT_ENOUGH_DATA
     assert found.reason.code is Code.TOO_FEW_REQUESTS
     assert not found.options
+    assert ruled_out(found)[OptionKind.SCALE_TO_ZERO] == awake
+
+
+def test_who_is_silent_for_too_short_a_time_to_be_idle_is_told_so() -> None:
+    for tags in ({}, COLD):
+        found = judged(SILENT, tags)
+        assert ruled_out(found)[OptionKind.DELETE] == "silent for 3 days; 14 silent days make it idle"
+
+
+def test_an_idle_endpoint_says_why_it_is_not_put_to_sleep_or_not_deleted() -> None:
+    found = judged(SILENT, {}, days=15)
+    assert (found.finding, found.options[0].kind) == (Finding.IDLE, OptionKind.DELETE)
+    saved = found.options[0].saving_usd_per_month
+    assert ruled_out(found) == {
+        OptionKind.SCALE_TO_ZERO: f"it would save no more than deletion does (USD {saved} per month), and it has no"
+        " queue that keeps the request that wakes it"
+    }
+    silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
+    queue = judged(silent, {}, days=15, kind=EndpointKind.ASYNC)
+    assert queue.options[0].kind is OptionKind.SCALE_TO_ZERO
+    assert ruled_out(queue) == {
+        OptionKind.DELETE: f"it would save no more than sleep does (USD {saved} per month), and its queue keeps what"
+        " comes"
+    }
+
+
+def test_an_idle_queue_that_sleeps_already_says_so() -> None:
+    silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
+    target = ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 0, 4)
+    endpoint = replace(kit.endpoint(kind=EndpointKind.ASYNC), scaling=(target,))
+    window = kit.window(silent, days=15)
+    found = judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert found.finding is Finding.IDLE
+    assert ruled_out(found) == {OptionKind.SCALE_TO_ZERO: "its autoscaling goes down to 0 instances already"}
+    short = judge(
+        endpoint, [kit.window(silent, days=3)], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert ruled_out(short)[OptionKind.SCALE_TO_ZERO] == "its autoscaling goes down to 0 instances already"
+
+
+def test_what_is_paid_for_lists_no_ways_to_save() -> None:
+    assert judged(SILENT, {}, days=15, kind=EndpointKind.RESERVED).excluded == ()
 
 
 def test_an_asynchronous_one_is_woken_by_its_queue_and_its_callers_change_nothing() -> None:

@@ -107,7 +107,7 @@ def _unsaved(found: Recommendation) -> Recommendation:
     if found.finding not in (Finding.OVER_PROVISIONED, Finding.IDLE):
         return found
     why = Reason(Code.OTHER_KIND, PAID_FOR)
-    kept = replace(found, finding=Finding.OPTIMIZED, reason=why, options=(), replay=None)
+    kept = replace(found, finding=Finding.OPTIMIZED, reason=why, options=(), excluded=(), replay=None)
     return replace(kept, gate=Gate.SILENT, gate_reason=why)
 
 

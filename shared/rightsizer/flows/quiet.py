@@ -8,14 +8,15 @@ from rightsizer.flows.given import Given
 from rightsizer.model.demand import Demand
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.observation import Endpoint, EndpointKind
-from rightsizer.model.option import Money, Option, OptionKind, carried_out
+from rightsizer.model.option import Excluded, Money, Option, OptionKind, carried_out
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.rules.cost import kept_by_commitment, monthly
 from rightsizer.rules.gate import Case, gate
+from rightsizer.rules.inapplicable import delete_refusal
 from rightsizer.rules.offer import delete_option, nap_option
-from rightsizer.rules.sleep import TIMEOUTS, Nap, best_nap, tolerates_cold
+from rightsizer.rules.sleep import ASLEEP_ALREADY, TIMEOUTS, Nap, awake, best_nap
 
 
 def idled(
@@ -27,11 +28,25 @@ def idled(
     runs = (price.instance_type, variant.current_count)
     saving = usd - kept_by_commitment(usd, given.prices.commitment)
     option = delete_option(runs, price, saving, demand.days, demand.silent_days)
-    if endpoint.kind is EndpointKind.ASYNC and not any(target.minimum == 0 for target in endpoint.scaling):
+    zero = any(target.minimum == 0 for target in endpoint.scaling)
+    other = Excluded(runs[0], _not_asleep(endpoint, saving, zero), OptionKind.SCALE_TO_ZERO)
+    if endpoint.kind is EndpointKind.ASYNC and not zero:
         # Its queue keeps what comes, so it can sleep and wake: deleting it would save no more.
         saved = Money(Decimal(0), saving, Decimal(0), 0.0)
         option = nap_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
-    return _gated(replace(base, finding=Finding.IDLE, reason=quiet), option, demand, endpoint, given)
+        why = f"it would save no more than sleep does (USD {saving} per month), and its queue keeps what comes"
+        other = Excluded(runs[0], Reason(Code.NOT_CHEAPER, why), OptionKind.DELETE)
+    found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,))
+    return _gated(found, option, demand, endpoint, given)
+
+
+def _not_asleep(endpoint: Endpoint, saving: Decimal, zero: bool) -> Reason:
+    """Why an idle endpoint that may be deleted is not put to sleep."""
+    queued = EndpointKind.ASYNC in endpoint.kinds
+    if queued and zero:
+        return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
+    woken = "" if queued else ", and it has no queue that keeps the request that wakes it"
+    return Reason(Code.NOT_CHEAPER, f"it would save no more than deletion does (USD {saving} per month){woken}")
 
 
 def unheard(
@@ -43,8 +58,10 @@ def unheard(
     """
     reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
     found = _first_nap(days, demand, endpoint, given)
-    if found is None:
-        return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason)
+    used = Excluded(price.instance_type, delete_refusal(demand, given.policy), OptionKind.DELETE)
+    if isinstance(found, Reason):
+        excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
+        return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
     usd = monthly(price, variant.current_count)
     saved = round(usd * Decimal(str(found.asleep_share)), 2)
@@ -63,19 +80,16 @@ def unheard(
         Code.CHEAPER_OPTION,
         f"no request in {demand.days:.1f} days, and rightsizer:cold-start-ok says that callers can wait for a start",
     )
-    return _gated(replace(base, finding=Finding.OVER_PROVISIONED, reason=why), option, demand, endpoint, given)
+    base = replace(base, finding=Finding.OVER_PROVISIONED, reason=why, excluded=(used,))
+    return _gated(base, option, demand, endpoint, given)
 
 
-def _first_nap(days: Sequence[DayDigest], demand: Demand, endpoint: Endpoint, given: Given) -> Nap | None:
-    """The nap of an endpoint that its owner lets sleep and that nobody asked; None where that is not known."""
-    told = len(endpoint.variants) == 1 and endpoint.kinds in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,))
-    waits = endpoint.kind is EndpointKind.ASYNC and demand.backlog != 0  # its calls are not published, only its backlog
-    works = demand.gpu_peak is None or demand.gpu_peak > given.policy.cpu_class_share  # unknown is not idle
-    sleeps = any(target.minimum == 0 for target in endpoint.scaling)
-    if not told or not tolerates_cold(endpoint) or demand.requests > 0 or waits or works or sleeps:
-        return None
-    found = best_nap(days, True, given.policy.cold_share, given.policy.nap_days)
-    return found if isinstance(found, Nap) else None
+def _first_nap(days: Sequence[DayDigest], demand: Demand, endpoint: Endpoint, given: Given) -> Nap | Reason:
+    """The nap of an endpoint that its owner lets sleep and that nobody asked, or why it stays awake."""
+    reason = awake(endpoint, demand, given.policy)
+    if reason is not None:
+        return reason
+    return best_nap(days, True, given.policy.cold_share, given.policy.nap_days)
 
 
 def _gated(base: Recommendation, option: Option, demand: Demand, endpoint: Endpoint, given: Given) -> Recommendation:

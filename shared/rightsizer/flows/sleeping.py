@@ -10,7 +10,7 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.offer import nap_option
-from rightsizer.rules.sleep import COLD_TAG, Nap, best_nap, stopped, tolerates_cold
+from rightsizer.rules.sleep import ASLEEP_ALREADY, COLD_TAG, Nap, best_nap, stopped, tolerates_cold
 
 
 def sleep(at: Situation) -> Option | Excluded:
@@ -25,7 +25,7 @@ def sleep(at: Situation) -> Option | Excluded:
 def _nap(at: Situation) -> Nap | Reason:
     queued = EndpointKind.ASYNC in at.endpoint.kinds
     if queued and any(target.minimum == 0 for target in at.endpoint.scaling):
-        return Reason(Code.NOT_APPLICABLE, "its autoscaling goes down to 0 instances already")
+        return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
     tolerated = tolerates_cold(at.endpoint)
     days = [_awake(d, at.policy) for d in at.days] if queued else at.days
     found = stopped(days, at.policy.stopped_hours)

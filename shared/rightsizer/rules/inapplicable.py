@@ -34,7 +34,10 @@ def async_refusal(tag: str, p95_s: float, asleep: float, minutes: int, days: int
 
 
 def delete_refusal(demand: Demand, policy: Policy) -> Reason:
-    """Why an endpoint that is judged by its requests is not to be deleted."""
+    """Why an endpoint that is not idle is not to be deleted."""
+    if demand.requests <= 0 and demand.silent_days < policy.idle_days:
+        sentence = f"silent for {demand.silent_days} days; {policy.idle_days} silent days make it idle"
+        return Reason(Code.TOO_FEW_DAYS, sentence)
     if demand.requests > 0:
         sentence = (
             f"{demand.requests:.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"

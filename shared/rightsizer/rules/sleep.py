@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rightsizer.model.demand import Demand
 from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
-from rightsizer.model.observation import Endpoint
+from rightsizer.model.observation import Endpoint, EndpointKind
+from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
@@ -13,6 +15,7 @@ STOPPED_MINUTES = 240
 EXPECTED = 20.0
 """Requests that had to come in silent hours on every earlier day, before silence says that the traffic has stopped."""
 COLD_TAG = "rightsizer:cold-start-ok"
+ASLEEP_ALREADY = "its autoscaling goes down to 0 instances already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,33 @@ class Nap:
 def tolerates_cold(endpoint: Endpoint) -> bool:
     """Whether the owner says by a tag that callers can wait for a start."""
     return endpoint.tags.get(COLD_TAG, "").lower() == "true"
+
+
+def awake(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+    """Why an endpoint without a known latency stays awake, or None: its owner lets it sleep, and nobody asked it.
+
+    Asynchronous endpoints publish no calls, only their backlog. A GPU of which nothing is known is not idle.
+    """
+    queued = EndpointKind.ASYNC in endpoint.kinds
+    if demand.requests > 0:
+        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests came in {demand.days:.1f} days")
+    if queued and any(target.minimum == 0 for target in endpoint.scaling):
+        return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
+    if len(endpoint.variants) > 1 or endpoint.kinds not in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,)):
+        text = (
+            f"whether an endpoint of the kind {endpoint.kind.value} is used cannot be told by the calls of one variant"
+        )
+        return Reason(Code.OTHER_KIND, text)
+    if not tolerates_cold(endpoint):
+        return Reason(Code.NOT_OPTED_IN, f"no tag {COLD_TAG}=true says that callers can wait for a start")
+    if queued and demand.backlog != 0:
+        held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
+        return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}")
+    if demand.gpu_peak is None:
+        return Reason(Code.NO_GPU_METRICS, "no GPU utilisation was published, and unknown is not idle")
+    if demand.gpu_peak > policy.cpu_class_share:
+        return Reason(Code.NOT_APPLICABLE, f"its GPU works (up to {100 * demand.gpu_peak:.1f} %)")
+    return None
 
 
 def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
