@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -194,6 +195,14 @@ def test_outcomes_that_were_worse_than_the_prior_widen_the_bound() -> None:
 
 def test_a_few_quick_outcomes_prove_no_type_quicker_than_its_datasheet() -> None:
     assert width((0.3,) * 38, Policy()) >= 38 / 58
+
+
+@pytest.mark.parametrize("value", [0.3, 0.6, 0.9])
+def test_one_more_quick_outcome_never_loosens_the_bound_at_once(value: float) -> None:
+    bounds = [width((value,) * n, Policy()) for n in range(1, 400)]
+    steps = [before - after for before, after in pairwise(bounds)]
+    assert max(steps) < 0.025, f"at {2 + steps.index(max(steps))} outcomes"
+    assert bounds[-1] == pytest.approx(value, abs=0.06), "many outcomes are believed"
 
 
 def test_the_chance_of_a_type_follows_what_the_account_saw() -> None:
