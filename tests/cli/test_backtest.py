@@ -77,8 +77,8 @@ def test_the_tables_show_change_verdict_promise_and_what_no_backtest_knows(
     assert "Left as it is" in out
     assert "leaves one Availability Zone" in out
     assert "Not dared: 1 instance of ml.g4dn.xlarge from " in " ".join(out.split())
-    assert "Promised against seen: 1 of 1 changes held" in out
-    assert "2 endpoints in eu-west-1 over 14 mornings: 1 changed, USD" in out
+    assert "Promised against seen: of 1 change that should save, 1 held" in out
+    assert "2 endpoints in eu-west-1 over 14 days: 1 changed, USD" in out
     assert "What no back-test knows" in out
 
 

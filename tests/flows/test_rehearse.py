@@ -82,6 +82,7 @@ def test_a_change_holds_where_the_days_after_are_like_those_before() -> None:
     assert (change.after.verdict, change.after.days, change.after.requests) == (Verdict.HELD, 5, 5 * 288 * 6)
     promised = change.option.saving_usd_per_month * 24 * 5 / HOURS_PER_MONTH - change.option.switch_usd
     assert found.saved_usd == pytest.approx(promised, abs=Decimal("0.02"))
+    assert found.by_plan_usd == 0
     assert change.after.strain is not None
     assert change.after.strain.memory_margin_gib == pytest.approx(14.6 - 0.2 * 44.7, abs=0.01)
     assert found.missed is None
@@ -156,8 +157,11 @@ def test_days_after_without_requests_tell_nothing() -> None:
         before = values["ModelLatency", name]
         assert isinstance(before, float)
         values["ModelLatency", name] = from_day(23, before, math.nan)
-    (change,) = tried(values).changes
+    found = tried(values)
+    (change,) = found.changes
     assert (change.after.verdict, change.after.late, change.after.strain) == (Verdict.UNKNOWN, None, None)
+    assert not change.after.replayed
+    assert found.saved_usd == found.by_plan_usd > 0
     assert "no latency" in change.after.reason.sentence
 
 

@@ -86,7 +86,13 @@ def test_promises_are_weighed_against_the_days_after() -> None:
     assert found.promised_late == pytest.approx(0.001)
     assert found.seen_late == pytest.approx(0.05)
     assert found.promised_usd == 2 * (Decimal(240) - 5), "a dollar an hour for ten days, less the switch"
-    assert found.saved_usd == 90
+    assert (found.replayed, found.saved_usd) == (2, Decimal(90))
+
+
+def test_no_promise_is_weighed_against_dollars_of_the_plan_where_nothing_could_be_replayed() -> None:
+    found = calibration_of([tried(change(after())), tried(change(after(Verdict.UNKNOWN, late=None)))], POLICY)
+    assert (found.changes, found.replayed) == (2, 1)
+    assert (found.promised_usd, found.saved_usd) == (Decimal(240) - 5, Decimal(95))
 
 
 def test_what_cannot_be_told_counts_for_no_score_and_what_restores_promised_nothing() -> None:

@@ -35,9 +35,10 @@ def backtests(
     now: datetime,
     watcher: Watcher,
 ) -> Iterator[Backtest | Unobserved]:
-    """Each endpoint over the last `days` mornings, in order; Unobserved where it or its metrics could not be read.
+    """Each endpoint from the morning `days` days ago to that of `now`, in order.
 
-    The look-back of the first morning is read too, as far as CloudWatch keeps it.
+    Unobserved where it or its metrics could not be read. The look-back of the first morning is read too, as far as
+    CloudWatch keeps it.
     """
     if not summaries:
         return

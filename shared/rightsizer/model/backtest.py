@@ -29,7 +29,8 @@ class Hindsight:
     days: int
     requests: int
     late: int | None
-    """Requests over the objective at the bound of the slowdown; None where no latency was published."""
+    """Requests over the objective at the bound of the slowdown; None where nothing could be replayed: no whole day yet,
+    or no latency was published."""
     late_likely: int | None
     """The same at the middle of the slowdown; the same number where the instance type stays."""
     late_before: int | None
@@ -39,9 +40,15 @@ class Hindsight:
     strain: Replay | None
     """Hours above 80 and 100 %, worst p95 and memory margin at the bound of the slowdown; None as for `late`."""
     saved_usd: Decimal
-    """US dollars of these days against the fleet that really ran, net of commitments, less the switch."""
+    """US dollars of these days against the fleet that really ran, net of commitments, less the switch; by the instances
+    of the replay, or, where nothing could be replayed, by those that were planned."""
     verdict: Verdict
     reason: Reason
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the replay served these days; where not, nothing but the plan speaks for `saved_usd`."""
+        return self.late is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +102,13 @@ class Backtest:
 
     @property
     def saved_usd(self) -> Decimal:
-        """US dollars over the window, less the switches."""
+        """US dollars over the window, less the switches; those by plan included."""
         return sum((each.after.saved_usd for each in self.changes), Decimal(0))
+
+    @property
+    def by_plan_usd(self) -> Decimal:
+        """The part of `saved_usd` that is by plan alone, for nothing could be replayed."""
+        return sum((each.after.saved_usd for each in self.changes if not each.after.replayed), Decimal(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,8 @@ class Calibration:
     told: int
     """Changes of which the days after tell whether they held."""
     held: int
+    replayed: int
+    """Changes whose days after the replay could serve; US dollars and late requests, promised and seen, are theirs."""
     brier: float | None
     """Mean of (stated chance of harm - harm)^2, harm being 0 or 1: 0 is best. None where none can be told."""
     brier_without: float | None
@@ -118,4 +132,6 @@ class Calibration:
     promised_usd: Decimal
     """US dollars that the promised savings come to over the days they stood, less the switches."""
     saved_usd: Decimal
+    """By the replay, less the switches."""
     regret_usd: Decimal
+    """Of all endpoints together; of those that changed nothing too."""

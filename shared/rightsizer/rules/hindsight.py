@@ -84,17 +84,18 @@ def calibration_of(tried: Sequence[Backtest], policy: Policy) -> Calibration:
     known = [(c.promised_late, c.after.late, c.after.requests) for c in changes]
     late = [(promise, seen, n) for promise, seen, n in known if promise is not None and seen is not None]
     calls = sum(n for _, _, n in late)
-    promised = sum((_promised(c) for c in changes), Decimal(0))
+    replayed = [c for c in changes if c.after.replayed]
     return Calibration(
         changes=len(changes),
         told=len(told),
         held=harm.count(0.0),
+        replayed=len(replayed),
         brier=_mean([(p - h) ** 2 for p, h in zip(stated, harm, strict=True)]),
         brier_without=_mean(harm),
         promised_late=sum(promise * n for promise, _, n in late) / calls if calls else None,
         seen_late=sum(seen for _, seen, _ in late) / calls if calls else None,
-        promised_usd=promised.quantize(_CENT),
-        saved_usd=sum((c.after.saved_usd for c in changes), Decimal(0)).quantize(_CENT),
+        promised_usd=sum((_promised(c) for c in replayed), Decimal(0)).quantize(_CENT),
+        saved_usd=sum((c.after.saved_usd for c in replayed), Decimal(0)).quantize(_CENT),
         regret_usd=sum((b.missed.regret_usd for b in tried if b.missed), Decimal(0)).quantize(_CENT),
     )
 
@@ -106,8 +107,6 @@ def _chance(change: Rehearsed, policy: Policy) -> float:
 
 def _promised(change: Rehearsed) -> Decimal:
     """US dollars that the promised saving comes to over the days that the change stood, less the switch."""
-    if not change.after.days:
-        return Decimal(0)
     return change.option.saving_usd_per_month * 24 * change.after.days / HOURS_PER_MONTH - change.option.switch_usd
 
 

@@ -42,7 +42,7 @@ def _limits(text: str | None) -> str | None:
 )
 def backtest(
     days: Annotated[
-        int, typer.Option("--days", min=2, max=63, help="Mornings to go back; CloudWatch keeps 63 days in all.")
+        int, typer.Option("--days", min=2, max=63, help="Days to go back; CloudWatch keeps 63 days in all.")
     ] = 14,
     region: Region = None,
     profile: Profile = None,

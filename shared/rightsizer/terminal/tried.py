@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rich.console import Group, RenderableType
@@ -86,7 +86,7 @@ def _figures(change: Rehearsed) -> tuple[str, ...]:
         f"{change.first_day.day} {change.first_day:%b}",
         sentences.change(change.option).removeprefix("run on "),
         f"{change.option.saving_usd_per_month:,.0f}",
-        f"{after.saved_usd:,.0f}",
+        f"{after.saved_usd:,.0f}" + (" by plan" if after.days and not after.replayed else ""),
         str(after.days),
         _late(after),
         f"{strain.hours_above_80:.0f} / {strain.hours_above_100:.0f}" if strain else "?",
@@ -115,7 +115,8 @@ def _verdict(change: Rehearsed) -> Text:
     if change.option.restores:
         text.append(f". It restores: {change.recommendation.reason.sentence}")
     if change.taken_back is not None and change.until is not None:
-        text.append(f". Taken back on {change.until.day} {change.until:%b}: {change.taken_back.sentence}")
+        last = change.until - timedelta(days=1)
+        text.append(f". Taken back after {last.day} {last:%b}: {change.taken_back.sentence}")
     elif change.until is not None:
         text.append(f". Until the next change on {change.until.day} {change.until:%b}")
     return text
@@ -164,10 +165,10 @@ def _told(seen: Calibration) -> Iterator[Text]:
     """Promised against seen, in a few lines; none where nothing was changed."""
     if not seen.changes:
         return
-    told = f"{seen.held} of {seen.told} changes held" if seen.told else "whether a change held cannot be told"
-    untold = seen.changes - seen.told
-    more = f", {untold} cannot be told" if seen.told and untold else ""
-    yield Text(f"Promised against seen: {told}{more}", style="bold")
+    numbers = {"held": seen.held, "did not": seen.told - seen.held, "cannot be told": seen.changes - seen.told}
+    told = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+    of = sentences.count(seen.changes, "change")
+    yield Text(f"Promised against seen: of {of} that should save, {told}", style="bold")
     if seen.brier is not None and seen.brier_without is not None:
         yield Text(
             f"  stated risk: Brier score {seen.brier:.3f} (0 is best; calling each harmless: {seen.brier_without:.3f})"
@@ -175,25 +176,40 @@ def _told(seen: Calibration) -> Iterator[Text]:
     if seen.promised_late is not None and seen.seen_late is not None:
         promised, late = (sentences.percent(share) for share in (seen.promised_late, seen.seen_late))
         yield Text(f"  late requests: {promised} promised by the look-back, {late} on the days after")
-    yield Text(
-        f"  saving: USD {seen.promised_usd:,.0f} promised for these days, USD {seen.saved_usd:,.0f} by the replay"
-    )
+    if seen.replayed:
+        usd = f"USD {seen.promised_usd:,.0f} promised for these days, USD {seen.saved_usd:,.0f} in the replay"
+        without = seen.changes - seen.replayed
+        out = f"; without {sentences.count(without, 'change')} that could not be replayed" if without else ""
+        yield Text(f"  saving: {usd}{out}")
 
 
 def _standing(change: Rehearsed) -> Decimal:
     """US dollars that the change saved, where it held and still stands, or brought an earlier fleet back."""
     held = change.after.verdict is Verdict.HELD and change.taken_back is None
-    return change.after.saved_usd if held or change.option.restores else Decimal(0)
+    restored = change.option.restores and change.after.replayed
+    return change.after.saved_usd if held or restored else Decimal(0)
 
 
 def _total(found: Account) -> Text:
-    saved = sum((each.saved_usd for each in found.tried), Decimal(0))
     acted = sum(1 for each in found.tried if each.changes)
-    held = sum((_standing(change) for each in found.tried for change in each.changes), Decimal(0))
-    unheld = f", of which USD {held:,.0f} on changes that held" if round(held) != round(saved) else ""
     more = f"; USD {found.calibration.regret_usd:,.0f} more were not dared" if found.calibration.regret_usd else ""
     text = (
-        f"{sentences.count(len(found.tried), 'endpoint')} in {found.region} over {found.days} mornings:"
-        f" {acted} changed, USD {saved:,.0f} saved, switches taken off{unheld}{more} (by {found.source})"
+        f"{sentences.count(len(found.tried), 'endpoint')} in {found.region} over {found.days} days:"
+        f" {acted} changed, {_saved(found)}{more} (by {found.source})"
     )
     return Text(text, style="bold")
+
+
+def _saved(found: Account) -> str:
+    """What was saved in the replay, apart from what only the plan says."""
+    changes = [change for each in found.tried for change in each.changes if change.after.days]
+    planned = sum((each.by_plan_usd for each in found.tried), Decimal(0))
+    saved = sum((each.saved_usd for each in found.tried), Decimal(0)) - planned
+    held = sum((_standing(change) for change in changes), Decimal(0))
+    unheld = f", of which USD {held:,.0f} on changes that held" if round(held) != round(saved) else ""
+    said = []
+    if any(change.after.replayed for change in changes):
+        said.append(f"USD {saved:,.0f} saved in the replay, switches taken off{unheld}")
+    if not all(change.after.replayed for change in changes):
+        said.append(f"USD {planned:,.0f} by plan alone, on days that could not be replayed")
+    return "; ".join(said) or "USD 0 saved"

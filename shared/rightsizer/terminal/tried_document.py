@@ -25,10 +25,12 @@ def document_of(found: Account) -> dict[str, Any]:
         "endpoints": [_endpoint(each) for each in found.tried],
         "unobserved": [{"endpoint": each.ref.name, "reason": each.reason.sentence} for each in found.unread],
         "saved_usd": str(sum((each.saved_usd for each in found.tried), Decimal(0))),
+        "saved_by_plan_usd": str(sum((each.by_plan_usd for each in found.tried), Decimal(0))),
         "calibration": {
             "changes": seen.changes,
             "told": seen.told,
             "held": seen.held,
+            "replayed": seen.replayed,
             "brier": _rounded(seen.brier),
             "brier_calling_each_harmless": _rounded(seen.brier_without),
             "promised_late_share": _rounded(seen.promised_late),
@@ -84,6 +86,7 @@ def _after(after: Hindsight) -> dict[str, Any]:
     strain = after.strain
     return {
         "days": after.days,
+        "replayed": after.replayed,
         "requests": after.requests,
         "late": after.late,
         "late_share": None if after.late is None else _rounded(after.late / max(after.requests, 1)),
