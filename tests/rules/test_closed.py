@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightsizer.flows import closed
-from rightsizer.flows.closed import closed_answers
+from rightsizer.flows.closed import closed_answers, open_answers
 from rightsizer.flows.judge import judge
 from rightsizer.flows.situation import Situation
 from rightsizer.model.history import History
@@ -15,7 +15,7 @@ from rightsizer.model.observation import EndpointKind, Mode, Objective
 from rightsizer.model.option import Excluded, Option, OptionKind
 from rightsizer.model.policy import ADDABLE, Policy
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Gate
+from rightsizer.model.recommendation import Gate, Recommendation
 from rightsizer.rules.finding import Suffering
 from tests.rules import kit
 from tests.rules.test_carrying import seen
@@ -112,6 +112,46 @@ def test_each_closed_dimension_that_is_not_offered_says_why() -> None:
     even = judged(kit.endpoint("ml.g5.xlarge", 3, p95_s=0.9), Policy(), per_slot=700.0, gpu=60.0)
     why = {e.dimension: e.reason for e in even.excluded if e.dimension in ADDABLE}
     assert set(why) == ADDABLE, [o.kind for o in even.options]
+
+
+def opened(found: Recommendation) -> dict[OptionKind | None, str]:
+    return {e.dimension: e.reason.sentence for e in found.excluded if e.dimension in ADDABLE}
+
+
+def test_each_open_dimension_that_no_option_moves_says_why() -> None:
+    every, steady = allowing(*ADDABLE), kit.endpoint("ml.g5.xlarge", 3, p95_s=0.9)
+    one = judged(kit.endpoint("ml.g5.xlarge", 1), every)
+    assert opened(one) == {kind: f"{kind.value} moves fleets of two instances or more" for kind in ADDABLE}
+    busy = judged(steady, every, per_slot=700.0, gpu=60.0)
+    assert not busy.options
+    assert opened(busy)[OptionKind.SCHEDULE] == f"3 x ml.g5.xlarge would cost USD {busy.usd_per_month}"
+    fewer = judged(steady, every, per_slot=100.0, gpu=20.0)
+    saved = (
+        f"schedule saves no more than what is offered without it (USD {chosen(fewer).saving_usd_per_month} per month)"
+    )
+    assert opened(fewer)[OptionKind.SCHEDULE] == saved
+    assert opened(fewer)[OptionKind.ROUTING] == "requests go to the least busy instance already"
+
+
+def test_an_open_dimension_that_is_offered_is_not_ruled_out() -> None:
+    found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
+    assert chosen(found).kind is OptionKind.SCHEDULE
+    assert set(opened(found)) == ADDABLE - {OptionKind.SCHEDULE}
+    unseen = kit.endpoint("ml.g5.xlarge", 4, p95_s=0.9, routing="RANDOM")
+    random = judged(unseen, allowing(*ADDABLE), per_slot=60.0, gpu=2.0)
+    assert chosen(random).kind is OptionKind.ROUTING
+    first = "routing is offered, and one change moves one of them: schedule is looked at again after it"
+    assert opened(random)[OptionKind.SCHEDULE] == first
+
+
+@pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
+def test_open_dimensions_say_that_users_wait(
+    seen: list[Situation], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
+) -> None:
+    found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
+    monkeypatch.setattr(closed, sign, lambda at: value)
+    codes = {e.reason.code for e in open_answers(replace(found, options=()), seen[-1])}
+    assert codes == {Code.UNDER_PROVISIONED if sign == "hurt" else Code.LATE_BUDGET_SPENT}
 
 
 def test_the_setting_that_is_named_keeps_what_is_open_already() -> None:

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from rightsizer.flows.choose import replayed
-from rightsizer.flows.closed import closed_answers
+from rightsizer.flows.closed import closed_answers, open_answers
 from rightsizer.flows.other_types import bill_of, cheaper, out, unsaved
 from rightsizer.flows.priced import saving_share
 from rightsizer.flows.situation import Situation
@@ -41,7 +41,8 @@ def with_alternatives(found: Recommendation, at: Situation) -> Recommendation:
     found = replace(found, needs=needs if isinstance(needs, Needs) else None)
     answers = [*closed_answers(found, at), *alternatives_for(found, at), _packing(at, needs)]
     options = sorted((a for a in answers if isinstance(a, Option)), key=_rank)
-    found = replace(found, excluded=(*found.excluded, *(a for a in answers if isinstance(a, Excluded))))
+    ruled_out = (a for a in answers if isinstance(a, Excluded))
+    found = replace(found, excluded=(*found.excluded, *ruled_out, *open_answers(found, at)))
     if not options:
         return found
     if found.options:

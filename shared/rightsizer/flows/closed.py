@@ -1,4 +1,7 @@
-"""Dimensions that the settings keep closed: what they would save on the type that runs, offered for an approval."""
+"""Dimensions that the settings keep closed: what they would save on the type that runs, offered for an approval.
+
+Those that are open are part of every option already; here is said why none of the options moves them.
+"""
 
 import json
 from dataclasses import replace
@@ -38,6 +41,11 @@ def _not_now(found: Recommendation, at: Situation) -> Reason | None:
     if at.runs.name != at.reference.name:
         text = f"it was measured on {at.reference.name}, whose days have to leave the look-back first"
         return Reason(Code.TOO_FEW_DAYS, text)
+    return _waiting(at)
+
+
+def _waiting(at: Situation) -> Reason | None:
+    """Why nothing gets smaller now: the traffic jumped, or users wait."""
     if at.jumped:
         return Reason(Code.UNDER_PROVISIONED, "the traffic jumped, and a day of the new traffic has to be seen first")
     harm = hurt(at)
@@ -45,6 +53,35 @@ def _not_now(found: Recommendation, at: Situation) -> Reason | None:
         return harm.reason
     used = budget_spent(at)
     return Reason(Code.LATE_BUDGET_SPENT, overdrawn(used, at)) if used is not None else None
+
+
+def open_answers(found: Recommendation, at: Situation) -> list[Excluded]:
+    """For each dimension that the settings open and no option moves, why."""
+    offered = {option.kind for option in found.options}
+    kinds = sorted((ADDABLE & at.policy.by_itself) - offered)
+    if not kinds or at.policy.several_at_once:
+        return []
+    waits = _waiting(at)
+    first = next(iter(sorted(ADDABLE & offered)), None)
+    return [
+        Excluded(at.runs.name, waits or _idle(at, kind) or _no_better(found, at, kind, first), kind) for kind in kinds
+    ]
+
+
+def _no_better(found: Recommendation, at: Situation, kind: OptionKind, first: OptionKind | None) -> Reason:
+    """Why the fleets that were computed with the dimension do not move it."""
+    if first is not None:
+        text = f"{first.value} is offered, and one change moves one of them: {kind.value} is looked at again after it"
+        return Reason(Code.NOT_APPLICABLE, text)
+    mine = next((e.reason for e in found.excluded if e.instance_type == at.runs.name and e.dimension is None), None)
+    if mine is not None:
+        return mine
+    return _less(kind, found.saving_usd_per_month)
+
+
+def _less(kind: OptionKind, least: Decimal) -> Reason:
+    sentence = f"{kind.value} saves no more than what is offered without it (USD {least} per month)"
+    return Reason(Code.NOT_CHEAPER, sentence)
 
 
 def _answer(at: Situation, kind: OptionKind, least: Decimal) -> Option | Excluded:
@@ -58,8 +95,7 @@ def _answer(at: Situation, kind: OptionKind, least: Decimal) -> Option | Exclude
     if isinstance(option, Reason):
         return Excluded(at.runs.name, option, kind)
     if option.kind is not kind or option.saving_usd_per_month <= least:
-        sentence = f"{kind.value} saves no more than what is offered without it (USD {least} per month)"
-        return Excluded(at.runs.name, Reason(Code.NOT_CHEAPER, sentence), kind)
+        return Excluded(at.runs.name, _less(kind, least), kind)
     setting = json.dumps({"dimensions": sorted(ADDABLE & dimensions)})
     return replace(option, notes=(*option.notes, f"automatic mode looks at this only where Limits says {setting}"))
 
