@@ -51,8 +51,8 @@ def width(seen: Sequence[float], policy: Policy) -> float:
     """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's `outcomes`, shrunk to the prior.
 
     With too few for such a quantile the worst stands for it, and one of them as at most twice the prior. Nor do they
-    say that everything is quicker than its datasheet: what is below 1 is believed bit by bit from there on, or the
-    39th outcome alone would loosen the bound by all of that.
+    say that everything is quicker than its datasheet: what is below 1 is believed bit by bit up to twice as many, or
+    the 39th outcome alone would loosen the bound by all of that.
     """
     if not seen:
         return policy.slowdown_bound
@@ -61,7 +61,7 @@ def width(seen: Sequence[float], policy: Policy) -> float:
         own = quantile(seen, min(math.ceil((n + 1) * 0.975) / n, 1.0))
     else:
         own = min(seen[-1], 2 * policy.slowdown_bound)
-    own = max(own, min(CONFORMAL / n, 1.0))
+    own = max(own, min(2 - n / CONFORMAL, 1.0))
     share = weight(seen, policy)
     return share * own + (1 - share) * policy.slowdown_bound
 
