@@ -54,7 +54,7 @@ EAGER = replace(
     requests_needed=20,
     days_for_hours=1,
     nap_days=5,
-    idle_days=2,
+    idle_days=2,  # as long as the referee looks for what an endpoint is used to (decision 39)
     stopped_hours=9.0,
     minimum_saving_share=0.02,
     minimum_saving_usd=Decimal(5),
@@ -70,11 +70,9 @@ EAGER = replace(
     test_hours_most=2.0,
     memory_room_smaller=0.3,
     untested_chance=0.9,
+    untested_requests=8,
 )
-"""Acts from the first day: how much evidence the gate asks for is a setting, the engine is the same.
-
-New versions of the model come onto whatever runs there, so a smaller card keeps room for one.
-"""
+"""Acts on little evidence from the first day. New versions come onto whatever runs: a smaller card keeps room."""
 PRODUCTION = replace(
     Policy(), by_itself=IN_PLACE, several_at_once=True, ask_without_objective=False, act_without_gpu_metrics=True
 )

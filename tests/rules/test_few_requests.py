@@ -8,18 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer.flows.carrying import carries, carries_alone
 from rightsizer.flows.drafts import Draft, draft_of
 from rightsizer.flows.given import Given
+from rightsizer.flows.hindsight import DayAfter, Moved, after, hindsight
+from rightsizer.flows.priced import offer
 from rightsizer.flows.seen import situated
 from rightsizer.flows.situation import Situation
 from rightsizer.model.backtest import Verdict
 from rightsizer.model.candidate import Goal
 from rightsizer.model.digest import SLOTS, DayDigest, Spread
 from rightsizer.model.history import History, PastChange
+from rightsizer.model.option import Option, Risk, Target
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.serving import Plan
 from rightsizer.rules.finding import spent, suffering
 from rightsizer.rules.hindsight import Told, verdict_of
+from tests import samples
 from tests.rules import kit
 from tests.rules.test_failed_fleets import TYPE, index
 
@@ -102,7 +108,8 @@ def test_one_heavy_request_in_a_week_does_not_rule_out_a_type_that_carries_all_t
     found = draft(at)
     assert isinstance(found, Draft)
     assert found.sure
-    strict = at_of(days, GOAL.p95_s, replace(RARE, late_a_week=0.0), slowdown=1.5)
+    strict = at_of(days, GOAL.p95_s, replace(RARE, late_a_week=0.0, grown_share=0.0), slowdown=1.5)
+    assert at.bearable == at_of(days, GOAL.p95_s, replace(RARE, grown_share=0.0)).bearable > strict.bearable
     refused = draft(strict)
     assert isinstance(refused, Reason)
     assert refused.code is Code.TOO_SLOW
@@ -114,20 +121,99 @@ def test_where_no_objective_is_declared_every_request_counts() -> None:
     assert at_of(days, None, RARE).stretch == strict.stretch
 
 
-def test_what_a_choice_may_cause_does_not_bring_the_type_before_back_and_one_more_does() -> None:
-    """Two a week in two weeks are four: fewer than that was foreseen."""
-    for late, back in ((4, False), (5, True)):
-        days = [sparse(n, 10, heavy=1 if n < late else 0) for n in range(14)]
-        assert (suffering(days, replace(GOAL, p95_s=3.0), 0.0, POLICY) is not None) == back
-    days = [sparse(n, 10, heavy=1 if n < 3 else 0) for n in range(14)]
-    assert suffering(days, replace(GOAL, p95_s=3.0, declared=False), 0.0, POLICY) is not None
+def late_on(count: int, days: int = 14, each: int = 10) -> list[DayDigest]:
+    """Days of a few requests, each of the first `count` with one of four seconds."""
+    return [sparse(n, each, heavy=1 if n < count else 0) for n in range(days)]
 
 
-def test_the_budget_of_few_requests_is_their_count() -> None:
-    days = [sparse(n, 10, heavy=1 if n < 2 else 0) for n in range(14)]
-    goal = replace(GOAL, p95_s=3.0)
-    assert spent(days, goal, 0.0, POLICY) == pytest.approx(0.5)
-    assert spent(days, replace(goal, declared=False), 0.0, POLICY) == pytest.approx(2 / (POLICY.late_budget * 140))
+SHORT = replace(GOAL, p95_s=3.0)
+UNDECLARED = replace(SHORT, declared=False)
+
+
+def test_what_a_choice_may_cause_does_not_bring_the_type_before_back_and_chance_beyond_it_neither() -> None:
+    """Two a week in two weeks are four, and two standard deviations of four are four more."""
+    for late, back in ((4, False), (8, False), (9, True)):
+        assert (suffering(late_on(late), SHORT, 0.0, POLICY) is not None) == back
+    assert suffering(late_on(3), UNDECLARED, 0.0, POLICY) is not None
+    assert suffering(late_on(3, each=36), UNDECLARED, 0.0, POLICY) is not None
+
+
+def test_of_many_requests_twice_the_share_brings_the_type_before_back_as_ever() -> None:
+    """Two thousand a day: 0.4 % of them are 112 in two weeks; four more or less are no matter."""
+    for heavy, back in ((8, False), (9, True)):
+        bins = ((index(1.0), 2000.0 - heavy), (index(4.0), float(heavy)))
+        many = [replace(sparse(n, 250), latency=bins) for n in range(14)]
+        assert (suffering(many, SHORT, 0.0, POLICY) is not None) == back
+
+
+def test_requests_that_were_late_anyway_leave_less_to_be_allowed() -> None:
+    """Four of a hundred late before: one more of a hundred may be, and no count beyond it."""
+    days = [sparse(n, 20, heavy=2 if n < 5 else 1) for n in range(14)]  # 11.2 of 280 were to be expected, 19 came
+    assert suffering(days, SHORT, 0.04, POLICY) is not None
+    assert suffering(days, SHORT, 0.05, POLICY) is None
+    assert at_of(days, 3.0, RARE).allowed(SHARE) == SHARE, "6.8 % are late as it is"
+    few = late_on(14, each=5)
+    assert spent(few, SHORT, 0.04, POLICY) == pytest.approx((14 - 2.8) / (0.01 * 70))
+    assert spent(few, SHORT, 0.06, POLICY) == pytest.approx((14 - 4.2) / (POLICY.late_budget * 70))
+
+
+def test_the_budget_of_few_requests_is_their_count_and_that_of_a_week_from_the_first_day() -> None:
+    assert spent(late_on(2), SHORT, 0.0, POLICY) == pytest.approx(0.5)
+    assert spent(late_on(1, days=1, each=60), SHORT, 0.0, POLICY) == pytest.approx(0.5)
+    assert spent(late_on(2), UNDECLARED, 0.0, POLICY) == pytest.approx(2 / (POLICY.late_budget * 140))
+
+
+def test_a_day_on_two_types_is_one_day() -> None:
+    twice = [d for day in late_on(4) for d in (replace(day, latency=day.latency[:1]), day)]
+    assert spent(twice, SHORT, 0.0, POLICY) == pytest.approx(spent(late_on(4), SHORT, 0.0, POLICY))
+    halves = [d for n in range(14) for d in (sparse(n, 10), sparse(n, 10, heavy=1 if n < 9 else 0))]
+    assert suffering(halves, SHORT, 0.0, POLICY) is not None
+    both = [d for n in range(14) for d in (sparse(n, 10), sparse(n, 10))]
+    assert at_of(both, 4.5, RARE).allowed(SHARE) == pytest.approx(2 * 14 / 7 / 280)
+
+
+def test_quiet_days_do_not_make_a_busy_week_one_of_few_requests() -> None:
+    busy_days = [sparse(n, 100) for n in (17, 18)]
+    quiet = [sparse(n, 5) for n in range(5, 17)]
+    silent = [replace(sparse(n, 1), requests=(0.0,) * SLOTS, latency=(), latency_total_s=0.0) for n in range(5, 17)]
+    unknown = [replace(d, requests=(None,) * SLOTS) for d in silent]
+    alone = at_of(busy_days, 4.5, RARE).allowed(SHARE)
+    assert alone == pytest.approx(2 * 2 / 7 / 200)
+    for others in (quiet, silent, unknown):
+        assert at_of([*others, *busy_days], 4.5, RARE).allowed(SHARE) == pytest.approx(alone)
+
+
+def test_the_replay_of_a_fleet_allows_few_requests_their_count_now_grown_and_alone() -> None:
+    """One request in four weeks takes longer than the objective once it is half as slow again: two a week may."""
+    days = [sparse(n, 12, heavy=1 if n in (6, 12) else 0) for n in range(5, 19)]
+    plan = Plan((1,) * 24, 1, False, 1.5)
+    at = at_of(days, 4.5, RARE)
+    strict = at_of(days, 4.5, replace(RARE, late_a_week=0.0))
+    late, most = at.served(plan).late, at.stream.requests
+    assert POLICY.grown_share * most < late <= at.allowed(POLICY.excess_share) * most
+    for load in (1.0, 1.1):
+        assert carries(at, replace(plan, load=load)) is not None
+        assert carries(strict, replace(plan, load=load)) is None
+    assert carries_alone(at, plan)
+    assert not carries_alone(strict, plan)
+    lenient = replace(RARE, late_a_week=0.0, excess_share=1.0)
+    grown = at_of(days, 4.5, lenient)
+    assert carries(grown, replace(plan, load=1.1)) is None, "by the share at 20 % more load"
+    assert not carries_alone(grown, plan)
+    counted = at_of(days, 4.5, replace(lenient, late_a_week=2.0))
+    assert carries(counted, replace(plan, load=1.1)) is not None
+    assert carries_alone(counted, plan)
+
+
+def test_where_a_count_of_late_requests_decides_the_latency_is_no_longer_the_lowest_risk() -> None:
+    for heavy, risk in ((0, Risk.LOW), (None, Risk.VERY_LOW)):
+        each = 12 if heavy is not None else 280
+        at = at_of([sparse(n, each) for n in range(5, 19)], 30.0, RARE, slowdown=1.2)
+        found = draft(at)
+        assert isinstance(found, Draft)
+        option = offer(at, found)
+        assert isinstance(option, Option)
+        assert option.risks["latency"] is risk
 
 
 def test_the_back_test_judges_few_requests_as_the_choice_did() -> None:
@@ -137,11 +223,31 @@ def test_the_back_test_judges_few_requests_as_the_choice_did() -> None:
     assert "1 % more may be" in why.sentence
     assert verdict_of(replace(told, late=5, likely=5), None, POLICY)[0] is Verdict.LATE
     assert verdict_of(replace(told, declared=False), None, POLICY)[0] is Verdict.LATE
+    usual = replace(told, late=21, likely=21, before=18)
+    assert verdict_of(usual, None, POLICY)[0] is Verdict.LATE, "4.5 % were late anyway: 0.5 % more may be"
+    assert verdict_of(replace(usual, late=20, likely=20), None, POLICY)[0] is Verdict.HELD
 
 
 def test_nothing_is_dared_untested_on_fewer_requests_than_a_test_would_need() -> None:
-    policy = replace(RARE, tests=False, untested_chance=0.5, test_requests=20)
+    policy = replace(RARE, tests=False, untested_chance=0.5, untested_requests=20)
     for days, taken in (([sparse(18, 19)], False), ([sparse(18, 20)], True)):
         found = draft(at_of(days, 3.0, policy))
         assert isinstance(found, Draft)
         assert found.sure == taken
+
+
+@pytest.mark.parametrize(("declared", "verdict"), [(True, Verdict.HELD), (False, Verdict.LATE)])
+def test_the_days_after_are_judged_by_the_objective_that_was_declared_and_by_their_number(
+    declared: bool, verdict: Verdict
+) -> None:
+    days = [sparse(n, 30) for n in range(14)]
+    known = Given(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
+    target = Target(TYPE, 1)
+    moved = Moved(kit.endpoint(), kit.endpoint(), samples.option(target=target), replace(GOAL, declared=declared))
+    serving = after(moved, days, known)
+    late = [1.0 if n < 4 else 0.0 for n in range(14)]
+    served = [DayAfter(d, 30.0, x, x, 0.0, False, 1.0, 1.0, (1.0,) * 24, None) for d, x in zip(days, late, strict=True)]
+    assert hindsight(moved, serving, served, days, known).verdict is verdict
+    on_two_types = [sparse(n // 2, 15) for n in range(28)]
+    shares = [DayAfter(d, 15.0, 5 / 28, 5 / 28, 0.0, False, 1.0, 1.0, (1.0,) * 24, None) for d in on_two_types]
+    assert hindsight(moved, serving, shares, on_two_types, known).verdict is Verdict.LATE

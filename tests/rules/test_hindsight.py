@@ -15,7 +15,7 @@ from tests import samples
 
 POLICY = Policy()
 AT = datetime(2026, 11, 6, tzinfo=UTC)
-STAYS = Told(10_000, 40, 40, 10, moves=False)
+STAYS = Told(10_000, 40, 40, 10, moves=False, declared=False, days=14)
 """Another count of the same type: 40 late, of which 10 were late anyway; 30 more may be."""
 
 
@@ -33,21 +33,23 @@ def test_as_many_more_late_requests_as_a_choice_may_cause_still_hold_and_one_mor
 def test_another_type_holds_at_its_bound_and_is_late_only_where_it_is_at_its_likely_speed(
     late: int, likely: int, verdict: Verdict
 ) -> None:
-    found, why = verdict_of(Told(10_000, late, likely, 10, moves=True), None, POLICY)
+    found, why = verdict_of(Told(10_000, late, likely, 10, moves=True, declared=False, days=14), None, POLICY)
     assert found is verdict
     assert f"{late if verdict is not Verdict.LATE else likely:,}" in why.sentence
 
 
 def test_a_model_that_may_not_start_there_did_not_hold_by_its_speed_alone() -> None:
-    verdict, why = verdict_of(Told(10_000, 0, 0, 0, moves=True, fits=0.8), None, POLICY)
+    verdict, why = verdict_of(Told(10_000, 0, 0, 0, moves=True, declared=False, days=14, fits=0.8), None, POLICY)
     assert verdict is Verdict.UNKNOWN
     assert "only a start tells whether the model fits (80 % likely)" in why.sentence
-    late = Told(10_000, 900, 900, 0, moves=True, fits=0.8)
+    late = Told(10_000, 900, 900, 0, moves=True, declared=False, days=14, fits=0.8)
     assert verdict_of(late, None, POLICY)[0] is Verdict.LATE
 
 
 def test_memory_decides_before_speed() -> None:
-    verdict, why = verdict_of(Told(10_000, 0, 0, 0, moves=True, outgrown=(20.1, 14.6)), None, POLICY)
+    verdict, why = verdict_of(
+        Told(10_000, 0, 0, 0, moves=True, declared=False, days=14, outgrown=(20.1, 14.6)), None, POLICY
+    )
     assert (verdict, why.code) == (Verdict.NO_MEMORY, Code.MEMORY_TOO_SMALL)
     assert "20.1 GiB" in why.sentence
 

@@ -158,3 +158,12 @@ def test_an_idle_endpoint_whose_instances_are_gone_already_costs_nothing_and_is_
     found = judge_digests(gone, usage, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert (found.finding, found.gate) == (Finding.IDLE, Gate.SILENT)
     assert found.gate_reason.code is Code.SAVING_TOO_SMALL
+
+
+@pytest.mark.parametrize("kinds", [(EndpointKind.ASYNC,), (EndpointKind.PIPELINE, EndpointKind.ASYNC)])
+def test_a_queue_with_a_backlog_is_not_idle_whatever_else_its_endpoint_is(kinds: tuple[EndpointKind, ...]) -> None:
+    stuck = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 7.0}
+    endpoint = replace(kit.endpoint(kind=kinds[0]), kinds=kinds)
+    windows = [kit.window(stuck, days=15)]
+    found = judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert found.finding is not Finding.IDLE

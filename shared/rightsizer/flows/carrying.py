@@ -1,9 +1,13 @@
 """Whether a fleet would have carried the past days, by the replay: now, grown, and as it stands."""
 
+import math
 from dataclasses import replace
 
 from rightsizer.flows.situation import Situation
 from rightsizer.model.serving import Plan, Served
+
+JUMP = 1.5
+"""Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 
 
 def carries(at: Situation, plan: Plan) -> Served | None:
@@ -36,6 +40,12 @@ def carries_alone(at: Situation, plan: Plan) -> bool:
     growth = 1 + at.policy.down_with_growth
     held, grown = at.served(replace(plan, load=growth)), at.before_at(growth)
     return held.late <= grown.late + at.allowed(at.policy.grown_share) * held.requests
+
+
+def jumped(at: Situation) -> bool:
+    """Whether the last day had far more requests than any day that the fleet was chosen for."""
+    usual = max((d.request_count for d in at.days[:-1]), default=math.inf)
+    return at.days[-1].request_count > JUMP * usual
 
 
 def still_carries(at: Situation) -> bool:

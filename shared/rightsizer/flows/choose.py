@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
-from rightsizer.flows.carrying import still_carries
+from rightsizer.flows.carrying import jumped, still_carries
 from rightsizer.flows.fleet import plan_of
 from rightsizer.flows.growing import held
 from rightsizer.flows.lateness import BUDGET, budget_spent, caution, hurt, overdrawn
@@ -35,7 +35,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     harm = hurt(at)
     if harm is not None and (harm.severe or at.runs.name != at.reference.name):
         return _with_replay(restored(base, at, harm.reason), at)
-    if at.jumped and not still_carries(at):
+    if jumped(at) and not still_carries(at):
         return _with_replay(restored(base, at, JUMPED), at)
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
     at = replace(at, strained=harm is not None or not still_carries(at), spent=budget_spent(at))

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 
+from rightsizer.flows.carrying import jumped
 from rightsizer.flows.drafts import Draft, draft_of
 from rightsizer.flows.lateness import budget_spent, caution, hurt, overdrawn
 from rightsizer.flows.priced import offer
@@ -46,7 +47,7 @@ def _not_now(found: Recommendation, at: Situation) -> Reason | None:
 
 def _waiting(at: Situation) -> Reason | None:
     """Why nothing gets smaller now: the traffic jumped, or users wait."""
-    if at.jumped:
+    if jumped(at):
         return Reason(Code.UNDER_PROVISIONED, "the traffic jumped, and a day of the new traffic has to be seen first")
     harm = hurt(at)
     if harm is not None:

@@ -99,9 +99,9 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
 def _dares(at: Situation, chance: float) -> bool:
     """Whether a type with that chance of being fast enough is taken untested: no test would tell, the load is known.
 
-    One request says nothing about the latency, and less about a slower type: as many are asked for as of a test.
+    One request says nothing about the latency, and less about a slower type.
     """
-    known = at.demand.requests >= at.policy.test_requests
+    known = at.demand.requests >= at.policy.untested_requests
     return known and at.told < at.policy.test_tells and chance >= at.policy.untested_chance
 
 

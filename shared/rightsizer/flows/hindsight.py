@@ -146,7 +146,8 @@ def hindsight(
     fits = found.usable_gib is None or peak <= found.usable_gib
     outgrown = None if fits else (peak, found.usable_gib or 0.0)
     fit = fit_on(found.at, found.hardware)
-    told = Told(requests, late, likely, before, moves, outgrown, fit, found.at.goal.declared, len(days))
+    dates = len({d.day for d in days})
+    told = Told(requests, late, likely, before, moves, found.at.goal.declared, dates, outgrown, fit)
     verdict, why = verdict_of(told, None, given.policy)
     service = sum(value * share for value, share in found.at.service) * found.bound.slower
     goal = found.at.goal.p95_s

@@ -65,9 +65,10 @@ def budget_spent(at: Situation) -> float | None:
 
 def overdrawn(used: float, at: Situation) -> str:
     """The beginning of the sentence that says how much of the budget was used."""
+    few = f", of few {at.policy.late_a_week:g} a week" if at.goal.declared else ""
     return (
         f"since our first change {used:.2f} times as many requests as allowed came later than before"
-        f" ({100 * at.allowed(at.policy.late_budget):.2g} % of them may)"
+        f" ({100 * at.policy.late_budget:g} % of them may{few})"
     )
 
 

@@ -121,7 +121,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
         "host-memory": host_risk(at.reference, hardware, at.demand),
         "vcpu": vcpu_risk(at.reference, hardware, at.demand),
-        "latency": max(step(1 - draft.fast, policy), Risk.LOW if _dared(at, draft) else Risk.VERY_LOW),
+        "latency": max(step(1 - draft.fast, policy), Risk.LOW if _dared(at, draft) or at.few else Risk.VERY_LOW),
         "capacity": max(
             _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),

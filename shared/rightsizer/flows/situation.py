@@ -24,13 +24,11 @@ from rightsizer.rules.learn import Link, gpu_ratios, of_model, taken_back
 from rightsizer.rules.outcomes import outcomes
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
-from rightsizer.rules.stream import stream_of
+from rightsizer.rules.stream import busy, stream_of
 from rightsizer.rules.tail import late_share, room
 from rightsizer.rules.trial import hours_of_test, telling
 from rightsizer.rules.waiting import Unqueued, service_bins
 
-JUMP = 1.5
-"""Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""
 WARY = 0.15
@@ -97,12 +95,6 @@ class Situation:
         return self.strained or (self.spent is not None and self.changed and not owners and asked)
 
     @property
-    def jumped(self) -> bool:
-        """Whether the last day had far more requests than any day that the fleet was chosen for."""
-        usual = max((d.request_count for d in self.days[:-1]), default=math.inf)
-        return self.days[-1].request_count > JUMP * usual
-
-    @property
     def random(self) -> bool:
         """Whether requests are routed without looking (AWS's default when nothing is set)."""
         return self.variant.routing != LEAST
@@ -153,9 +145,18 @@ class Situation:
         return found
 
     def allowed(self, share: float) -> float:
-        """The share of the requests that may be late beyond the usual: this one, or more where few come."""
-        calls, days = sum(d.request_count for d in self.days), len({d.day for d in self.days})
-        return self.policy.late_allowed(share, self.goal.declared, self.usual, calls, days)
+        """The share of the requests that may be late beyond the usual: this one, or more where few come.
+
+        By the days that a fleet has to carry: quiet ones would make a busy week look like one of few requests.
+        """
+        days = busy(self.days)
+        calls, dates = sum(d.request_count for d in days), len({d.day for d in days})
+        return self.policy.late_allowed(share, self.goal.declared, self.usual, calls, dates)
+
+    @property
+    def few(self) -> bool:
+        """Whether requests are so few that a count of them may be late, more than their share."""
+        return self.allowed(self.policy.late_budget) > self.policy.late_budget
 
     @cached_property
     def stretch(self) -> float:

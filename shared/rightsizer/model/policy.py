@@ -33,6 +33,8 @@ class Policy:
 
     1: only what is certain. The middle of what is likely sizes the fleet then.
     """
+    untested_requests: int = 200
+    """Requests that must have been seen before."""
     # evidence
     valid_share: float = 0.8
     """Periods with utilisation datapoints that a window needs."""
@@ -93,7 +95,7 @@ class Policy:
     late_budget: float = 0.002
     """Requests over the objective, beyond the usual, that our changes may have caused in all."""
     late_a_week: float = 2.0
-    """Requests a week that these shares always leave behind a declared objective: of few requests a share is none."""
+    """Requests a week that may be late behind a declared objective where these shares of them are fewer."""
     late_most: float = 0.05
     """Share of the requests that are late in all, up to which they do: an objective for the p95 lets as many pass."""
     replay_requests: int = 5000

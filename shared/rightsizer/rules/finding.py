@@ -48,7 +48,7 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
 
 def idle(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
-    if endpoint.kind is EndpointKind.ASYNC and demand.backlog != 0:
+    if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
     if demand.silent_days < policy.idle_days or demand.requests > 0:
         return None
@@ -75,8 +75,8 @@ class Suffering:
 def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> Suffering | None:
     """Evidence that our own last change hurts, or None.
 
-    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, two standard deviations
-    of the count, or the few that so many days always allow, whichever is largest.
+    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or two standard
+    deviations of the count, whichever is largest; where a count is allowed, from two standard deviations beyond it.
     """
     bins: dict[int, float] = {}
     for digest in days:
@@ -86,7 +86,8 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
     late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
     excess = late - usual * total
     noise = 2 * math.sqrt(max(usual * total, 1.0))
-    few = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in days})) * total
+    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in days}))
+    few = may * total + 2 * math.sqrt(max(may * total, 1.0)) if may > policy.late_budget else 0.0
     if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * usual * total, noise, few):
         return None
     reason = Reason(
@@ -100,12 +101,14 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
 def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> float:
     """Requests over the objective on these days beyond the usual, as a multiple of those that `policy` allows.
 
-    An error budget: 1 is all of it. 0 when no latency is known; negative on days that were better than usual.
+    An error budget: 1 is all of it. 0 when no latency is known; negative on days that were better than usual. What is
+    allowed of few requests is that of a week from the first day on.
     """
     known = [(index, weight) for d in days for index, weight in d.latency]
     total = sum(weight for _, weight in known)
     late = sum(weight for index, weight in known if BIN**index / 1000 > goal.p95_s)
-    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in days}))
+    weeks = max(len({d.day for d in days}), 7)
+    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, weeks)
     return (late - usual * total) / (may * total) if total > 0 else 0.0
 
 

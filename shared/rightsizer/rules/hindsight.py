@@ -25,14 +25,14 @@ class Told:
     """On the fleet that really ran."""
     moves: bool
     """Whether the slowdown has a middle and a bound: the instance type is another one."""
+    declared: bool
+    """Whether the owner declared the objective."""
+    days: int
+    """On so many days."""
     outgrown: tuple[float, float] | None = None
     """GiB in use and GiB of the smaller card, where the one is more than the other."""
     fits: float = 1.0
     """Chance that the model starts and fits where it never ran, 0..1."""
-    declared: bool = False
-    """Whether the owner declared the objective."""
-    days: int = 1
-    """On so many days."""
 
 
 def verdict_of(told: Told | None, unknown: Reason | None, policy: Policy) -> tuple[Verdict, Reason]:

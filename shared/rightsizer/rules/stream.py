@@ -26,8 +26,7 @@ def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], li
     What breaks a fleet are its heaviest minutes, so light slots may be left out; slots of more requests than an hour's
     part of the limit are cut short. Service times follow `bins`, (seconds, share) ascending.
     """
-    busiest = max((d.request_count for d in days), default=0.0)
-    days = [d for d in days if d.request_count >= REGIME * busiest]
+    days = busy(days)
     usual, mean = _usual(days), sum(value * share for value, share in bins)
     calls = [[usual[i] if v is None else v for i, v in enumerate(d.requests)] for d in days]
     factors = [_work(d) for d in days]
@@ -43,6 +42,12 @@ def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], li
         for number, (d, c, k, f) in enumerate(zip(days, calls, kept, factors, strict=True))
     ]
     return Stream(tuple(served), tuple(zip(calls, work, strict=True)) * copies, whole, copies)
+
+
+def busy(days: Sequence[DayDigest]) -> list[DayDigest]:
+    """The days that tell what must be carried: those with requests, at least half of the busiest day's."""
+    busiest = max((d.request_count for d in days), default=0.0)
+    return [d for d in days if d.request_count >= REGIME * busiest]
 
 
 def roughness(digest: DayDigest) -> float:
