@@ -7,7 +7,7 @@ trace is needed, and the same seed gives the same account.
 
 import math
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -16,6 +16,7 @@ from rightsizer.catalog import tables
 from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.rules.catalogue import catalogue
 from sandbox.account import Sandbox
+from sandbox.sagemaker.enhanced import enhanced, gpus_of
 from sandbox.sagemaker.load import Served
 
 PERIOD = 300
@@ -126,6 +127,7 @@ class Workload:
             latency_ms=median_ms * wobble,
             gpu=100 * busy * used,
             gpu_memory=100 * per_gpu * used,
+            each_gpu=tuple(1 / used if n < used else 0.0 for n in range(kind.accelerator_count)),
             cpu=min(100.0 * kind.vcpu, 100 * cores + 3),
             memory=min(99.0, 100 * self.host_memory_gib * wobble / kind.memory_gib),
         )
@@ -171,6 +173,7 @@ def write_past(
         values = array("d", (v * keep for v, keep in zip(columns[metric], kept, strict=True)))
         peaks = array("d", (v * 1.15 if metric == "GPUUtilization" else v for v in values))
         box.put_series(endpoint, variant, metric, start, PERIOD, values, samples=samples, maximum=peaks)
+        _write_each_gpu(box, (endpoint, variant, metric), start, count, rows[0].each_gpu, values)
     if "Invocations" in without:
         return
     box.put_series(endpoint, variant, "Invocations", start, PERIOD, calls)
@@ -187,3 +190,20 @@ def write_past(
         samples=[c if c == c else 0.0 for c in calls],
         percentiles={name: array("d", (v / 1.1 * factor for v in micros)) for name, factor in times.items()},
     )
+
+
+def _write_each_gpu(
+    box: Sandbox,
+    of: tuple[str, str, str],
+    start: datetime,
+    count: int,
+    shares: Sequence[float],
+    values: Sequence[float],
+) -> None:
+    """The part of each GPU of the fleet, where the configuration has enhanced metrics."""
+    endpoint, variant, metric = of
+    if not metric.startswith("GPU") or not enhanced(box.world.fleet, box.config_name(endpoint)):
+        return
+    for gpu, beside in gpus_of(endpoint, count, len(shares)):
+        own = [value * shares[gpu] for value in values]
+        box.put_series(endpoint, variant, metric, start, PERIOD, own, samples=PERIOD / 60, dimensions=beside)

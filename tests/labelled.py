@@ -17,7 +17,7 @@ from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Commitment, PriceTable, ServerlessPrice
 from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.usage import MetricWindow, Series, Signal
+from rightsizer.model.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.packing import packs
 from tests.rules import kit
@@ -29,7 +29,7 @@ WORDS = {
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
     " scaled policies status owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
     "usage": f"{STEADY} days hours on_days quiet stops_after_days gap_hours gap_hours_each_day leak_per_day"
-    " errors_per_hour backlog hottest_gpu also_published omit nan",
+    " errors_per_hour backlog hottest_gpu each_gpu also_published omit nan",
     "before": "until_days_ago type count usage",
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models",
     "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
@@ -182,7 +182,21 @@ def _window(given: Mapping[str, Any]) -> MetricWindow:
         signals[name, "Average"] = float(value)
     made = kit.window(signals, days=given.get("days", 14))
     kept = {key: value for key, value in made.series.items() if key.metric not in given.get("omit", ())}
-    return replace(made, series={key: _shaped(key, value, given) for key, value in kept.items()})
+    return replace(
+        made, series={key: _shaped(key, value, given) for key, value in kept.items()}, gpus=_gpus(made, given)
+    )
+
+
+def _gpus(made: MetricWindow, given: Mapping[str, Any]) -> tuple[GpuSeries, ...]:
+    """What each GPU of one instance published: pairs of utilisation and memory, shaped as the whole instance is."""
+    found = []
+    for number, pair in enumerate(given.get("each_gpu", ())):
+        rows = []
+        for key, value in zip(OF_EACH_GPU, pair, strict=True):
+            flat = Series(made.start, made.period_s, array("d", [float(value)]) * (given.get("days", 14) * 288))
+            rows.append(_shaped(key, flat, given))
+        found.append(GpuSeries("i-0", str(number), *rows))
+    return tuple(found)
 
 
 def _shaped(key: Signal, series: Series, given: Mapping[str, Any]) -> Series:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.clock import next_minute
 from sandbox.cloudwatch.store import Sample
+from sandbox.sagemaker.enhanced import enhanced, gpus_of
 
 if TYPE_CHECKING:
     from sandbox.sagemaker.fleet import Fleet
@@ -32,6 +33,8 @@ class Served:
     gpu: float | None = None
     """GPUUtilization summed over the GPUs of an instance (0 to 100 x GPUs); None publishes none."""
     gpu_memory: float | None = None
+    each_gpu: tuple[float, ...] = ()
+    """Share of `gpu` and of `gpu_memory` that each GPU of an instance has; published with enhanced metrics only."""
     cpu: float = 20.0
     memory: float = 30.0
 
@@ -111,6 +114,11 @@ class LoadDriver:
         ):
             if value is not None:
                 self._fleet.world.metrics.add(INSTANCES, metric, plain, minute, Sample.even(value, count))
+        if enhanced(self._fleet, config):
+            for gpu, beside in gpus_of(endpoint.name, count, len(served.each_gpu)):
+                for metric, value in (("GPUUtilization", served.gpu), ("GPUMemoryUtilization", served.gpu_memory)):
+                    sample = Sample.even((value or 0.0) * served.each_gpu[gpu])
+                    self._fleet.world.metrics.add(INSTANCES, metric, plain | beside, minute, sample)
 
 
 def _queued(served: Served, part: float) -> list[tuple[str, Sample]]:

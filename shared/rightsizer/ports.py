@@ -60,6 +60,8 @@ class MetricRequest:
     endpoint: str
     variant: str
     signals: tuple[Signal, ...]
+    each_gpu: bool = False
+    """Whether to read single GPUs too, of a few of the instances that run: published with enhanced metrics only."""
 
 
 class MetricReader(Protocol):

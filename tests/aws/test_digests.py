@@ -1,6 +1,8 @@
 """Kept digests: merged when two write at once, read in full when anything is wrong with them."""
 
 import gzip
+import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -9,7 +11,7 @@ import pytest
 
 from rightsizer.aws.digests import S3Digests, merged
 from rightsizer.errors import InputError
-from rightsizer.model.digest import SLOTS, DayDigest, KeptUsage
+from rightsizer.model.digest import SLOTS, DayDigest, EachGpu, KeptUsage
 from rightsizer.ports import DigestStore
 from rightsizer.rules.page import page_of
 from sandbox.account import Sandbox
@@ -47,6 +49,22 @@ def test_what_was_kept_is_read_back_equal(bucket: Sandbox) -> None:
     assert writer.load(PAGE) == ()
     writer.save(PAGE, [kept("b"), kept("a")])
     assert store(bucket).load(PAGE) == (kept("a"), kept("b"))
+
+
+def test_single_gpus_are_kept_and_digests_from_before_them_are_read(bucket: Sandbox) -> None:
+    day = replace(digest(DAY), gpus=2, each_gpu=EachGpu((0.5, 0.0), (0.25, 0.0)))
+    seen = replace(kept("a"), days=(day,))
+    store(bucket).save(PAGE, [seen])
+    assert store(bucket).load(PAGE) == (seen,)
+    without = replace(seen, days=(replace(day, each_gpu=None),))
+    key, field = f"digests/{PAGE}.json.gz", ',"each_gpu":{"peaks":[0.5,0.0],"means":[0.25,0.0]}'
+    outer = json.loads(gzip.decompress(bucket.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read()))
+    records = outer["records"].replace(field, "")
+    assert "each_gpu" in outer["records"]
+    assert "each_gpu" not in records
+    old = json.dumps(outer | {"records": records, "crc32": zlib.crc32(records.encode())})
+    bucket.client("s3").put_object(Bucket=BUCKET, Key=key, Body=gzip.compress(old.encode()))
+    assert store(bucket).load(PAGE) == (without,)
 
 
 def test_two_writers_at_once_both_win(bucket: Sandbox) -> None:

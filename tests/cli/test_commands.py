@@ -162,13 +162,14 @@ def test_explaining_an_endpoint_that_does_not_exist_is_said(box: Sandbox, capsys
 def test_doctor_tries_each_permission_and_names_the_one_that_lacks(
     box: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    box.deny("sagemaker:DescribeModel")
+    box.deny("sagemaker:DescribeModel", "cloudwatch:ListMetrics")
     assert run(["doctor", "--json"]) == Exit.INCOMPLETE
     checks = {check["action"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["sagemaker:ListEndpoints"]["ok"]
     assert checks["sagemaker:DescribeEndpoint"]["ok"]
     assert not checks["sagemaker:DescribeModel"]["ok"]
     assert "permission sagemaker:DescribeModel is missing" in checks["sagemaker:DescribeModel"]["detail"]
+    assert not checks["cloudwatch:ListMetrics"]["ok"]
 
 
 def stack(box: Sandbox, limits: str) -> None:

@@ -65,6 +65,7 @@ def endpoint(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
         failure_reason=described.get("FailureReason", ""),
         bad_tags=said.bad,
         kms_key=configuration.kms_key,
+        enhanced_metrics=configuration.enhanced_metrics,
         deploying=bool(described.get("PendingDeploymentSummary")),
         notes=notes,
     )

@@ -34,6 +34,7 @@ class Configuration:
     kinds: frozenset[EndpointKind]
     unknown_fields: tuple[str, ...]
     kms_key: str
+    enhanced_metrics: bool
 
 
 class ConfigurationCache(Protocol):
@@ -97,6 +98,7 @@ def parse(answer: Mapping[str, Any]) -> Configuration:
         kinds=kinds.of_configuration(answer),
         unknown_fields=tuple(answer.get(raw.UNKNOWN, ())),
         kms_key=answer.get("KmsKeyId", ""),
+        enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from rightsizer.aws.errors import reading
+from rightsizer.aws.gpu_places import UTILISATION
 from rightsizer.aws.session import Session
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 
@@ -112,6 +113,11 @@ def _figures(session: Session, now: datetime) -> Iterator[tuple[str, str, Call]]
         lambda: session.client("cloudwatch").get_metric_data(
             MetricDataQueries=[query], StartTime=end - timedelta(hours=1), EndTime=end
         ),
+    )
+    yield (
+        "cloudwatch:ListMetrics",
+        "counting the GPUs that work, of several in an instance with enhanced metrics",
+        lambda: session.client("cloudwatch").list_metrics(Namespace=UTILISATION, RecentlyActive="PT3H"),
     )
     yield (
         "pricing:GetProducts",

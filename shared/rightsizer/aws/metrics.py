@@ -6,16 +6,17 @@ Limits (CloudWatch API reference, GetMetricData): 500 queries and 100,800 datapo
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.gpu_places import UTILISATION, places_of, unpublished
 from rightsizer.aws.session import Session
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
+from rightsizer.model.usage import OF_EACH_GPU, GpuSeries, MetricWindow, NoMetrics, Series, Signal
 from rightsizer.ports import MetricRequest
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 MAX_QUERIES = 500
 MAX_POINTS = 100_800
-UTILISATION = "/aws/sagemaker/Endpoints"
 INVOCATION = "AWS/SageMaker"
 UTILISATION_METRICS = frozenset(
     {
@@ -71,6 +71,8 @@ class _Query:
     endpoint: str
     variant: str
     signal: Signal
+    beside: tuple[tuple[str, str], ...] = ()
+    """Dimensions of one GPU, beside those of the variant."""
 
 
 @dataclass(slots=True)
@@ -111,10 +113,30 @@ class CloudWatchMetrics:
                     for query, answer in zip(batch, answers, strict=True):
                         pending[query.request][query.signal] = answer
                 while done < len(requests) and len(pending[done]) == len(set(requests[done].signals)):
-                    yield _window(requests[done], pending.pop(done), grid)
+                    yield self._with_gpus(requests[done], _window(requests[done], pending.pop(done), grid), grid)
                     done += 1
         for number in range(done, len(requests)):
-            yield _window(requests[number], pending[number], grid)
+            yield self._with_gpus(requests[number], _window(requests[number], pending[number], grid), grid)
+
+    def _with_gpus(
+        self, request: MetricRequest, window: MetricWindow | NoMetrics, grid: Grid
+    ) -> MetricWindow | NoMetrics:
+        """The window with its single GPUs where they are asked for, or with the reason why they are not known."""
+        if not request.each_gpu or isinstance(window, NoMetrics) or window.notes:
+            return window
+        try:
+            places = places_of(self._client, request.endpoint, request.variant)
+        except ReadError as error:
+            return replace(window, gpus_unread=reason_of(error))
+        queries = [_Query(0, request.endpoint, request.variant, s, p.dimensions) for p in places for s in OF_EACH_GPU]
+        size = max(1, min(MAX_QUERIES, MAX_POINTS // max(grid.size, 1)))
+        answers = [a for i in range(0, len(queries), size) for a in self._fetch(grid, queries[i : i + size])]
+        failed = next((answer.reason for answer in answers if answer.reason is not None), None)
+        series = [Series(grid.start, grid.period_s, a.values) if a.values is not None else None for a in answers]
+        if failed is not None or not any(series):
+            return replace(window, gpus_unread=failed or unpublished(request.endpoint, request.variant))
+        pairs = zip(places, series[::2], series[1::2], strict=True)
+        return replace(window, gpus=tuple(GpuSeries(p.instance, p.gpu, busy, memory) for p, busy, memory in pairs))
 
     def _fetch(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
         """Answers of a batch; statistics that came back incomplete are asked once more, by themselves."""
@@ -172,6 +194,7 @@ def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef
     dimensions: list[DimensionTypeDef] = [{"Name": "EndpointName", "Value": query.endpoint}]
     if metric not in ENDPOINT_METRICS:
         dimensions.append({"Name": "VariantName", "Value": query.variant})
+    dimensions += [{"Name": name, "Value": value} for name, value in query.beside]
     stat: MetricStatTypeDef = {
         "Metric": {
             "Namespace": UTILISATION if metric in UTILISATION_METRICS else INVOCATION,

@@ -12,6 +12,7 @@ from functools import cache
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.judge import judge, judge_digests
 from rightsizer.flows.usage import Memory, Usage, UsageReader
+from rightsizer.model.digest import UsageDigest
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, Unobserved
@@ -186,10 +187,15 @@ def _one(
 def _tell(usage: Iterable[Usage], watcher: Watcher) -> None:
     """Each kind of trouble once; that nothing was published is a finding of its endpoint."""
     told: set[Code] = {Code.NO_DATAPOINTS}
+    beside: set[Code] = set()
     for one in usage:
         if isinstance(one, NoMetrics) and one.reason.code not in told:
             told.add(one.reason.code)
             watcher.told(one.reason)
+        for note in one.notes if isinstance(one, UsageDigest) else ():
+            if note.code not in beside:
+                beside.add(note.code)
+                watcher.told(note)
 
 
 def surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> Surroundings:

@@ -21,6 +21,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.digest import Setup, fold
+from rightsizer.rules.each_gpu import with_each_gpu
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
 
@@ -67,8 +68,11 @@ def digested(
     variant = endpoint.variants[0]
     setup = Setup(hardware, variant.current_count, _since(endpoint, history, policy))
     days = {(d.day, d.instance_type): d for d in known}
-    days |= {(d.day, d.instance_type): d for w in windows if w.variant in ("", variant.name) for d in fold(w, setup)}
-    return UsageDigest(endpoint.ref.name, variant.name, tuple(days[key] for key in sorted(days)))
+    own = [w for w in windows if w.variant in ("", variant.name)]
+    fresh = (with_each_gpu(d, w, setup.since) for w in own for d in fold(w, setup))
+    days |= {(d.day, d.instance_type): d for d in fresh}
+    notes = tuple(w.gpus_unread for w in own if w.gpus_unread is not None)
+    return UsageDigest(endpoint.ref.name, variant.name, tuple(days[key] for key in sorted(days)), notes)
 
 
 def judge_digests(

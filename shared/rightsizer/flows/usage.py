@@ -62,7 +62,7 @@ class UsageReader:
             wanted.setdefault((done.start, done.end), []).append((endpoint, done))
         fresh: list[KeptUsage] = []
         for (start, end), group in wanted.items():
-            requests = [_request(endpoint) for endpoint, _ in group]
+            requests = [_request(endpoint, self._each_gpu(endpoint)) for endpoint, _ in group]
             for (endpoint, done), window in zip(group, self.metrics.read(requests, start, end, PERIOD_S), strict=True):
                 usage = self._folded(endpoint, done, window)
                 found[endpoint.ref.name] = usage
@@ -87,6 +87,11 @@ class UsageReader:
             return digested(endpoint, windows, hardware, past, self.policy, done.known)
         except (RightsizerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             return error
+
+    def _each_gpu(self, endpoint: Endpoint) -> bool:
+        """Whether single GPUs are worth reading: enhanced metrics publish them, and only of several they tell more."""
+        hardware = self._hardware(endpoint)
+        return endpoint.enhanced_metrics and hardware is not None and hardware.accelerator_count > 1
 
     def _hardware(self, endpoint: Endpoint) -> InstanceType | None:
         hardware = self.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
@@ -121,7 +126,7 @@ def _in_part(window: MetricWindow | NoMetrics) -> bool:
     return bool(window.notes)
 
 
-def _request(endpoint: Endpoint) -> MetricRequest:
+def _request(endpoint: Endpoint, each_gpu: bool) -> MetricRequest:
     signals = [s for s in SIGNALS if s != COUNTED or endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds]
     more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
-    return MetricRequest(endpoint.ref.name, endpoint.variants[0].name, (*signals, *more))
+    return MetricRequest(endpoint.ref.name, endpoint.variants[0].name, (*signals, *more), each_gpu)

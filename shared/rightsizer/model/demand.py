@@ -89,3 +89,7 @@ class Demand:
     """Largest backlog of an asynchronous endpoint; None when none was published."""
     host_threads: float | None = None
     """vCPUs that the host's part of one request keeps busy; None without CPU metrics."""
+    gpus_seen: bool = False
+    """Whether `gpus_used` was counted on single GPUs; else it is a bound from what they publish together."""
+    gpu_skew: tuple[float, float] | None = None
+    """Mean utilisation of the busiest and of the least busy GPU of an instance, 0..1; None where not seen singly."""

@@ -1,10 +1,12 @@
 """One day of one variant, small enough to keep: what remains of CloudWatch's datapoints."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
 from rightsizer.errors import InputError
+from rightsizer.model.quantile import quantile
+from rightsizer.model.reason import Reason
 
 SLOT_S = 300
 """Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
@@ -22,6 +24,17 @@ class Spread:
     p95: float
     p99: float
     peak: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], peaks: Sequence[float], divisor: float) -> "Spread | None":
+        """Percentages, of `divisor` chips together, as shares of one; None without a datapoint, which NaN marks."""
+        ordered = sorted(v for v in values if v == v)
+        if not ordered:
+            return None
+        top = max(max((v for v in peaks if v == v), default=ordered[-1]), ordered[-1])
+        scale = 100.0 * divisor
+        p5, p50, p95, p99 = (round(quantile(ordered, q) / scale, 5) for q in (0.05, 0.5, 0.95, 0.99))
+        return cls(p5, p50, p95, p99, round(top / scale, 5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +57,16 @@ class Fit:
             self.xy + other.xy,
             self.yy + other.yy,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class EachGpu:
+    """The GPUs of one instance on one day, seen one by one; the busiest first. Shares of one GPU, 0..1."""
+
+    peaks: tuple[float, ...]
+    """Highest utilisation; of several instances the higher one at each rank."""
+    means: tuple[float, ...]
+    """Mean utilisation, on the instance that worked most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +94,7 @@ class DayDigest:
     gpu: Spread | None
     """Utilisation per GPU, 0..1."""
     gpu_memory: Spread | None
-    """Memory used per GPU, share of what the type lists, 0..1."""
+    """Memory used per GPU, share of what the type lists, 0..1; of the fullest GPU where `each_gpu` is known."""
     host_memory: Spread | None
     cpu: Spread | None
     """Per vCPU, 0..1."""
@@ -83,6 +106,8 @@ class DayDigest:
     """vCPUs busy against GPUs busy, per instance and slot: what the host works for a second of GPU work."""
     within: float | None = None
     """Squared variation of the request rate between the base periods of a slot, chance taken out; None at 300 s."""
+    each_gpu: EachGpu | None = None
+    """Single GPUs; None where they were not published, not read, or for too little of the day."""
 
     def __post_init__(self) -> None:
         if len(self.requests) != SLOTS or len(self.busy_s) != SLOTS or len(self.instances) != 24:
@@ -108,6 +133,8 @@ class UsageDigest:
     endpoint: str
     variant: str
     days: tuple[DayDigest, ...]
+    notes: tuple[Reason, ...] = ()
+    """What could not be read beside them, and why; the days hold without it."""
 
     def __iter__(self) -> Iterator[DayDigest]:
         return iter(self.days)

@@ -182,6 +182,8 @@ class Endpoint:
     """A PendingDeploymentSummary is present."""
     model_data_bytes: int | None = None
     """Size of the model artefact where it could be read."""
+    enhanced_metrics: bool = False
+    """Whether its configuration has CloudWatch publish each instance and each GPU (EnableEnhancedMetrics)."""
     notes: tuple[Reason, ...] = ()
     """What could not be read about it (tags, autoscaling, a model), and why."""
     kind_tag: Literal["endpoint"] = "endpoint"

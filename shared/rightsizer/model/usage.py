@@ -1,5 +1,6 @@
 """How it was used: clean series of what CloudWatch published for one variant."""
 
+import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,15 @@ class Series:
                 f"a series must begin on a multiple of its period, got {self.start.isoformat()} / {self.period_s} s"
             )
 
+    def cut(self, start: datetime, size: int, first: int = 0) -> list[float]:
+        """The `size` periods from `start` on; NaN outside of the series and before the period `first`."""
+        values = [math.nan] * size
+        offset = round((start - self.start).total_seconds() / self.period_s)
+        low, high = max(first, -offset), min(size, len(self.values) - offset)
+        if low < high:
+            values[low:high] = self.values[low + offset : high + offset]
+        return values
+
     def present(self) -> Iterator[float]:
         """The datapoints that exist, in order."""
         return (v for v in self.values if v == v)
@@ -45,6 +55,21 @@ class Series:
     def end(self) -> datetime:
         """The end of the last period."""
         return self.start + timedelta(seconds=self.period_s * len(self.values))
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSeries:
+    """What one GPU of one instance published (enhanced metrics), 0 to 100 each; None where it published nothing.
+
+    Several containers on a GPU are several series of it.
+    """
+
+    instance: str
+    gpu: str
+    busy: Series | None
+    """``GPUUtilization`` Average."""
+    memory: Series | None
+    """``GPUMemoryUtilization`` Maximum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +84,10 @@ class MetricWindow:
     series: Mapping[Signal, Series]
     notes: tuple[Reason, ...] = ()
     """What could not be read completely (PartialData, Forbidden), and why."""
+    gpus: tuple[GpuSeries, ...] = ()
+    """Single GPUs of a few instances, where they were asked for and are published."""
+    gpus_unread: Reason | None = None
+    """Why single GPUs, though asked for, are not known; everything else holds."""
     kind: Literal["metrics"] = "metrics"
 
 
@@ -91,6 +120,10 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("MemoryUtilization", "Maximum"),
 )
 """What is read of every variant. The sample count of CPU utilisation tells how many instances ran."""
+
+
+OF_EACH_GPU = (Signal("GPUUtilization", "Average"), Signal("GPUMemoryUtilization", "Maximum"))
+"""What is read of single GPUs: of `GpuSeries` the fields `busy` and `memory`."""
 
 
 def unread(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:

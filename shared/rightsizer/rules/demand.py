@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from rightsizer.model.demand import Demand, Latency, Load, MemoryNeed
-from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Fit, Spread
+from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, Spread
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.policy import Policy
 from rightsizer.model.quantile import quantile, weighted
@@ -12,6 +12,8 @@ from rightsizer.model.quantile import quantile, weighted
 PER_HOUR = 3600 // SLOT_S
 THREADS_MARGIN = 1.15
 """Error of the host's own seconds, which are what the GPU leaves of the latency."""
+IDLE_GPU, GPU_SKEW = 0.01, 3.0
+"""Below the first a GPU does nothing; further apart than the second, one does the work of others (decision model)."""
 LINE_SLOTS = 48
 """Slots with GPU and CPU utilisation from which a line is drawn through them: four hours."""
 
@@ -36,6 +38,7 @@ def demand_of(
     dates = len({d.day for d in days if d.request_count > 0 or requests <= 0})
     latency = latency_of(same)
     gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
+    used, seen = _gpus_used(same, runs)
     minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
@@ -53,11 +56,13 @@ def demand_of(
         cpu_p95=max((d.cpu.p95 for d in same if d.cpu), default=None),
         gpu_mean=_gpu_mean(same, runs),
         gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
-        gpus_used=_gpus_used(same, runs),
+        gpus_used=used,
         error_share=max(_failed(same), _failed([d for d in days if d.day > same[-1].day])),
         silent_days=_silent(days),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
         host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
+        gpus_seen=seen,
+        gpu_skew=_gpu_skew(same),
     )
 
 
@@ -190,15 +195,35 @@ def _slope(fits: Sequence[Fit]) -> float | None:
     return min(slope + 2 * error, y / x) if 2 * error <= 0.2 * slope else None
 
 
-def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> int | None:
-    """GPUs of an instance that can have worked: neither utilisation nor memory ever needed more of them."""
-    gpus = runs.accelerator_count
-    busy = max((d.gpu.peak for d in days if d.gpu), default=None)
-    full = max((d.gpu_memory.peak for d in days if d.gpu_memory), default=None)
-    if gpus < 2 or busy is None or full is None:
+def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> tuple[int | None, bool]:
+    """GPUs of an instance that worked, None for all or unknown, and whether they were seen one by one on every day.
+
+    On other days, and where none worked, it is how many can have: neither utilisation nor memory ever needed more.
+    """
+    gpus, known = runs.accelerator_count, [d for d in days if d.gpu or d.gpu_memory]
+    seen = _worked([d.each_gpu for d in known if d.each_gpu is not None])
+    together = [d for d in known if d.each_gpu is None or not seen]
+    busy = max((d.gpu.peak for d in known if d.gpu), default=None)
+    full = max((d.gpu_memory.peak for d in together if d.gpu_memory), default=None)
+    if gpus < 2 or busy is None or (together and full is None):
+        return None, False
+    used = max(math.ceil(busy * gpus - 0.02), math.ceil((full or 0.0) * gpus - 0.02), seen, 1)
+    return used if used < gpus else None, not together
+
+
+def _worked(days: Sequence[EachGpu]) -> int:
+    """GPUs that were busy for 1 % at some time; where none was so busy as to tell, those within 3x of the busiest."""
+    top = max((peak for day in days for peak in day.peaks), default=0.0)
+    least = min(IDLE_GPU, top / GPU_SKEW)
+    return max((sum(peak >= least for peak in day.peaks) for day in days), default=0) if top > 0 else 0
+
+
+def _gpu_skew(days: Sequence[DayDigest]) -> tuple[float, float] | None:
+    """Mean utilisation of the busiest and of the least busy GPU over the days on which they were seen one by one."""
+    means = [d.each_gpu.means for d in days if d.each_gpu is not None]
+    if not means:
         return None
-    used = max(math.ceil(busy * gpus - 0.02), math.ceil(full * gpus - 0.02), 1)
-    return used if used < gpus else None
+    return sum(each[0] for each in means) / len(means), sum(each[-1] for each in means) / len(means)
 
 
 def _expected(days: Sequence[DayDigest]) -> int:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from rightsizer.errors import InputError
 from rightsizer.model.digest import BIN, SLOT_S, SLOTS, DayDigest, Fit, Spread
 from rightsizer.model.hardware import InstanceType
-from rightsizer.model.quantile import quantile
 from rightsizer.model.usage import MetricWindow, Series, Signal
 
 INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
@@ -68,14 +67,9 @@ class _Day:
 
     def cut(self, series: Series | None) -> list[float]:
         """The day's values of a series, NaN outside it and before the setup."""
-        values = [_NAN] * self.size
         if series is None or series.period_s != self.period:
-            return values
-        offset = round((self.day - series.start).total_seconds() / self.period)
-        low, high = max(self.first, -offset), min(self.size, len(series.values) - offset)
-        if low < high:
-            values[low:high] = series.values[low + offset : high + offset]
-        return values
+            return [_NAN] * self.size
+        return series.cut(self.day, self.size, self.first)
 
     def get(self, metric: str, statistic: str) -> list[float]:
         return self.cut(self.window.series.get(Signal(metric, statistic)))
@@ -104,10 +98,10 @@ class _Day:
             latency_total_s=total,
             errors=sum(v for v in self.get("Invocation5XXErrors", "Sum") if v == v),
             within=_within(calls, SLOT_S // self.period),
-            gpu=_spread(gpu, self.get("GPUUtilization", "Maximum"), gpus),
-            gpu_memory=_spread(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
-            host_memory=_spread(host, self.get("MemoryUtilization", "Maximum"), 1),
-            cpu=_spread(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
+            gpu=Spread.of(gpu, self.get("GPUUtilization", "Maximum"), gpus),
+            gpu_memory=Spread.of(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
+            host_memory=Spread.of(host, self.get("MemoryUtilization", "Maximum"), 1),
+            cpu=Spread.of(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
             cpu_mean=_mean(cpu, 100.0),
             host=_fit(self._slots(gpu), self._slots(cpu), SLOT_S // self.period),
             backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
@@ -207,17 +201,6 @@ def _mean(values: Values, scale: float) -> float | None:
 
 def _bin(microseconds: float) -> int:
     return round(math.log(max(microseconds, 1.0) / 1000) / _LOG_BIN)
-
-
-def _spread(values: Values, peaks: Values, divisor: float) -> Spread | None:
-    """Distribution of percentages as shares per chip; None without a datapoint."""
-    ordered = sorted(v for v in values if v == v)
-    if not ordered:
-        return None
-    top = max(max((v for v in peaks if v == v), default=ordered[-1]), ordered[-1])
-    scale = 100.0 * divisor
-    p5, p50, p95, p99 = (round(quantile(ordered, q) / scale, 5) for q in (0.05, 0.5, 0.95, 0.99))
-    return Spread(p5, p50, p95, p99, round(top / scale, 5))
 
 
 def _within(calls: Values, width: int) -> float | None:

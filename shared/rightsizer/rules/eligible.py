@@ -95,8 +95,11 @@ def _memory(now: InstanceType, candidate: InstanceType, demand: Demand, room: fl
 
 
 def _on_one(gib: float | None, now: InstanceType, demand: Demand) -> float | None:
-    """What one GPU holds was averaged over idle ones too; it ran on today's card, so it never needs more than that."""
-    if gib is None or not demand.gpus_used:
+    """What one GPU holds was averaged over idle ones too; it ran on today's card, so it never needs more than that.
+
+    Where single GPUs were seen it is the fullest one's already.
+    """
+    if gib is None or not demand.gpus_used or demand.gpus_seen:
         return gib
     whole = now.accelerator.usable_gib if now.accelerator else gib
     return max(gib, min(gib * now.accelerator_count / demand.gpus_used, whole))

@@ -29,6 +29,9 @@ def evidence_of(
         figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
     if runs.accelerator_count > 1:
         figures["GPUs"] = f"uses {gpus_of(demand, runs)}"
+    if demand.gpu_skew is not None:
+        busiest, least = (100 * share for share in demand.gpu_skew)
+        figures["GPU skew"] = f"busiest {busiest:.1f} %, least busy {least:.1f} % on average"
     if demand.latency is not None:
         figures["model latency"] = (
             f"p50 {demand.latency.p50_s:.3f} s, p95 {demand.latency.p95_s:.3f} s, p99 {demand.latency.p99_s:.3f} s"
@@ -46,19 +49,26 @@ def evidence_of(
 
 
 def gpus_of(demand: Demand, measured: InstanceType) -> str:
-    """The GPUs that can have worked, in words: a bound from above, of an instance of the type it was `measured` on."""
+    """The GPUs that worked, in words, of an instance of the type they were `measured` on.
+
+    A bound from above, unless they were seen one by one.
+    """
     used = f"at most {demand.gpus_used}" if demand.gpus_used else "perhaps all"
+    if demand.gpus_seen:
+        used = str(demand.gpus_used or "all")
     return f"{used} of the {measured.accelerator_count} GPUs of {measured.name}"
 
 
 def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
-    """The best rung of the signal ladder that the judgement stands on (decision.md 4.1): L0, L1, L4 or L5."""
+    """The best rung of the signal ladder that the judgement stands on (decision.md 4.1): L0, L1, L2, L4 or L5."""
     if demand.gpu_mean is None and demand.latency is None:
         return "L0"
     told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
     if any(p.ended != "tested" for p in told):
         return "L5"
-    return "L4" if told else "L1"
+    if told:
+        return "L4"
+    return "L2" if demand.gpus_seen else "L1"
 
 
 def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:

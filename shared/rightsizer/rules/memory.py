@@ -50,8 +50,10 @@ def memory_need(
 
 def _per_gpu(digest: DayDigest, catalogue: Catalogue, fewest: int) -> float:
     """GiB that one GPU held. With more GPUs than the `fewest` some may have been idle: all of it may have been on one,
-    though never more than its card offers.
+    though never more than its card offers. Where single GPUs were seen it is the fullest one's.
     """
+    if digest.each_gpu is not None:
+        return _gib(digest, catalogue)
     mean, found = _gib(digest, catalogue), catalogue.find(digest.instance_type)
     card = found.accelerator.usable_gib if found and found.accelerator else mean
     return max(mean, min(mean * max(digest.gpus, 1) / fewest, card))
