@@ -15,7 +15,7 @@ from rightsizer.model.observation import EndpointKind, Mode, Objective
 from rightsizer.model.option import Excluded, Option, OptionKind
 from rightsizer.model.policy import ADDABLE, Policy
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.rules.finding import Suffering
 from tests.rules import kit
 from tests.rules.test_carrying import seen
@@ -150,8 +150,21 @@ def test_open_dimensions_say_that_users_wait(
 ) -> None:
     found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
     monkeypatch.setattr(closed, sign, lambda at: value)
-    codes = {e.reason.code for e in open_answers(replace(found, options=()), seen[-1])}
-    assert codes == {Code.UNDER_PROVISIONED if sign == "hurt" else Code.LATE_BUDGET_SPENT}
+    why = {e.dimension: e.reason.code for e in open_answers(replace(found, options=()), seen[-1])}
+    assert why[OptionKind.SCHEDULE] is (Code.UNDER_PROVISIONED if sign == "hurt" else Code.LATE_BUDGET_SPENT)
+    assert why[OptionKind.ROUTING] is Code.NOT_APPLICABLE, "what can never save there needs no other reason"
+
+
+def test_what_an_open_dimension_is_told_does_not_contradict_what_is_done() -> None:
+    """The traffic jumped on a fleet that no change of ours made: it is sized all the same."""
+    calls = lambda i: 60.0 if i < 13 * 288 else 180.0  # noqa: E731
+    steady = kit.steady(latency_s=0.3, gpu=2.0, memory=20.0)
+    windows = [kit.window({**steady, ("Invocations", "Sum"): calls})]
+    endpoint = kit.endpoint("ml.g6.xlarge", 4, p95_s=0.9)
+    found = judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, History(), allowing(*ADDABLE), kit.NOW)
+    assert found.finding is Finding.OVER_PROVISIONED
+    assert opened(found)
+    assert not [why for why in opened(found).values() if "jumped" in why]
 
 
 def test_the_setting_that_is_named_keeps_what_is_open_already() -> None:

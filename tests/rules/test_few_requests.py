@@ -251,3 +251,20 @@ def test_the_days_after_are_judged_by_the_objective_that_was_declared_and_by_the
     on_two_types = [sparse(n // 2, 15) for n in range(28)]
     shares = [DayAfter(d, 15.0, 5 / 28, 5 / 28, 0.0, False, 1.0, 1.0, (1.0,) * 24, None) for d in on_two_types]
     assert hindsight(moved, serving, shares, on_two_types, known).verdict is Verdict.LATE
+
+
+def test_quiet_days_do_not_lengthen_what_is_counted_by_weeks_anywhere() -> None:
+    """Two busy days of two hundred requests beside twelve of five: what the choice counts as two days is two days."""
+    busy_days = [sparse(n, 100, heavy=2) for n in (12, 13)]
+    days = [*(sparse(n, 5) for n in range(12)), *busy_days]
+    assert suffering(days, SHORT, 0.0, POLICY) is not None
+    assert spent([*days, sparse(14, 100), sparse(15, 100)], SHORT, 0.0, POLICY) == pytest.approx(2.0)
+    assert spent(days, SHORT, 0.0, POLICY) == pytest.approx(2.0)
+    known = Given(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
+    moved = Moved(kit.endpoint(), kit.endpoint(), samples.option(target=Target(TYPE, 1)), SHORT)
+    late = [0.0] * 12 + [1.5, 1.5]
+    served = [
+        DayAfter(d, d.request_count, x, x, 0.0, False, 1.0, 1.0, (1.0,) * 24, None)
+        for d, x in zip(days, late, strict=True)
+    ]
+    assert hindsight(moved, after(moved, days, known), served, days, known).verdict is Verdict.LATE

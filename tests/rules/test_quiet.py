@@ -68,7 +68,7 @@ def ruled_out(found: Recommendation) -> dict[OptionKind | None, str]:
             SILENT,
             COLD,
             {"kind": EndpointKind.SHADOW},
-            "whether an endpoint of the kind shadow variant is used cannot be told by the calls of one variant",
+            "sleep is not looked at for the kind shadow variant",
         ),
     ],
 )
@@ -167,3 +167,37 @@ def test_a_queue_with_a_backlog_is_not_idle_whatever_else_its_endpoint_is(kinds:
     windows = [kit.window(stuck, days=15)]
     found = judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert found.finding is not Finding.IDLE
+
+
+def test_one_silent_variant_of_several_does_not_make_an_endpoint_idle() -> None:
+    """Law 1: the calls of the first variant are read, and unknown is not idle."""
+    plain = kit.endpoint(kind=EndpointKind.MULTI_VARIANT)
+    silent, serving = plain.variants[0], replace(plain.variants[0], name="Other")
+    windows = [kit.window(SILENT, days=15)]
+    for variants, finding in (((silent,), Finding.IDLE), ((silent, serving), Finding.NOT_ENOUGH_DATA)):
+        asked = replace(plain, variants=variants)
+        found = judge(asked, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+        assert found.finding is finding
+    several = "it has several variants, and the calls of one do not tell whether all are "
+    assert ruled_out(found) == {OptionKind.SCALE_TO_ZERO: f"{several}used", OptionKind.DELETE: f"{several}idle"}
+    assert not found.options
+
+
+@pytest.mark.parametrize(
+    ("signals", "given", "why"),
+    [
+        (
+            {("ApproximateBacklogSize", "Maximum"): 7.0},
+            {"kind": EndpointKind.ASYNC},
+            "the backlog of its queue was up to 7",
+        ),
+        ({}, {"kind": EndpointKind.ASYNC}, "the backlog of its queue is not known"),
+        ({("GPUUtilization", "Average"): 30.0}, {}, "its GPU works without requests (up to 30.0 %)"),
+    ],
+)
+def test_why_an_endpoint_is_not_idle_is_what_will_not_pass_with_the_days(
+    signals: dict[tuple[str, str], Any], given: dict[str, Any], why: str
+) -> None:
+    for days in (3, 15):
+        found = judged({**SILENT, **signals}, {}, days=days, **given)
+        assert ruled_out(found)[OptionKind.DELETE].startswith(why)

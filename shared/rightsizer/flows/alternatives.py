@@ -66,7 +66,7 @@ def _asked(found: Recommendation, at: Situation, options: list[Option]) -> Recom
 def alternatives_for(found: Recommendation, at: Situation) -> list[Found]:
     """An option or a reason for each dimension that is not done in place, and the pool that secures a downsize."""
     best = found.chosen if found.gate is not Gate.TEST else None
-    used = out(at, OptionKind.DELETE, why_not.delete_refusal(at.demand, at.policy))
+    used = out(at, OptionKind.DELETE, why_not.delete_refusal(at.endpoint, at.demand, at.policy))
     if at.endpoint.kind not in (EndpointKind.REAL_TIME, EndpointKind.ASYNC):
         reason = Reason(Code.OTHER_KIND, f"not looked at for the kind {at.endpoint.kind.value}")
         return [used, *(out(at, kind, reason) for kind in ELSEWHERE)]

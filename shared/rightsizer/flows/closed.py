@@ -42,13 +42,13 @@ def _not_now(found: Recommendation, at: Situation) -> Reason | None:
     if at.runs.name != at.reference.name:
         text = f"it was measured on {at.reference.name}, whose days have to leave the look-back first"
         return Reason(Code.TOO_FEW_DAYS, text)
+    if jumped(at):
+        return Reason(Code.UNDER_PROVISIONED, "the traffic jumped, and a day of the new traffic has to be seen first")
     return _waiting(at)
 
 
 def _waiting(at: Situation) -> Reason | None:
-    """Why nothing gets smaller now: the traffic jumped, or users wait."""
-    if jumped(at):
-        return Reason(Code.UNDER_PROVISIONED, "the traffic jumped, and a day of the new traffic has to be seen first")
+    """Why nothing gets smaller now: users wait, or waited too often."""
     harm = hurt(at)
     if harm is not None:
         return harm.reason
@@ -63,9 +63,9 @@ def open_answers(found: Recommendation, at: Situation) -> list[Excluded]:
     if not kinds or at.policy.several_at_once:
         return []
     waits = _waiting(at)
-    first = next(iter(sorted(ADDABLE & offered)), None)
+    first = found.chosen.kind if found.chosen is not None and found.chosen.kind in ADDABLE else None
     return [
-        Excluded(at.runs.name, waits or _idle(at, kind) or _no_better(found, at, kind, first), kind) for kind in kinds
+        Excluded(at.runs.name, _idle(at, kind) or waits or _no_better(found, at, kind, first), kind) for kind in kinds
     ]
 
 

@@ -13,7 +13,7 @@ from rightsizer.flows.situation import Situation
 from rightsizer.model.backtest import Hindsight
 from rightsizer.model.candidate import Goal
 from rightsizer.model.demand import MemoryClass
-from rightsizer.model.digest import BIN, DayDigest
+from rightsizer.model.digest import BIN, DayDigest, busy
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint
@@ -146,7 +146,7 @@ def hindsight(
     fits = found.usable_gib is None or peak <= found.usable_gib
     outgrown = None if fits else (peak, found.usable_gib or 0.0)
     fit = fit_on(found.at, found.hardware)
-    dates = len({d.day for d in days})
+    dates = len({d.day for d in busy(days)})
     told = Told(requests, late, likely, before, moves, found.at.goal.declared, dates, outgrown, fit)
     verdict, why = verdict_of(told, None, given.policy)
     service = sum(value * share for value, share in found.at.service) * found.bound.slower

@@ -58,7 +58,7 @@ def unheard(
     """
     reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
     found = _first_nap(days, demand, endpoint, given)
-    used = Excluded(price.instance_type, delete_refusal(demand, given.policy), OptionKind.DELETE)
+    used = Excluded(price.instance_type, delete_refusal(endpoint, demand, given.policy), OptionKind.DELETE)
     if isinstance(found, Reason):
         excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)

@@ -10,7 +10,7 @@ from functools import cached_property
 from rightsizer.flows.given import Given
 from rightsizer.model.candidate import Goal
 from rightsizer.model.demand import Demand, Latency
-from rightsizer.model.digest import DayDigest
+from rightsizer.model.digest import DayDigest, busy
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History
 from rightsizer.model.observation import LEAST, Endpoint, Mode, Variant
@@ -24,7 +24,7 @@ from rightsizer.rules.learn import Link, gpu_ratios, of_model, taken_back
 from rightsizer.rules.outcomes import outcomes
 from rightsizer.rules.replay import serve
 from rightsizer.rules.sizing import host_factor, workers_of
-from rightsizer.rules.stream import busy, stream_of
+from rightsizer.rules.stream import stream_of
 from rightsizer.rules.tail import late_share, room
 from rightsizer.rules.trial import hours_of_test, telling
 from rightsizer.rules.waiting import Unqueued, service_bins
@@ -216,7 +216,7 @@ class Situation:
 
     @cached_property
     def told(self) -> float:
-        """How much a shadow test would tell for the requests that come while it runs, 0..1; 0 where none may be run."""
+        """How much a shadow test would tell for the requests that come while it runs, 0..1; 0 where none is run."""
         if not self.policy.tests:
             return 0.0
         hourly = by_day(self.days)

@@ -11,6 +11,8 @@ from rightsizer.model.reason import Reason
 SLOT_S = 300
 """Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
 SLOTS = 86400 // SLOT_S
+REGIME = 0.5
+"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 BIN = 1.02
 """Ratio between the edges of two latency bins: a quantile is known to 2 %."""
 
@@ -157,3 +159,9 @@ class KeptUsage:
     def __post_init__(self) -> None:
         if self.until < self.first:
             raise InputError(f"kept digests of {self.endpoint} end on {self.until}, before their first day")
+
+
+def busy(days: Sequence[DayDigest]) -> list[DayDigest]:
+    """The days that tell what must be carried: those with requests, at least half of the busiest day's."""
+    busiest = max((d.request_count for d in days), default=0.0)
+    return [d for d in days if d.request_count >= REGIME * busiest]

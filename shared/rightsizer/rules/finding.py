@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rightsizer.model.candidate import Goal
 from rightsizer.model.demand import Demand, Latency, MemoryNeed
-from rightsizer.model.digest import BIN, DayDigest
+from rightsizer.model.digest import BIN, DayDigest, busy
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
@@ -48,6 +48,8 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
 
 def idle(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
+    if len(endpoint.variants) > 1:
+        return None  # the calls of one variant are read: unknown is not idle (law 1)
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
     if demand.silent_days < policy.idle_days or demand.requests > 0:
@@ -86,7 +88,7 @@ def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Polic
     late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
     excess = late - usual * total
     noise = 2 * math.sqrt(max(usual * total, 1.0))
-    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in days}))
+    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in busy(days)}))
     few = may * total + 2 * math.sqrt(max(may * total, 1.0)) if may > policy.late_budget else 0.0
     if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * usual * total, noise, few):
         return None
@@ -107,8 +109,8 @@ def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -
     known = [(index, weight) for d in days for index, weight in d.latency]
     total = sum(weight for _, weight in known)
     late = sum(weight for index, weight in known if BIN**index / 1000 > goal.p95_s)
-    weeks = max(len({d.day for d in days}), 7)
-    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, weeks)
+    dates = max(len({d.day for d in busy(days)}), 7)
+    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, dates)
     return (late - usual * total) / (may * total) if total > 0 else 0.0
 
 

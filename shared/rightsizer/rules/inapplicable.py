@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from rightsizer.model.demand import Demand
 from rightsizer.model.hardware import InstanceType
+from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.reason import Code, Reason
@@ -33,18 +34,22 @@ def async_refusal(tag: str, p95_s: float, asleep: float, minutes: int, days: int
     return None
 
 
-def delete_refusal(demand: Demand, policy: Policy) -> Reason:
+def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason:
     """Why an endpoint that is not idle is not to be deleted."""
-    if demand.requests <= 0 and demand.silent_days < policy.idle_days:
-        sentence = f"silent for {demand.silent_days} days; {policy.idle_days} silent days make it idle"
-        return Reason(Code.TOO_FEW_DAYS, sentence)
+    silent = f"{policy.idle_days} silent days make it idle"
     if demand.requests > 0:
         sentence = (
             f"{demand.requests:.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"
         )
-    else:
-        sentence = f"its queue or its GPU worked in {demand.days:.1f} days"
-    return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {policy.idle_days} silent days make it idle")
+        return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {silent}")
+    if len(endpoint.variants) > 1:
+        return Reason(Code.OTHER_KIND, "it has several variants, and the calls of one do not tell whether all are idle")
+    if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
+        held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
+        return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")
+    if demand.gpu_peak is not None and demand.gpu_peak > policy.cpu_class_share:
+        return Reason(Code.NOT_APPLICABLE, f"its GPU works without requests (up to {100 * demand.gpu_peak:.1f} %)")
+    return Reason(Code.TOO_FEW_DAYS, f"silent for {demand.silent_days} days; {silent}")
 
 
 def chip_refusal(

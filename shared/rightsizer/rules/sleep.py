@@ -46,11 +46,11 @@ def awake(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
         return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests came in {demand.days:.1f} days")
     if queued and any(target.minimum == 0 for target in endpoint.scaling):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
-    if len(endpoint.variants) > 1 or endpoint.kinds not in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,)):
-        text = (
-            f"whether an endpoint of the kind {endpoint.kind.value} is used cannot be told by the calls of one variant"
-        )
+    if len(endpoint.variants) > 1:
+        text = "it has several variants, and the calls of one do not tell whether all are used"
         return Reason(Code.OTHER_KIND, text)
+    if endpoint.kinds not in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,)):
+        return Reason(Code.OTHER_KIND, f"sleep is not looked at for the kind {endpoint.kind.value}")
     if not tolerates_cold(endpoint):
         return Reason(Code.NOT_OPTED_IN, f"no tag {COLD_TAG}=true says that callers can wait for a start")
     if queued and demand.backlog != 0:

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest
+from rightsizer.model.digest import SLOT_S, SLOTS, DayDigest, busy
 from rightsizer.model.serving import Stream
 
 HEAVY = 10
@@ -16,8 +16,6 @@ FEW, COPIES = 2000, 8
 MINUTES = SLOT_S // 60
 ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
-REGIME = 0.5
-"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 
 
 def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
@@ -42,12 +40,6 @@ def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], li
         for number, (d, c, k, f) in enumerate(zip(days, calls, kept, factors, strict=True))
     ]
     return Stream(tuple(served), tuple(zip(calls, work, strict=True)) * copies, whole, copies)
-
-
-def busy(days: Sequence[DayDigest]) -> list[DayDigest]:
-    """The days that tell what must be carried: those with requests, at least half of the busiest day's."""
-    busiest = max((d.request_count for d in days), default=0.0)
-    return [d for d in days if d.request_count >= REGIME * busiest]
 
 
 def roughness(digest: DayDigest) -> float:
