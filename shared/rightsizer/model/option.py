@@ -157,7 +157,7 @@ class Option:
     saving_usd_per_month: Decimal
     """Net of commitments; the storage of instances is not in it; negative for a dearer option."""
     switch_usd: Decimal
-    """One-off: overlap of both fleets, expected roll-backs, tests."""
+    """One-off: overlap of both fleets and expected roll-backs; of a shadow test its price instead."""
     payback_days: float
     risks: Mapping[str, Risk]
     """By resource: ``gpu-memory``, ``host-memory``, ``vcpu``, ``latency``, ``capacity``."""

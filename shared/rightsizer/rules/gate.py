@@ -169,9 +169,7 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
     bounds = option.kind is OptionKind.AUTOSCALING  # these are what autoscaling goes by
     every = policy.several_at_once and OptionKind.AUTOSCALING in policy.by_itself
     if endpoint.scaling and not bounds and not every:
-        return Gate.PROPOSE, Reason(
-            Code.AUTOSCALED, "Application Auto Scaling manages its count: proposed until bounds are carried along"
-        )
+        return Gate.PROPOSE, Reason(Code.AUTOSCALED, "Application Auto Scaling manages its count, so a person decides")
     if case.gpus[1] < case.gpus[0]:
         text = (
             f"{case.gpus[0]} to {case.gpus[1]} GPUs in one instance splits the model differently, so a person decides"

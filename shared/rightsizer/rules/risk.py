@@ -54,7 +54,7 @@ def load_risk(load: float, policy: Policy) -> Risk:
 
 
 def quota_risk(needed: int, quota: int | None) -> Risk:
-    """Whether the new fleet fits the quota beside the old one; unknown quota is a low risk, it fails before traffic."""
+    """Whether the new fleet fits the quota by itself; unknown is a low risk: preflight asks, a start fails early."""
     if quota is None:
         return Risk.LOW
     return Risk.VERY_LOW if needed <= quota else Risk.VERY_HIGH

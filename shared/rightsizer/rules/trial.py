@@ -88,7 +88,8 @@ def hours_of_test(hourly: Sequence[Sequence[float]], instances: float, policy: P
 def telling(hourly: Sequence[Sequence[float]], instances: float, hours: float, policy: Policy) -> float:
     """How much such a test would tell, 0..1: the share of `test_requests` that past days would have brought.
 
-    As it is done, each day around the busiest hour of the day before: sparse requests come at other hours tomorrow.
+    Around the busiest hour of the day before: sparse requests come at other hours tomorrow. The product does not wait
+    for that hour yet, so it reckons this too well.
     """
     shares = []
     length = min(math.ceil(hours), 24)
