@@ -23,6 +23,7 @@ def test_an_approved_change_is_deployed_served_and_proven() -> None:
     assert alarms == []
     assert w.proposal.id == change.proposal_id
     assert {(e.kind, e.proven) for e in entries} == {("switch-cost", False), ("estimated", False), ("realised", True)}
+    assert [e.note for e in entries if e.kind == "switch-cost"] == ["overlap of both fleets"]
 
 
 def test_an_alarm_during_the_deployment_is_reported_as_rolled_back() -> None:

@@ -129,7 +129,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
         live = w.live()
         change = w.run(6)
         (past,) = w.store.history(NAME).endpoint
-        entries = [(e.kind, e.usd) for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1))]
+        entries = [(e.kind, e.usd, e.note) for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1))]
         deregistered = w.box.calls.of("application-autoscaling", "Deregister*")
     assert [v["VariantName"] for v in live["ShadowProductionVariants"]] == ["AllTraffic-shadow"]
     assert change.state is ChangeState.ROLLED_BACK
@@ -140,7 +140,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     assert past.realised_slowdown == pytest.approx(1.1)  # half the requests, on half as many instances
     assert (past.promised_slowdown, past.demand, past.framework) == (1.3, 0.4, "vllm")
     assert (past.from_routing, past.usd) == ("RANDOM", Decimal("4.5"))
-    assert entries == [("switch-cost", Decimal("4.5"))]
+    assert entries == [("switch-cost", Decimal("4.5"), "price of the shadow test")]
     assert deregistered == []
     assert w.told[-1][0] == f"{NAME}: shadow test ended"
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from html.parser import HTMLParser
 
 import pytest
@@ -17,7 +18,7 @@ from rightsizer.render.slack import proposal_blocks
 from rightsizer.rules.tally import Records, tally
 from rightsizer.terminal.document import of_explanation
 from rightsizer.terminal.show import explanation
-from tests.samples import NOW, proposal, recommendation
+from tests.samples import NOW, option, proposal, recommendation
 
 
 class Words(HTMLParser):
@@ -103,3 +104,13 @@ def test_the_json_has_every_figure() -> None:
         "requests_over_objective_today": 2,
         "objective_s": 0.5,
     }
+
+
+def test_what_a_shadow_test_costs_is_not_called_a_switch() -> None:
+    first, second = option(switch_usd=Decimal("4.5"), payback_days=0.1), option(switch_usd=Decimal("3.2"))
+    tested = recommendation(gate=Gate.TEST, options=(first, second))
+    said = [" ".join(line.split()) for line in _terminal(proposal(recommendation=tested)).splitlines()]
+    assert "shadow test USD 4.50 once" in said
+    assert [line for line in said if line.startswith("switch")] == ["switch USD 3.20 once, paid back in 0.1 days"]
+    asked = _terminal(proposal(recommendation=replace(tested, gate=Gate.PROPOSE)))
+    assert "shadow test" not in asked

@@ -3,20 +3,18 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.apply_books import Books
-from rightsizer.flows.apply_class import classified, given_up, lesson
+from rightsizer.flows.apply_class import classified
 from rightsizer.flows.apply_images import IMAGES
-from rightsizer.flows.apply_measure import taught
 from rightsizer.flows.apply_met import added
+from rightsizer.flows.apply_past import past_of
 from rightsizer.flows.apply_return import WAY_BACK
 from rightsizer.flows.apply_schedule import SCHEDULE
 from rightsizer.flows.telling import Told
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.hardware import Catalogue
-from rightsizer.model.history import PastChange
 from rightsizer.model.move import Finish, Steer
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.price import HOURS_PER_MONTH
@@ -27,7 +25,6 @@ from rightsizer.ports_change import PastBook, SavingsLedger
 from rightsizer.rules import failure
 from rightsizer.rules.advance import APPLIED, FINISHED, UNANSWERED, differences, leftovers
 
-type Ended = Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 SHOWN = {
     ChangeState.PLANNED: ProposalState.APPLYING,
     ChangeState.RUNNING: ProposalState.APPLYING,
@@ -163,12 +160,13 @@ class Following:
         self.tell(f"{change.ref.name}: change is being handed over", f"{first}{change.outcome}")
 
     def book(self, before: Change, after: Change, now: datetime) -> None:
-        """The estimate enters the ledger when the change is applied; the switch is paid when it is turned."""
+        """The estimate enters the ledger when the change is applied; the switch, or the test, is paid when it turns."""
         if after.plan.kind == "delete":
             return
-        if after.turned_at is not None and before.turned_at is None:
-            self._entry(after, "switch-cost", after.option.switch_usd, 0.0, False, "overlap of both fleets", now)
         test = after.plan.kind == "shadow-test"
+        if after.turned_at is not None and before.turned_at is None:
+            paid = "price of the shadow test" if test else "overlap of both fleets"
+            self._entry(after, "switch-cost", after.option.switch_usd, 0.0, False, paid, now)
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
             self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
@@ -180,37 +178,10 @@ class Following:
             self._remember(replace(change, state=ChangeState.ROLLED_BACK), now, f"{change.id}-{change.tries}")
 
     def _remember(self, change: Change, now: datetime, name: str = "") -> None:
-        """What the next decision should know. A refusal changed nothing, and teaches nothing about the hardware."""
-        if change.before is None or change.plan.kind == "delete" or change.state is ChangeState.REFUSED:
-            return
-        if given_up(change):
-            return
-        old = next((v for v in change.before.variants if v.name == change.variant), change.before.variants[0])
-        ended: Ended = "handed-over"
-        if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
-            stands: Ended = "proven" if change.state is ChangeState.PROVEN else "applied"
-            ended = "tested" if change.plan.kind == "shadow-test" else stands
-        elif change.plan.kind == "shadow-test" and change.turned_at is not None:
-            ended = "tested"
-        elif change.state is ChangeState.ROLLED_BACK:
-            ended = "rolled-back" if change.turned_at is not None else "update-failed"
-        promise = change.option.promise
-        past = PastChange(
-            at=now,
-            from_type=old.instance_type,
-            to_type=change.option.target.instance_type,
-            from_count=old.count,
-            to_count=change.option.target.instance_count,
-            ended=ended,
-            failure=lesson(change, ended),
-            models=change.models if len(change.before.variants) == 1 else (),
-            promised_slowdown=promise.slowdown if promise else None,
-            demand=promise.peak_busy_gpus if promise else None,
-            framework=promise.framework if promise else "",
-            from_routing=change.before.routing,
-            usd=change.option.switch_usd if ended == "tested" else Decimal(0),
-        )
-        self.history.record(change.ref.name, name or change.id, taught(past, change, self.catalogue))
+        """Keep what the next decision and the report should know; nothing where it taught nothing."""
+        past = past_of(change, self.catalogue, now)
+        if past is not None:
+            self.history.record(change.ref.name, name or change.id, past)
 
     def _entry(
         self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime

@@ -244,6 +244,6 @@ def _method(told: Report) -> Markup:
     text = (
         f"Made {sentences.when(told.made_at)}. A month has 730 hours. “Could be saved” is the estimate of every open"
         " recommendation, net of commitments; “saved” is counted at the hours billed since each change, "
-        f"less what the change itself cost.{unpriced} Prices: {prices}."
+        f"less what changes and shadow tests cost.{unpriced} Prices: {prices}."
     )
     return tag("p", text, class_="note", style="margin-top:40px")
