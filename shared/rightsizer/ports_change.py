@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from rightsizer.model.change import Change
 from rightsizer.model.component import ComponentSight
-from rightsizer.model.history import PastChange
+from rightsizer.model.history import PastChange, Remembered
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef, ScalableTarget
 from rightsizer.model.outcome import LedgerEntry, Occurrence
@@ -169,4 +169,8 @@ class PastBook(Protocol):
 
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
         """Record how a change ended; the same change again replaces what was recorded."""
+        ...
+
+    def remembered(self, start: datetime, end: datetime) -> Iterator[Remembered]:
+        """The changes and tests of the account as they ended in the window, oldest first."""
         ...

@@ -27,7 +27,7 @@ from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.proposal import Decision, MessageRef, ProposalState
 from rightsizer.model.recommendation import Finding
 from rightsizer.ports import EvaluationLog, MessageBook, RecommendationStore
-from rightsizer.ports_change import SavingsLedger
+from rightsizer.ports_change import PastBook, SavingsLedger
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 
@@ -51,8 +51,8 @@ def store(table: Table) -> Recommendations:
 
 
 def test_the_stores_keep_the_ports(table: Table, store: Recommendations) -> None:
-    kept: tuple[RecommendationStore, EvaluationLog, SavingsLedger, MessageBook]
-    kept = (store, store, SavingsBook(table), Messages(table))
+    kept: tuple[RecommendationStore, EvaluationLog, SavingsLedger, MessageBook, PastBook]
+    kept = (store, store, SavingsBook(table), Messages(table), HistoryBook(table))
     assert all(kept)
 
 
@@ -256,6 +256,21 @@ def test_history_tells_own_from_account_and_counts_the_tests_of_each_endpoint(
     assert [p.ended for p in found.account] == ["tested"]
     assert found.tests_this_month == 0
     assert store.history("rank").tests_this_month == 1
+
+
+def test_what_ended_in_a_window_is_remembered_by_endpoint_and_change_with_its_last_word(table: Table) -> None:
+    book = HistoryBook(table)
+    past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "proven", stated_risk=1)
+    book.record("chat-7b", "c-1", past)
+    again = replace(past, at=NOW - timedelta(days=1), ended="rolled-back", failure="alarm")
+    book.record("chat-7b", "c-1", again)
+    book.record("rank", "c-2", replace(past, promised_slowdown=1.2, promised_bound=1.5, realised_slowdown=1.4))
+    book.record("old", "c-3", replace(past, at=NOW - timedelta(days=181)))
+    book.record("new", "c-4", replace(past, at=NOW))
+    found = list(book.remembered(NOW - timedelta(days=180), NOW))
+    assert [(one.endpoint, one.change_id) for one in found] == [("rank", "c-2"), ("chat-7b", "c-1")]
+    assert found[1].past == again
+    assert (found[0].past.promised_bound, found[0].past.realised_slowdown) == (1.5, 1.4)
 
 
 def test_history_knows_what_tests_of_the_month_cost_and_what_the_account_spends(

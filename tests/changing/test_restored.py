@@ -99,8 +99,10 @@ def test_a_restored_minimum_is_registered_and_the_fleet_grows_to_it() -> None:
         w.start()
         change = w.run(6)
         (target,) = scaling(w)
+        (past,) = w.store.history(NAME).endpoint
         assert change.state is ChangeState.PROVEN, change.outcome
         assert (target.minimum, target.maximum, count(w)) == (4, 4, 4)
+        assert past.stated_risk is None, "a way back states no risk"
 
 
 def test_a_restored_count_takes_our_hours_away_and_stays_over_the_next_ones() -> None:

@@ -161,7 +161,9 @@ def test_nothing_is_booked_for_a_change_that_promised_nothing() -> None:
         w.scale(1)
         w.run(12)
         entries = list(w.ledger.entries(w.change.created_at, w.now + timedelta(days=1)))
+        (past,) = w.store.history(NAME).endpoint
     assert {e.usd for e in entries if e.kind == "realised"} == {0}
+    assert past.stated_risk is None, "no evaluation stated a risk of what a person ordered"
 
 
 @pytest.mark.parametrize(("step", "cooldown"), [(0, None), (101, None), (None, 4), (None, 1441)])

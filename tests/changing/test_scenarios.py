@@ -121,7 +121,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
         return Served(60, latency_ms=100.0 if old else 150.0, gpu=10.0 if old else 11.0)
 
     s = scenarios.SHADOW
-    option = replace(s.option, promise=Promise(1.3, 0.4, "vllm"), switch_usd=Decimal("4.5"))
+    option = replace(s.option, promise=Promise(1.3, 0.4, "vllm", 1.6), switch_usd=Decimal("4.5"))
     with world(option, seed=s.seed, judged=s.judged, load=faster_when_old, **s.endpoint) as w:
         w.start()
         while w.change.turned_at is None:
@@ -138,7 +138,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     assert past.ended == "tested"
     assert past.latency_ratio == pytest.approx(1.5, rel=0.05)  # the waiting of both is taken out
     assert past.realised_slowdown == pytest.approx(1.1)  # half the requests, on half as many instances
-    assert (past.promised_slowdown, past.demand, past.framework) == (1.3, 0.4, "vllm")
+    assert (past.promised_slowdown, past.promised_bound, past.demand, past.framework) == (1.3, 1.6, 0.4, "vllm")
     assert (past.from_routing, past.usd) == ("RANDOM", Decimal("4.5"))
     assert entries == [("switch-cost", Decimal("4.5"), "price of the shadow test")]
     assert deregistered == []
@@ -187,6 +187,7 @@ def test_a_change_teaches_how_much_slower_the_new_type_works() -> None:
     assert change.state is ChangeState.PROVEN
     assert past.realised_slowdown == pytest.approx(1.4)
     assert past.latency_ratio == pytest.approx(1.2)
+    assert past.stated_risk == int(s.option.risk)
 
 
 def test_a_shadow_that_cannot_be_removed_is_an_incident() -> None:

@@ -12,6 +12,7 @@ import pytest
 from moto import mock_aws
 
 from rightsizer import wire
+from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.notifier import Channels
 from rightsizer.aws.recommendations import Recommendations
@@ -19,6 +20,7 @@ from rightsizer.aws.reports import FolderReports
 from rightsizer.aws.table import Table
 from rightsizer.errors import PermissionMissingError, ThrottledError
 from rightsizer.flows.report import ReportPorts, ReportVoice, report, tell, window
+from rightsizer.model.history import PastChange
 from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.proposal import MessageRef
 from rightsizer.model.report import Report
@@ -73,6 +75,7 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
             "eu-west-1",
             store,
             ledger,
+            HistoryBook(table),
             FolderReports(tmp_path),
             Channels(None, None),
             VOICE,
@@ -92,6 +95,20 @@ def test_a_report_is_kept_as_page_data_and_rows(ports: ReportPorts) -> None:
 def test_the_promise_of_a_change_billed_now_is_found_however_old_and_others_are_left(ports: ReportPorts) -> None:
     written = report(ports, NOW - timedelta(days=7), NOW, NOW)
     assert [entry.id for entry in written.report.ledger] == ["e1", "e2"]
+
+
+def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises(ports: ReportPorts) -> None:
+    past = PastChange(NOW - timedelta(days=100), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", stated_risk=1)
+    ports.past.record("rank", "c-1", replace(past, promised_slowdown=1.2, realised_slowdown=1.5))
+    ports.past.record("rank", "c-2", replace(past, at=NOW - timedelta(days=181)))
+    ports.past.record("rank", "c-3", replace(past, at=NOW + timedelta(hours=1)))
+    written = report(ports, NOW - timedelta(days=7), NOW, NOW)
+    record = written.report.track_record
+    assert record is not None
+    assert (record.since, record.ended, record.told) == (NOW - timedelta(days=180), 1, 1)
+    assert record.overall.bias == pytest.approx(1.25)
+    assert wire.loads(Report, Path(written.data).read_text()) == written.report
+    assert "1.25 × the promised one" in Path(written.page).read_text()
 
 
 def test_the_same_window_twice_is_the_same_file(ports: ReportPorts) -> None:

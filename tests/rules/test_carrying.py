@@ -181,6 +181,19 @@ def narrow(seen: list[Situation], slowdown: float | None, p95_s: float = 4.5) ->
     return at, draft_of(at, small)
 
 
+@pytest.mark.parametrize("slowdown", [None, 1.1])
+def test_an_option_promises_the_likely_slowdown_and_the_bound_that_it_is_to_stay_within(
+    seen: list[Situation], slowdown: float | None
+) -> None:
+    at, draft = narrow(seen, slowdown, p95_s=9.0)
+    assert isinstance(draft, Draft)
+    option = offer(at, draft)
+    assert isinstance(option, Option)
+    assert option.promise is not None
+    assert (option.promise.slowdown, option.promise.bound) == (round(draft.speed.mid, 4), round(draft.speed.bound, 4))
+    assert draft.speed.mid < draft.speed.bound
+
+
 def test_a_measured_slowdown_needs_its_middle_within_the_objective_and_a_bearable_day_at_its_bound(
     seen: list[Situation],
 ) -> None:

@@ -1,14 +1,13 @@
 """What past changes taught, on the table: one row for each change that ended or runs."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer import wire
 from rightsizer.aws.table import Item, Table, epoch, stamp
-from rightsizer.model.history import History, PastChange
+from rightsizer.model.history import TEACHES_DAYS, History, PastChange, Remembered
 
-ACCOUNT_DAYS = 180
-"""How far back other endpoints' changes teach something."""
 KEPT_DAYS = 800
 FRESH = timedelta(minutes=5)
 """How long the account's rows are reused while many endpoints are evaluated."""
@@ -58,9 +57,15 @@ class HistoryBook:
             gpu_usd_per_month=self._spending,
         )
 
+    def remembered(self, start: datetime, end: datetime) -> Iterator[Remembered]:
+        """Every change and test that ended in the window, `start` included and `end` not, oldest first."""
+        for row in self._table.index("HISTORY", stamp(start), stamp(end)):
+            change_id = str(row["sk"]).removeprefix("PAST#")
+            yield Remembered(str(row["endpoint"]), change_id, wire.loads(PastChange, str(row["doc"])))
+
     def _account(self, now: datetime) -> list[tuple[str, PastChange]]:
         if self._read_at is None or abs(now - self._read_at) > FRESH:
-            start = stamp(now - timedelta(days=ACCOUNT_DAYS))
+            start = stamp(now - timedelta(days=TEACHES_DAYS))
             found = self._table.index("HISTORY", start)
             self._rows = [(str(row["endpoint"]), wire.loads(PastChange, str(row["doc"]))) for row in found]
             spent = self._table.get(*SPENDING)

@@ -64,6 +64,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
 def report() -> Callable[[Trigger, datetime], Written]:
     """The flow of the report door."""
     from rightsizer import wire
+    from rightsizer.aws.history import HistoryBook
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.own_use import LambdaUse
     from rightsizer.aws.reports import BucketReports
@@ -84,6 +85,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
         region=session().region,
         store=store(),
         ledger=SavingsBook(table()),
+        past=HistoryBook(table()),
         files=BucketReports(session().client("s3"), settings().bucket),
         notifier=notifier(),
         voice=flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report),

@@ -9,6 +9,7 @@ from rightsizer.flows.apply_measure import taught
 from rightsizer.model.change import Change, ChangeState
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import PastChange
+from rightsizer.model.option import ORDERED
 
 type Ended = Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 
@@ -35,6 +36,8 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         failure=lesson(change, ended),
         models=change.models if len(change.before.variants) == 1 else (),
         promised_slowdown=promise.slowdown if promise else None,
+        promised_bound=promise.bound if promise else None,
+        stated_risk=None if change.option.restores or change.option.kind in ORDERED else int(change.option.risk),
         demand=promise.peak_busy_gpus if promise else None,
         framework=promise.framework if promise else "",
         from_routing=change.before.routing,

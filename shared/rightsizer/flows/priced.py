@@ -166,8 +166,8 @@ def _promise(at: Situation, draft: Draft) -> Promise:
     """The most likely slowdown against what runs today, which is another type than the reference after a change."""
     known = at.runs.name == at.reference.name or at.runs.name in at.links
     today = at.links[at.runs.name].gpu if at.runs.name in at.links else 1.0
-    slowdown = round(draft.speed.mid / today, 4) if known else None
-    return Promise(slowdown, at.demand.load.peak_busy_gpus, at.endpoint.framework)
+    slowdown, bound = (round(s / today, 4) if known else None for s in (draft.speed.mid, draft.speed.bound))
+    return Promise(slowdown, at.demand.load.peak_busy_gpus, at.endpoint.framework, bound)
 
 
 def _learnt(at: Situation) -> str:

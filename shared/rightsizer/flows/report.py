@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rightsizer.errors import RightsizerError
+from rightsizer.model.history import TEACHES_DAYS
 from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Recommendation
@@ -13,10 +14,11 @@ from rightsizer.model.report import Report
 from rightsizer.model.running import RunningCost, Stack
 from rightsizer.model.usage import SIGNALS
 from rightsizer.ports import Notifier, OwnUse, RecommendationStore, ReportStore
-from rightsizer.ports_change import SavingsLedger
+from rightsizer.ports_change import PastBook, SavingsLedger
 from rightsizer.rules.packing import packs
 from rightsizer.rules.running import running_cost
 from rightsizer.rules.tally import Records, tally
+from rightsizer.rules.track_record import track_record
 from rightsizer.telemetry import logger
 
 type Period = Literal["weekly", "monthly"]
@@ -46,6 +48,7 @@ class ReportPorts:
     region: str
     store: RecommendationStore
     ledger: SavingsLedger
+    past: PastBook
     files: ReportStore
     notifier: Notifier
     voice: ReportVoice
@@ -87,7 +90,12 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
         occurrences=list(ports.ledger.occurrences(start, end)),
         running_cost=_own_cost(ports, found, start, end),
     )
-    told = replace(tally(records, start, end, now), packs=packs(found, ports.policy))
+    since = end - timedelta(days=TEACHES_DAYS)
+    told = replace(
+        tally(records, start, end, now),
+        packs=packs(found, ports.policy),
+        track_record=track_record(ports.past.remembered(since, end), since, ports.policy),
+    )
     name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
     return Written(
         told,

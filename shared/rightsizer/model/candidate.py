@@ -36,3 +36,5 @@ class Promise:
     peak_busy_gpus: float | None
     """Planned GPUs at work in the busiest hour, of the type that the load was measured on."""
     framework: str = ""
+    bound: float | None = None
+    """What `slowdown` was taken to stay within; None when not known."""

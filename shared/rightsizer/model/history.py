@@ -5,6 +5,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
+from rightsizer.model.checks import named
+
+TEACHES_DAYS = 180
+"""How far back changes of other endpoints teach something, and are held against their promises."""
+SERVED_BADLY = frozenset({"alarm", "performance", "errors", "memory", "health-check"})
+"""Failures by which a new fleet was too slow, failed requests, or did not start or fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
@@ -39,6 +46,10 @@ class PastChange:
     """What a test cost."""
     models: tuple[str, ...] = ()
     """Names of the models that the changed variant served; () where that was not recorded."""
+    promised_bound: float | None = None
+    """What `realised_slowdown` was to stay within; None where no bound was recorded."""
+    stated_risk: int | None = None
+    """Performance risk that was stated, 0 to 4; None of a way back, of an order of a person, and where not recorded."""
 
     def outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
@@ -64,6 +75,11 @@ class PastChange:
         return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
 
     @property
+    def fell_short(self) -> bool:
+        """Whether a change went back for how the new fleet served; not for want of capacity, or on request."""
+        return self.ended in ("rolled-back", "update-failed") and self.failure in SERVED_BADLY
+
+    @property
     def silent(self) -> bool:
         """Whether it says nothing about the new type, neither for nor against: nobody saw whether it serves."""
         unseen = self.ended == "tested" and self.latency_ratio is None and self.realised_slowdown is None
@@ -73,6 +89,19 @@ class PastChange:
     def lacked(self) -> bool:
         """Whether there was no capacity for the new type, so that the endpoint never ran it."""
         return self.ended == "update-failed" and self.failure == "capacity"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A past change with the endpoint that it was of, and its id."""
+
+    endpoint: str
+    change_id: str
+    past: PastChange
+
+    def __post_init__(self) -> None:
+        named("Remembered.endpoint", self.endpoint)
+        named("Remembered.change_id", self.change_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rightsizer.model.option import OptionKind
+from rightsizer.model.option import OptionKind, Risk
 
 TYPE_AND_COUNT = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT})
 """Dimensions that automatic mode changes unless an operator adds others."""
@@ -150,6 +150,11 @@ class Policy:
     grown_share: float = 0.01
     """Requests over the objective, beyond those of today, that it may have then."""
     error_share: float = 0.005
+
+    def stated_chance(self, risk: int) -> tuple[float, float]:
+        """The chance of harm that a performance risk of 0 to 4 states: from, and at most (1 for the highest)."""
+        steps = (0.0, *self.risk_steps, 1.0)
+        return steps[Risk(risk)], steps[Risk(risk) + 1]
 
     def late_allowed(self, share: float, declared: bool, usual: float, requests: float, days: int) -> float:
         """The share of the requests that may be late beyond the `usual` one, where `requests` came on so many `days`.

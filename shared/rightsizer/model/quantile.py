@@ -3,6 +3,9 @@
 import math
 from collections.abc import Sequence
 
+CONFORMAL = 39
+"""Outcomes from which one of them is the 97.5 % quantile of the next one: 39 / 40 (split conformal prediction)."""
+
 
 def quantile(ordered: Sequence[float], share: float) -> float:
     """The nearest-rank quantile of ascending values, `share` in 0..1; ValueError when there are none."""

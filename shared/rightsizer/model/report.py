@@ -11,6 +11,7 @@ from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Reason
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.running import RunningCost
+from rightsizer.model.track_record import TrackRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +52,5 @@ class Report:
     price_sources: tuple[str, ...] = ()
     packs: tuple[Pack, ...] = ()
     """Small endpoints that would fit on one card together; instead of their own options, not on top of them."""
+    track_record: TrackRecord | None = None
+    """Slowdowns and risks as promised and as they turned out, over half a year; None in reports older than it."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.report import Report
-from rightsizer.render import report_parts, sentences, svg
+from rightsizer.render import report_parts, report_promises, sentences, svg
 from rightsizer.render.frame import Cell, badge, card, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
 
@@ -34,7 +34,9 @@ def report(told: Report) -> str:
         section("Small endpoints that would fit on one card", _packs(told)),
         section("What was asked and changed", _proposals(told)),
         section("By week", _weeks(told)),
-        section("Promised and kept", _kept(told)),
+        section("Promised and kept", report_promises.savings(told)),
+        section("Slowdown, promised and measured", report_promises.slowdowns(told.track_record)),
+        section("Performance risk, stated and seen", report_promises.risks(told.track_record)),
         section("What happened", _occurrences(told)),
         section("Left alone, and why", _left(left)),
         section("Could not be read", _unread(told)),
@@ -169,25 +171,6 @@ def _weeks(told: Report) -> Markup:
     ]
     heads = ("Week", "Asked", "Approved", "Rejected", "Saved")
     return table("By week", heads, rows, "The window holds no week with anything in it.")
-
-
-def _kept(told: Report) -> Markup:
-    rows = [
-        [
-            Cell(tag("b", one.endpoint), one.endpoint, "nowrap"),
-            Cell(one.change_id, look="nowrap"),
-            Cell(sentences.money(one.promised), float(one.promised), "n"),
-            Cell(sentences.money(one.realised), float(one.realised), "n"),
-            Cell(_error(one.promised, one.realised), look="n"),
-        ]
-        for one in report_parts.kept(told)
-    ]
-    heads = ("Endpoint", "Change", "Promised for the hours", "Really saved", "Error of the estimate")
-    return table("Promised and kept", heads, rows, "No change has been billed in this window yet.")
-
-
-def _error(promised: Decimal, realised: Decimal) -> str:
-    return f"{100 * (realised - promised) / promised:+.1f} %" if promised else "not defined"
 
 
 def _occurrences(told: Report) -> Markup:

@@ -5,7 +5,7 @@ from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Evidence, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import blocks as kit
-from rightsizer.render import sentences
+from rightsizer.render import promise_words, sentences
 from rightsizer.render.blocks import Block
 from rightsizer.render.spark import sparkline
 
@@ -57,6 +57,9 @@ def report_blocks(report: Report, link: str = "") -> list[Block]:
     for one in sorted(report.recommendations, key=lambda r: r.identified_usd_per_month, reverse=True)[:5]:
         if one.identified_usd_per_month > 0:
             blocks.append(kit.section(f"• {kit.escaped(sentences.headline(one), kit.SECTION)}"))
+    if report.track_record is not None:
+        said = promise_words.slowdown(report.track_record), promise_words.risk(report.track_record)
+        blocks.append(kit.section(kit.escaped("\n".join(said), kit.SECTION)))
     if link and len(link) <= kit.SHORT_LINK:
         blocks.append({"type": "actions", "elements": [kit.link("Open the report", link, "rightsizer_report")]})
     seen = sentences.count(totals.endpoints, "endpoint")

@@ -2,7 +2,7 @@
 
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.report import Report
-from rightsizer.render import sentences
+from rightsizer.render import promise_words, sentences
 from rightsizer.render.spark import sparkline
 
 
@@ -49,6 +49,11 @@ def report(told: Report, link: str = "") -> tuple[str, str]:
         lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
     if told.running_cost is not None:
         lines.append(f"Rightsizer itself, estimated: {sentences.money(told.running_cost.usd)}")
+    if told.track_record is not None:
+        lines += [
+            f"Slowdown:   {promise_words.slowdown(told.track_record)}",
+            f"Risk:       {promise_words.risk(told.track_record)}",
+        ]
     lines += ["", f"The whole report: {link}"] if link else []
     return f"rightsizer: {sentences.money(totals.realised)} saved, {window}", "\n".join(lines) + "\n"
 

@@ -80,7 +80,7 @@ def calibration_of(tried: Sequence[Backtest], policy: Policy) -> Calibration:
     changes = [c for each in tried for c in each.changes if not c.option.restores]
     told = [c for c in changes if c.after.verdict is not Verdict.UNKNOWN]
     harm = [0.0 if c.after.verdict is Verdict.HELD and c.taken_back is None else 1.0 for c in told]
-    stated = [_chance(c, policy) for c in told]
+    stated = [policy.stated_chance(c.option.risk)[1] for c in told]
     known = [(c.promised_late, c.after.late, c.after.requests) for c in changes]
     late = [(promise, seen, n) for promise, seen, n in known if promise is not None and seen is not None]
     calls = sum(n for _, _, n in late)
@@ -98,11 +98,6 @@ def calibration_of(tried: Sequence[Backtest], policy: Policy) -> Calibration:
         saved_usd=sum((c.after.saved_usd for c in replayed), Decimal(0)).quantize(_CENT),
         regret_usd=sum((b.missed.regret_usd for b in tried if b.missed), Decimal(0)).quantize(_CENT),
     )
-
-
-def _chance(change: Rehearsed, policy: Policy) -> float:
-    """The chance of harm that the performance risk states: the upper end of its class, 1 for the highest."""
-    return (*policy.risk_steps, 1.0)[change.option.risk]
 
 
 def _promised(change: Rehearsed) -> Decimal:

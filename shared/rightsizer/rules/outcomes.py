@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History
 from rightsizer.model.policy import Policy
-from rightsizer.model.quantile import quantile
+from rightsizer.model.quantile import CONFORMAL, quantile
 
 type Find = Callable[[str], InstanceType | None]
 
-CONFORMAL = 39
-"""Outcomes from which one of them is the 97.5 % quantile of the next one: 39 / 40 (split conformal prediction)."""
 TOO_SLOW = ("alarm", "performance")
 """Failures of a type that was too slow, or may have been."""
 

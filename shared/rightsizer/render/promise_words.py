@@ -1,0 +1,95 @@
+"""What was promised against what it turned out to be, in words: slowdowns and stated risks, and what is not known."""
+
+from rightsizer.model.quantile import CONFORMAL
+from rightsizer.model.track_record import RiskLevel, SpeedSummary, TrackRecord
+from rightsizer.render import sentences
+
+ENDED = {
+    "proven": "proven",
+    "applied": "applied, not proven",
+    "rolled-back": "rolled back",
+    "update-failed": "update failed",
+    "handed-over": "handed over",
+    "tested": "shadow test",
+}
+UNREAD = "Not part of this report: it was made before this was kept."
+
+
+def factor(value: float) -> str:
+    """How many times: ``1.40 ×``, ``0.05 ×``."""
+    return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
+
+
+def slowdown(record: TrackRecord) -> str:
+    """How the slowdowns that were measured compare with the promised ones, in one or two sentences."""
+    day = sentences.day(record.since)
+    if not record.ended:
+        return f"No change and no shadow test has ended since {day}: there is no slowdown to hold against a promise."
+    ended = f"Of {sentences.count(record.ended, 'change or shadow test', 'changes and shadow tests')} that ended"
+    ended += f" since {day}"
+    measured, every = len(record.outcomes), record.overall
+    if not measured:
+        return f"{ended}, none measured a slowdown: that takes another type, one variant, and enough requests."
+    if every.bias is None:
+        return f"{ended}, {measured} measured a slowdown, none of them with a promise to hold it against."
+    said = f"{ended}, {every.n} measured a slowdown that was promised"
+    if every.spread is None:
+        return (
+            f"{said}: {factor(every.bias)} the promised one; {bound(every)}. One outcome tells nothing about the next."
+        )
+    mean = f"{factor(every.bias)} the promised one on the geometric mean, spread by a factor of {every.spread:.2f}"
+    return f"{said}: {mean}; {bound(every)}."
+
+
+def bound(group: SpeedSummary) -> str:
+    """How many outcomes were slower than the bound that was promised."""
+    if not group.bounded:
+        return "no bound was recorded"
+    number = group.beyond or "none"
+    was = "was" if group.beyond <= 1 else "were"
+    told = f"{number} of {group.bounded} {was} slower than the promised bound"
+    if group.bounded >= CONFORMAL:
+        return told
+    return f"{told} ({CONFORMAL} outcomes are needed to see whether 97.5 % stay within it)"
+
+
+def risk(record: TrackRecord) -> str:
+    """How the stated performance risk compares with what happened, in a few sentences."""
+    day = sentences.day(record.since)
+    if not record.changes:
+        return f"No change has ended since {day}."
+    ended = f"{sentences.count(record.changes, 'change')} ended since {day}"
+    if record.brier is None or record.brier_without is None:
+        of = "and it does not tell" if record.changes == 1 else "and none tells"
+        why = "a change tells once it is proven, or goes back for how it served"
+        return f"{ended}, {of} whether a stated risk was right: {why}."
+    stood, back = record.told - record.fell_short, record.fell_short
+    it = "it" if back == 1 else "they"
+    parts = [f"{stood} proven"] * bool(stood) + [f"{back} went back for how {it} served"] * bool(back)
+    tell = "tells" if record.told == 1 else "tell"
+    said = f"{ended}; {record.told} {tell} whether the stated risk was right: {', '.join(parts)}."
+    score = f"Brier score {record.brier:.3f} (0 is best; calling each harmless: {record.brier_without:.3f})."
+    few = " One change tells nothing about the next." if record.told == 1 else ""
+    return f"{said} {score}{few}"
+
+
+def stated(level: RiskLevel) -> str:
+    """The chance of harm that a risk states: ``0.5 to 2 %``."""
+    return f"{100 * level.chance_from:g} to {100 * level.chance:g} %"
+
+
+def seen(level: RiskLevel) -> str:
+    """The share that went back, with the range in which the chance lies."""
+    share = f"{level.fell_short} of {level.n} ({sentences.percent(level.share)})"
+    return f"{share}; at 95 % confidence {sentences.percent(level.low)} to {sentences.percent(level.high)}"
+
+
+def judged(level: RiskLevel) -> str:
+    """Whether what was seen contradicts what was stated, or is too little to tell."""
+    if level.low > level.chance:
+        return "more often than stated"
+    if level.high < level.chance_from:
+        return "less often than stated"
+    if level.chance_from <= level.low and level.high <= level.chance:
+        return "as stated"
+    return f"{sentences.count(level.n, 'change')}: too few to tell"

@@ -1,0 +1,184 @@
+"""What was promised and what came of it is shown in every form of the report, and what is not known is said."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer import wire
+from rightsizer.model.history import PastChange, Remembered
+from rightsizer.model.policy import Policy
+from rightsizer.model.report import Report
+from rightsizer.render import promise_words, text
+from rightsizer.render.report_page import report
+from rightsizer.render.slack import report_blocks
+from rightsizer.rules.tally import Records, tally
+from rightsizer.rules.track_record import track_record
+from tests.render.test_pages import EVIL, Outline
+from tests.samples import NOW
+
+SINCE = NOW - timedelta(days=180)
+PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", framework="vllm")
+EMPTY = tally(Records("111122223333", "eu-west-1", [], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+
+
+def one(number: int, endpoint: str = "chat", **changes: Any) -> Remembered:
+    return Remembered(endpoint, f"c-{number}", replace(PAST, **changes))
+
+
+def told(*remembered: Remembered) -> Report:
+    return replace(EMPTY, track_record=track_record(remembered, SINCE, Policy()))
+
+
+def measured(number: int, promised: float | None, seen: float, bound: float | None = None, **more: Any) -> Remembered:
+    return one(number, promised_slowdown=promised, realised_slowdown=seen, promised_bound=bound, **more)
+
+
+def slack(made: Report) -> str:
+    return json.dumps(report_blocks(made), ensure_ascii=False)
+
+
+def email(made: Report) -> str:
+    return text.report(made)[1]
+
+
+def html(made: Report) -> str:
+    return Outline(report(made)).words
+
+
+SEVERAL = told(
+    measured(1, 1.2, 1.5, 1.4, latency_ratio=1.31, stated_risk=1),
+    measured(2, 1.3, 1.1, 1.6, endpoint="rank", framework="triton", ended="tested"),
+    one(3, "tts", ended="rolled-back", failure="alarm", stated_risk=1),
+)
+
+
+@pytest.mark.parametrize("view", [html, email, slack])
+def test_every_form_says_how_the_slowdowns_and_the_risks_turned_out(view: Any) -> None:
+    said = view(SEVERAL)
+    assert "Of 3 changes and shadow tests that ended since 16 Jul 2025, 2 measured a slowdown that was promised" in said
+    assert "1.03 × the promised one on the geometric mean, spread by a factor of 1.32" in said
+    assert "1 of 2 was slower than the promised bound (39 outcomes are needed to see whether 97.5 % stay" in said
+    assert "2 changes ended since 16 Jul 2025; 2 tell whether the stated risk was right: 1 proven, 1 went back" in said
+    assert "Brier score 0.480 (0 is best; calling each harmless: 0.500)" in said
+
+
+def test_the_page_lists_each_outcome_with_its_units_and_each_level_with_its_range() -> None:
+    said = html(SEVERAL)
+    for part in ("1.20 ×", "1.50 ×beyond the bound", "1.31 ×", "shadow test", "one outcome has none", "triton"):
+        assert part in said
+    assert "low (1 of 4)" in said
+    assert "0.5 to 2 %" in said
+    assert "1 of 2 (50 %); at 95 % confidence 1.3 % to 99 %" in said
+    assert "2 changes: too few to tell" in said
+
+
+def test_the_json_of_a_report_holds_the_same_and_comes_back_equal() -> None:
+    assert wire.loads(Report, wire.dumps(SEVERAL)) == SEVERAL
+    record = json.loads(wire.dumps(SEVERAL))["track_record"]
+    assert [(row["endpoint"], row["promised"], row["measured"], row["ratio"]) for row in record["outcomes"]] == [
+        ("chat", 1.2, 1.5, 1.25),
+        ("rank", 1.3, 1.1, pytest.approx(1.1 / 1.3)),
+    ]
+    assert [(row["name"], row["n"]) for row in record["frameworks"]] == [("triton", 1), ("vllm", 1)]
+    assert [(row["risk"], row["n"], row["fell_short"]) for row in record["levels"]] == [(1, 2, 1)]
+
+
+@pytest.mark.parametrize("view", [html, email, slack])
+def test_where_nothing_ended_that_is_said_and_no_zero(view: Any) -> None:
+    said = view(told())
+    assert "No change and no shadow test has ended since 16 Jul 2025" in said
+    assert "No change has ended since 16 Jul 2025." in said
+    assert "Brier" not in said
+    assert "0 changes" not in said
+
+
+@pytest.mark.parametrize("view", [html, email, slack])
+def test_one_outcome_is_said_to_tell_nothing_about_the_next(view: Any) -> None:
+    said = view(told(measured(1, 1.2, 1.5, stated_risk=0)))
+    assert "1 measured a slowdown that was promised: 1.25 × the promised one; no bound was recorded." in said
+    assert "One outcome tells nothing about the next." in said
+    assert "One change tells nothing about the next." in said
+
+
+def test_what_ended_without_a_measurement_a_promise_or_an_answer_is_told_apart() -> None:
+    assert "none measured a slowdown: that takes another type" in email(told(one(1)))
+    assert "1 measured a slowdown, none of them with a promise" in email(told(measured(1, None, 1.4)))
+    assert "1 change ended since 16 Jul 2025, and it does not tell whether a stated risk" in email(told(one(1)))
+    assert "No change has ended" in email(told(measured(1, 1.2, 1.4, ended="tested")))
+    both = email(told(one(1, ended="applied", stated_risk=1), one(2, ended="update-failed", failure="capacity")))
+    assert "2 changes ended since 16 Jul 2025, and none tells whether a stated risk" in both
+
+
+def test_enough_outcomes_do_without_the_remark_on_how_many_are_needed() -> None:
+    every = [measured(number, 1.2, 1.3 + number / 1000, 1.4) for number in range(39)]
+    assert "are needed to see" not in email(told(*every))
+    assert "none of 39 was slower than the promised bound." in email(told(*every))
+    assert "none of 38 was slower than the promised bound (39 outcomes are needed" in email(told(*every[1:]))
+
+
+def test_what_was_seen_is_held_against_what_was_stated() -> None:
+    def judged(stated: int, proven: int, back: int) -> str:
+        stood = [one(number, stated_risk=stated) for number in range(proven)]
+        went = [one(1000 + n, stated_risk=stated, ended="rolled-back", failure="alarm") for n in range(back)]
+        record = told(*stood, *went).track_record
+        assert record is not None
+        return promise_words.judged(record.levels[0])
+
+    assert judged(0, 3, 2) == "more often than stated"
+    assert judged(4, 60, 1) == "less often than stated"
+    assert judged(4, 6, 6) == "as stated"
+    assert judged(1, 4, 0) == "4 changes: too few to tell"
+
+
+def test_a_report_from_before_it_was_kept_says_so_and_is_read() -> None:
+    old = json.loads(wire.dumps(EMPTY))
+    del old["track_record"]
+    read = wire.revive(Report, old)
+    assert read.track_record is None
+    assert html(read).count("made before this was kept") == 2
+    assert "Slowdown" not in email(read)
+
+
+@pytest.mark.parametrize(("value", "said"), [(1.4, "1.40 ×"), (1000.0, "1000.00 ×"), (0.001, "0.001 ×")])
+def test_a_factor_is_said_to_be_one(value: float, said: str) -> None:
+    assert promise_words.factor(value) == said
+
+
+def test_names_stay_text() -> None:
+    made = told(measured(1, 1.2, 1.5, 1.4, endpoint=EVIL, framework=EVIL, from_type=EVIL, stated_risk=1))
+    outline = Outline(report(made))
+    assert (outline.count("script"), outline.count("img")) == (1, 0)
+    assert outline.words.count(EVIL) == 5
+
+
+NUMBERS = st.none() | st.floats() | st.floats(0.2, 5.0)
+
+
+@given(
+    st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.none() | st.integers(-1, 6)), max_size=5),
+    st.sampled_from(["proven", "tested", "rolled-back", "handed-over", "applied", "update-failed", "running"]),
+)
+def test_whatever_was_measured_every_form_is_whole_and_has_no_number_that_is_none(rows: Any, ended: str) -> None:
+    made = told(
+        *(
+            one(
+                number,
+                ended=ended,
+                failure="alarm",
+                promised_slowdown=promised,
+                realised_slowdown=seen,
+                promised_bound=bound,
+                latency_ratio=bound,
+                stated_risk=risk,
+            )
+            for number, (promised, seen, bound, risk) in enumerate(rows)
+        )
+    )
+    for said in (html(made), email(made), slack(made)):
+        words = said.replace("(", " ").replace(";", " ").replace(",", " ").split()
+        assert not {"nan", "inf", "-inf", "None"} & set(words)
