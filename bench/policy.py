@@ -14,10 +14,12 @@ from decimal import Decimal
 from typing import Any
 
 from bench.views import Account, Day, Type, View
+from rightsizer.aws.prices import PriceListBook
+from rightsizer.catalog import tables
 from rightsizer.flows.judge import judge_digests
 from rightsizer.model.candidate import Promise
 from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
-from rightsizer.model.hardware import Accelerator, Catalogue, InstanceType
+from rightsizer.model.hardware import Catalogue
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.observation import (
     LEAST,
@@ -31,9 +33,10 @@ from rightsizer.model.observation import (
 )
 from rightsizer.model.option import OptionKind, Target
 from rightsizer.model.policy import Policy
-from rightsizer.model.price import Commitment, Price, PriceTable
+from rightsizer.model.price import Commitment, PriceTable
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, Series, Signal
+from rightsizer.rules.catalogue import catalogue as compiled
 from rightsizer.rules.demand import latency_of
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.learn import gpu_ratios
@@ -41,7 +44,6 @@ from rightsizer.rules.waiting import ShadowRun, ratios
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
 LEAST_REQUESTS = 200  # on either type, from which a change tells a slowdown, as in the product
-USABLE = {"T4": 14.6, "L4": 22.0, "A10G": 22.0, "L40S": 44.0, "H100": 79.0}
 
 IN_PLACE = frozenset(OptionKind) - {OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING}
 EAGER = replace(
@@ -165,23 +167,12 @@ class MetricsOnlyPolicy(RightsizerPolicy):
 
 
 def _facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
-    found: dict[str, InstanceType] = {}
-    prices: dict[str, Any] = {}
-    for t in types:
-        listed = t.gpu_memory_gib_each
-        chip = Accelerator(
-            t.gpu_model,
-            "NVIDIA",
-            t.fp16_tflops_each,
-            t.memory_bandwidth_gbps_each,
-            listed,
-            min(USABLE.get(t.gpu_model, 0.985 * listed), 0.985 * listed),
-            None,
-        )
-        found[t.name] = InstanceType(t.name, t.vcpu, t.host_memory_gib, "x86_64", chip, t.gpu_count)
-        usd = Decimal(str(t.usd_per_hour))
-        prices[t.name] = Price(t.name, "us-east-1", usd, "snapshot", "direct-hosting", "2026-11")
-    return Catalogue(found), PriceTable("us-east-1", prices, Commitment(Decimal(0), 0.0, known=True))
+    """The product's own figures and prices of the types that the referee offers, of which only names are taken."""
+    names = {t.name for t in types}
+    known = compiled(tables.instances(), tables.accelerators())
+    catalogue = Catalogue({t.name: t for t in known if t.name in names})
+    book = PriceListBook(None, commitment=lambda: Commitment(Decimal(0), 0.0, known=True))
+    return catalogue, book.table("us-east-1", names)
 
 
 def _remember(memory: _Memory, view: View, catalogue: Catalogue) -> None:

@@ -6,14 +6,6 @@ from typing import Any, Protocol
 
 class Type(Protocol):
     name: str
-    usd_per_hour: float
-    gpu_model: str
-    gpu_count: int
-    gpu_memory_gib_each: float
-    fp16_tflops_each: float
-    memory_bandwidth_gbps_each: float
-    vcpu: int
-    host_memory_gib: float
 
 
 class Day(Protocol):

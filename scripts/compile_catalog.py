@@ -28,6 +28,8 @@ USABLE_GIB = {
 }
 """Measured usable memory per chip; the others get `USABLE_SHARE` of the listed figure."""
 USABLE_SHARE = 0.985
+SHOWN_GIB = {"T4": "15"}
+"""What the driver shows, and metrics are percentages of, where the EC2 API gives a nominal size (T4: 16)."""
 
 
 def compile_catalog(data: Path, target: Path) -> None:
@@ -44,7 +46,7 @@ def compile_catalog(data: Path, target: Path) -> None:
             [
                 chip["accelerator_model"],
                 vendors[chip["accelerator_model"]],
-                *[chip[c] for c in CHIP_COLUMNS],
+                *[_shown(chip)[c] for c in CHIP_COLUMNS],
                 _usable(chip),
             ]
             for chip in chips
@@ -93,6 +95,10 @@ def _serverless(rows: Sequence[dict[str, str]], target: Path) -> None:
     found = [row for row in rows if (row["category"], row["item"]) == ("serverless_inference", "1 GB memory")]
     lines = ([row["region"], f"{Decimal(row['usd']).normalize():f}", row["as_of"], row["source"]] for row in found)
     _write(target / "serverless.csv", ("region", "usd_per_gb_second", "as_of", "source"), lines)
+
+
+def _shown(chip: dict[str, str]) -> dict[str, str]:
+    return chip | {"memory_gib": SHOWN_GIB.get(chip["accelerator_model"], chip["memory_gib"])}
 
 
 def _usable(chip: dict[str, str]) -> str:

@@ -145,9 +145,28 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     assert w.told[-1][0] == f"{NAME}: shadow test ended"
 
 
+def test_a_shadow_test_waits_for_the_busiest_hour_and_sees_it() -> None:
+    s = scenarios.SHADOW
+    option = replace(s.option, facts={"test hours": "2"})
+    busy = [10.0] * 24
+    busy[14] = 60.0
+    with world(option, seed=s.seed, judged={**s.judged, "hourly_requests": tuple(busy * 7)}, **s.endpoint) as w:
+        waiting = w.start()
+        made = w.box.calls.of("sagemaker", "Create*")
+        change = w.run(24)
+    assert made == []
+    assert "to see the busiest hour, 14:00 UTC" in waiting.outcome
+    assert waiting.next_due is not None
+    assert f"{waiting.next_due:%H:%M}" == "13:00"
+    assert change.turned_at is not None
+    begins, ends = change.turned_at, change.turned_at + timedelta(seconds=change.plan.test_s)
+    assert begins <= begins.replace(hour=14, minute=0) < begins.replace(hour=15, minute=0) <= ends
+    assert "tested: the mean latency" in change.outcome
+
+
 def test_a_tag_that_was_taken_away_since_the_decision_stops_a_shadow_test_before_it_begins() -> None:
     s = scenarios.SHADOW
-    with world(s.option, seed=s.seed, judged=s.judged, count=2) as w:
+    with world(s.option, seed=s.seed, judged={**s.judged, "hourly_requests": (1.0,) * 24}, count=2) as w:
         change = w.start()
         made = w.box.calls.of("sagemaker", "CreateEndpointConfig")
     assert change.state is ChangeState.REFUSED

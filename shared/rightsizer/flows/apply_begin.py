@@ -63,6 +63,9 @@ class Beginning:
         planned = planning.make(change, ground, catalogue, limits)
         if not isinstance(planned, planning.Planned):
             return self._refuse(change, planned, now)
+        later = planning.until_the_peak(ground, limits, now)
+        if later is not None:
+            return self._defer(change, later.until, later.sentence, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
         ready = replace(_planned(change, planned, now), models=tuple(sorted({*change.models, *ground.models})))
         if change.option.restores:  # no day's budget is spent on letting users suffer

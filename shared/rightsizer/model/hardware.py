@@ -17,7 +17,7 @@ class Accelerator:
     memory_bandwidth_gbps: float
     """Gigabytes per second."""
     memory_gib: float
-    """GiB as the EC2 API reports it."""
+    """GiB that metrics are percentages of: as the EC2 API reports it, the T4 as its driver does (15, not 16)."""
     usable_gib: float
     """GiB that a model can really use: below `memory_gib` where the listed figure is nominal."""
     compute_capability: tuple[int, int] | None

@@ -88,8 +88,8 @@ def hours_of_test(hourly: Sequence[Sequence[float]], instances: float, policy: P
 def telling(hourly: Sequence[Sequence[float]], instances: float, hours: float, policy: Policy) -> float:
     """How much such a test would tell, 0..1: the share of `test_requests` that past days would have brought.
 
-    Around the busiest hour of the day before: sparse requests come at other hours tomorrow. The product does not wait
-    for that hour yet, so it reckons this too well.
+    Around the busiest hour of the day before: sparse requests come at other hours tomorrow. A test begins before the
+    busiest hour of all days (`window.over_peak`), which is known better than from one day.
     """
     shares = []
     length = min(math.ceil(hours), 24)
@@ -135,8 +135,9 @@ def worth_testing(
     hours = best.option.facts.get("test hours", f"{policy.test_hours:g}")
     return best, Reason(
         Code.TEST_WORTH_IT,
-        f"a {hours} h shadow test of {best.option.target.instance_type} costs about USD {best.cost:.2f} and wins"
-        f" USD {gain:.0f} per month on average ({100 * best.chance:.0f} % that it is fast enough and fits)",
+        f"a {hours} h shadow test of {best.option.target.instance_type} over the busiest hour costs about"
+        f" USD {best.cost:.2f} and wins USD {gain:.0f} per month on average"
+        f" ({100 * best.chance:.0f} % that it is fast enough and fits)",
     )
 
 

@@ -5,9 +5,9 @@ from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
 from rightsizer.flows.planning.fleet import live, most, unbounded, wanted
 from rightsizer.flows.planning.placement import placement_only
-from rightsizer.flows.planning.planned import Planned
+from rightsizer.flows.planning.planned import CONFIG_KINDS, Planned
 from rightsizer.flows.planning.scale_in import scale_in_policy, with_live_count
-from rightsizer.flows.planning.shadow import shadow_test
+from rightsizer.flows.planning.shadow import is_test, shadow_test, until_the_peak
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
@@ -15,23 +15,10 @@ from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import ORDERED, OptionKind
 from rightsizer.model.plan import Before, VariantCount
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules import scaling, schedule
 
-__all__ = ["CONFIG_KINDS", "Planned", "make", "most", "with_live_count"]
-
-CONFIG_KINDS = frozenset(
-    {
-        OptionKind.INSTANCE_TYPE,
-        OptionKind.TYPE_AND_COUNT,
-        OptionKind.FEWER_GPUS,
-        OptionKind.INSTANCE_POOLS,
-        OptionKind.ROUTING,
-        OptionKind.SCALE_IN,
-    }
-)
-"""Options that need a new configuration."""
+__all__ = ["CONFIG_KINDS", "Planned", "make", "most", "until_the_peak", "with_live_count"]
 
 
 def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLimits) -> Planned | tuple[Reason, ...]:
@@ -56,13 +43,13 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
     unsafe = scaling.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
     if unsafe:
         return unsafe
-    if ground.option.kind in CONFIG_KINDS and ground.proposal.recommendation.gate is not Gate.TEST:
+    if ground.option.kind in CONFIG_KINDS and not is_test(ground):
         unsafe = schedule.unreadable(ground.scaling)
         if unsafe:
             return unsafe
     if ground.option.kind is OptionKind.DELETE:
         return two_steps(change, ground, config, before, limits)
-    if ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS:
+    if is_test(ground):
         return shadow_test(change, ground, config, before, catalogue, limits)
     alone = unbounded(change, ground)
     if alone:

@@ -6,22 +6,38 @@ weights that are live. Source: developer guide, shadow tests and endpoint-scalin
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rightsizer.flows.planning.config import keeping_counts, watching
-from rightsizer.flows.planning.planned import Planned
+from rightsizer.flows.planning.planned import CONFIG_KINDS, Planned
 from rightsizer.model.change import Change
-from rightsizer.model.ground import Ground
+from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import Target
+from rightsizer.model.option import Option, Target
 from rightsizer.model.plan import Before, VariantCount
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import ConfigSight
-from rightsizer.rules import clone, guardrail, trial
+from rightsizer.rules import clone, guardrail, trial, window
 
 HOURS = 2.0
 """Length of a test where the option does not say (decision.md 4.6)."""
+
+
+def until_the_peak(ground: Ground, limits: ChangeLimits, now: datetime) -> Deferred | None:
+    """A shadow test waits for the busiest hour, which alone tells how the candidate bears it; None where it is near."""
+    hour = window.busiest(ground.proposal.recommendation.hourly_requests)
+    if hour is None or not is_test(ground):
+        return None
+    begins = window.over_peak(limits.window, hour, timedelta(hours=test_hours(ground.option)), now)
+    text = f"the shadow test begins at {begins:%Y-%m-%d %H:%M} UTC, to see the busiest hour, {hour:02d}:00 UTC"
+    return Deferred(begins, text) if begins > now else None
+
+
+def is_test(ground: Ground) -> bool:
+    """Whether what was approved is a shadow test of the option, not the option itself."""
+    return ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS
 
 
 def shadow_test(
@@ -46,7 +62,7 @@ def shadow_test(
     names = tuple(step.subject for step in watched)
     count = before.variants[0].count
     guard = guardrail.choose([count], [count], names, limits.bake_s, excluded="")
-    hours = test_hours(change)
+    hours = test_hours(change.option)
     plan = replace(
         keeping_counts(change, config, before, new, watched, guard, limits),
         kind="shadow-test",
@@ -86,9 +102,9 @@ def shadow_name(variant: str) -> str:
     return f"{variant[:56].rstrip('-')}-shadow"
 
 
-def test_hours(change: Change) -> float:
+def test_hours(option: Option) -> float:
     """Hours that the option asks for, between one and a day."""
     try:
-        return min(24.0, max(1.0, float(change.option.facts.get("test hours", HOURS))))
+        return min(24.0, max(1.0, float(option.facts.get("test hours", HOURS))))
     except ValueError:
         return HOURS
