@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from rightsizer.errors import ConflictError, InputError, ReadError
 from rightsizer.model.component import ComponentSight
+from rightsizer.model.implementation import priced
 from rightsizer.model.observation import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, ScaleIn, Target
 from rightsizer.model.policy import Policy
@@ -105,9 +106,7 @@ class Asking:
         deploys = kind is OptionKind.SCALE_IN
         cost = cost_of(usd, found, n, n, 0.0, price.commitment, Policy(), new_fleet=deploys)
         money = Money(usd, Decimal(0), cost.switch_usd, 0.0)
-        option = Option.priced(
-            kind, target, found, money, 0.0, risks, Effort.LOW, in_place=True, not_checked=(UNKNOWN,)
-        )
+        option = priced(kind, target, found, money, 0.0, risks, Effort.LOW, in_place=True, not_checked=(UNKNOWN,))
         proposal = _proposal(endpoint, variant, option, found, by, now)
         _refuse_owned(endpoint, proposal.recommendation)
         if not self.orders.order(proposal):

@@ -130,7 +130,8 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     if alone:
         risks["availability"] = Risk.MEDIUM
     moved = hardware.name != at.runs.name
-    cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, at.given.prices.commitment, policy, moved)
+    both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
+    cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, at.given.prices.commitment, policy, both)
     facts = {
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",

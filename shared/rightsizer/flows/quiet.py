@@ -12,7 +12,7 @@ from rightsizer.model.option import Excluded, Money, Option, OptionKind, carried
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding, Recommendation
-from rightsizer.rules.cost import kept_by_commitment, monthly
+from rightsizer.rules.cost import cost_of, kept_by_commitment, monthly
 from rightsizer.rules.gate import Case, gate
 from rightsizer.rules.inapplicable import delete_refusal
 from rightsizer.rules.offer import delete_option, nap_option
@@ -63,19 +63,20 @@ def unheard(
         excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
-    usd = monthly(price, variant.current_count)
-    saved = round(usd * Decimal(str(found.asleep_share)), 2)
-    asleep = OptionKind.SCALE_TO_ZERO
+    count, asleep = variant.current_count, OptionKind.SCALE_TO_ZERO
+    in_place = carried_out(endpoint.kind, asleep) or asleep in given.policy.by_itself
+    usd, awake, plan = monthly(price, count), count * (1 - found.asleep_share), given.prices.commitment
+    cost = cost_of(usd, price, awake, count, 0.0, plan, given.policy, new_fleet=not in_place)
     option = nap_option(
-        (price.instance_type, variant.current_count),
+        (price.instance_type, count),
         price,
-        Money(usd - saved, saved - kept_by_commitment(saved, given.prices.commitment), Decimal(0), 0.0),
+        Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
         demand.days,
         found.minutes,
         found.asleep_share,
-        in_place=carried_out(endpoint.kind, asleep) or asleep in given.policy.by_itself,
+        in_place=in_place,
     )
-    option = replace(option, mean_instances=round(variant.current_count * (1 - found.asleep_share), 4))
+    option = replace(option, mean_instances=round(awake, 4))
     why = Reason(
         Code.CHEAPER_OPTION,
         f"no request in {demand.days:.1f} days, and rightsizer:cold-start-ok says that callers can wait for a start",

@@ -23,7 +23,8 @@ def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation
     if price is None:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
     target, mean = before_ours(at), sum(at.fleet) / 24
-    cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, True)
+    moved = target.instance_type != at.runs.name
+    cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, moved)
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (at.runs.name, at.variant.current_count)
     option = restore_option(at.endpoint.kind, now, target, price, money, at.demand.confidence)

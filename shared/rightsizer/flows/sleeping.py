@@ -51,13 +51,13 @@ def _awake(digest: DayDigest, policy: Policy) -> DayDigest:
 def _option(at: Situation, found: Nap) -> Option | Reason:
     awake = at.instances * (1 - found.asleep_share)
     plan = at.given.prices.commitment
-    cost = cost_of(at.usd, at.price, awake, 1, 0.0, plan, at.policy, False)
+    asleep = OptionKind.SCALE_TO_ZERO
+    in_place = at.may(asleep) or carried_out(at.endpoint.kind, asleep)
+    cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=not in_place)
     if cost.saving <= 0:
         slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
         return Reason(Code.NOT_CHEAPER, f"{slept} of USD {at.usd} per month (committed: USD {plan.usd_per_hour}/h)")
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (at.runs.name, at.variant.current_count)
-    asleep = OptionKind.SCALE_TO_ZERO
-    in_place = at.may(asleep) or carried_out(at.endpoint.kind, asleep)
     nap = nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place)
     return replace(nap, mean_instances=round(awake, 4))

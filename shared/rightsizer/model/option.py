@@ -166,7 +166,9 @@ class Option:
     """Days' worth of evidence: the least of days with data, hours with data and requests against those needed."""
     effort: Effort
     restart_needed: bool
+    """Whether the model starts again for it, on other instances or as other copies."""
     rollback_possible: bool
+    """Whether what was there before can be brought back, by the program or by its owner."""
     in_place: bool
     """Whether the program could carry it out on the same endpoint."""
     client_change: str
@@ -185,50 +187,6 @@ class Option:
     """Instances on average that `usd_per_month` pays for, autoscaling included; None: as the target counts."""
     promise: Promise | None = None
     """None where nothing was reckoned: what a person asked for, a return, a deletion."""
-
-    @classmethod
-    def priced(
-        cls,
-        kind: OptionKind,
-        target: Target,
-        price: Price,
-        money: Money,
-        confidence: float,
-        risks: Mapping[str, Risk],
-        effort: Effort,
-        *,
-        in_place: bool,
-        restart_needed: bool = True,
-        client_change: str = "",
-        p95_s: float | None = None,
-        notes: tuple[str, ...] = (),
-        facts: Mapping[str, str] | None = None,
-        not_checked: tuple[str, ...] = (),
-        restores: bool = False,
-    ) -> "Option":
-        """An option that can be taken back, with its money spread out and the worst of its risks as its risk."""
-        return cls(
-            kind=kind,
-            target=target,
-            price=price,
-            usd_per_month=money.usd_per_month,
-            saving_usd_per_month=money.saving,
-            switch_usd=money.switch_usd,
-            payback_days=money.payback_days,
-            risks=risks,
-            risk=max(risks.values(), default=Risk.VERY_LOW),
-            confidence=round(confidence, 2),
-            effort=effort,
-            restart_needed=restart_needed,
-            rollback_possible=True,
-            in_place=in_place,
-            client_change=client_change,
-            p95_s=p95_s,
-            notes=notes,
-            facts=facts or {},
-            not_checked=not_checked,
-            restores=restores,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Recommendation
-from rightsizer.render import sentences, svg
+from rightsizer.render import effects, sentences, svg
 from rightsizer.render.frame import Cell, badge, card, facts, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
 
@@ -102,7 +102,12 @@ def _option(number: int, option: Option) -> list[Cell]:
         Cell(sentences.money(option.usd_per_month), float(option.usd_per_month), "n"),
         Cell(sentences.money(option.switch_usd), float(option.switch_usd), "n"),
         Cell(join(sentences.risk(option.risk), tag("div", risks, class_="note")), int(option.risk)),
-        Cell(sentences.EFFORTS[option.effort]),
+        Cell(
+            join(
+                sentences.EFFORTS[option.effort],
+                tag("div", effects.asked(option), class_="note"),
+            )
+        ),
         Cell(option.client_change or "change nothing"),
     ]
 

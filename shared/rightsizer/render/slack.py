@@ -1,11 +1,11 @@
 """Proposals and reports as Slack blocks, within Slack's limits and escaped."""
 
-from rightsizer.model.option import Option, OptionKind
+from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Evidence, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import blocks as kit
-from rightsizer.render import promise_words, sentences
+from rightsizer.render import effects, promise_words, sentences
 from rightsizer.render.blocks import Block
 from rightsizer.render.spark import sparkline
 
@@ -72,6 +72,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         (label, f"{sentences.today(found)}, {sentences.a_month(found.usd_per_month)}"),
         ("Then", f"{sentences.change(option)}, {sentences.a_month(option.usd_per_month)}"),
         ("Performance risk", sentences.risk(option.risk)),
+        ("The way back", effects.way_back_of(found)),
         ("Owner", found.owner or "nobody is named (tag rightsizer:owner)"),
     ]
     if option.p95_s is not None:
@@ -121,7 +122,7 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
         saved = sentences.headline(proposal.recommendation)
         made["confirm"] = {
             "title": kit.plain("Change this endpoint?"),
-            "text": kit.plain(kit.cut(f"{saved}. {_promise(proposal)}", 300)),
+            "text": kit.plain(kit.cut(f"{saved}. {effects.guarded(proposal.recommendation)}", 300)),
             "confirm": kit.plain("Approve"),
             "deny": kit.plain("Cancel"),
         }
@@ -134,13 +135,6 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
             "deny": kit.plain("Cancel"),
         }
     return made
-
-
-def _promise(proposal: Proposal) -> str:
-    option = proposal.recommendation.chosen
-    if option is not None and option.kind is OptionKind.DELETE:
-        return "It is marked and watched; any request ends that, and its owner gets the command. Nothing is deleted."
-    return "It goes back by itself when the alarms say so."
 
 
 def _commands(proposal: Proposal) -> list[str]:

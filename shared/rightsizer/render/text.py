@@ -2,7 +2,7 @@
 
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.report import Report
-from rightsizer.render import promise_words, sentences
+from rightsizer.render import effects, promise_words, sentences
 from rightsizer.render.spark import sparkline
 
 
@@ -15,7 +15,8 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
             f"Today:   {sentences.today(found)}, {sentences.a_month(found.usd_per_month)}",
             f"Then:    {sentences.change(option)}, {sentences.a_month(option.usd_per_month)}",
             f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
-            f" {'can be rolled back' if option.rollback_possible else 'cannot be rolled back'}",
+            f" {effects.restart(option)}",
+            f"Back:    {effects.way_back_of(found)}",
         ]
         lines += [f"Callers: {option.client_change}"] if option.client_change else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]

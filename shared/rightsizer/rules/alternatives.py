@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from rightsizer.model.demand import Demand
 from rightsizer.model.hardware import InstanceType
+from rightsizer.model.implementation import priced
 from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target
 from rightsizer.model.price import Price
 
@@ -156,7 +157,7 @@ def _option(
     facts: dict[str, str],
     not_checked: tuple[str, ...],
 ) -> Option:
-    return Option.priced(
+    return priced(
         kind,
         target,
         price,

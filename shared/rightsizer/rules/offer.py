@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from rightsizer.model.hardware import InstanceType
+from rightsizer.model.implementation import priced
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out
 from rightsizer.model.price import Price
@@ -35,7 +36,7 @@ def type_option(
     kind, fewer = _kind(now, target), to.accelerator_count < runs[0].accelerator_count
     if fewer and kind is OptionKind.INSTANCE_TYPE and to.accelerator == runs[0].accelerator:
         kind = OptionKind.FEWER_GPUS
-    return Option.priced(
+    return priced(
         kind,
         target,
         price,
@@ -43,7 +44,7 @@ def type_option(
         confidence,
         risks,
         Effort.VERY_LOW if target.instance_type == now[0] else Effort.MEDIUM if fewer else Effort.LOW,
-        restart_needed=target.instance_type != now[0],
+        moved=target.instance_type != now[0],
         in_place=carried_out(endpoint, kind),
         p95_s=p95_s,
         notes=(TOLD.format(to.accelerator_count, runs[0].accelerator_count),) if fewer else (),
@@ -63,7 +64,7 @@ def _break_even(money: Money) -> str:
 
 def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: float, silent_days: int) -> Option:
     """Deleting an idle endpoint: a person's act, the configuration is kept to bring it back."""
-    return Option.priced(
+    return priced(
         OptionKind.DELETE,
         Target(instance_type=now[0], instance_count=0),
         price,
@@ -83,7 +84,7 @@ def nap_option(
     now: tuple[str, int], price: Price, money: Money, confidence: float, minutes: int, asleep: float, in_place: bool
 ) -> Option:
     """Scale to zero after `minutes` without a request. On AWS this needs inference components, so it is proposed."""
-    return Option.priced(
+    return priced(
         OptionKind.SCALE_TO_ZERO,
         Target(instance_type=now[0], instance_count=now[1], minimum=0, idle_minutes=minutes),
         price,
@@ -107,7 +108,7 @@ def restore_option(
 ) -> Option:
     """Back to the last configuration that was good; in place where the program changes such an endpoint."""
     kind = _kind(now, target)
-    return Option.priced(
+    return priced(
         kind,
         target,
         price,
@@ -115,7 +116,7 @@ def restore_option(
         confidence,
         {"capacity": Risk.LOW},
         Effort.LOW,
-        restart_needed=target.instance_type != now[0],
+        moved=target.instance_type != now[0],
         in_place=carried_out(endpoint, kind),
         notes=("the configuration that ran before our last change",),
         restores=True,

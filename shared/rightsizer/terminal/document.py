@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rightsizer.model.implementation import way_back
 from rightsizer.model.option import Option
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Reason
@@ -103,6 +104,7 @@ def of_option(option: Option) -> dict[str, Any]:
         "effort": option.effort.value,
         "restart_needed": option.restart_needed,
         "rollback_possible": option.rollback_possible,
+        "way_back": way_back(option.kind, option.in_place).value,
         "in_place": option.in_place,
         "client_change": option.client_change,
         "facts": dict(option.facts),

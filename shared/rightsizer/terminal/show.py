@@ -9,7 +9,7 @@ from rightsizer.model.option import Excluded, Option
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.render import sentences
+from rightsizer.render import effects, sentences
 from rightsizer.render.spark import sparkline
 from rightsizer.terminal.survey import Survey
 
@@ -162,6 +162,8 @@ def _option(option: Option, *, test: bool) -> dict[str, str]:
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
         "confidence": f"{option.confidence:.1f} days' worth of evidence",
         "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
+        "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart(option)}",
+        "way back": effects.undone(option),
         "callers": option.client_change,
         **option.facts,
     }

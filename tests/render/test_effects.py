@@ -1,0 +1,82 @@
+"""How an option is undone and what restarts for it, in every place where people read it."""
+
+import pytest
+
+from rightsizer.model.implementation import priced
+from rightsizer.model.option import Effort, Money, Option, OptionKind, Target
+from rightsizer.model.recommendation import Gate
+from rightsizer.render import effects, text
+from rightsizer.render.details_page import details
+from rightsizer.render.slack import proposal_blocks
+from tests.samples import option, price, proposal, recommendation
+
+SAMPLE = option()
+DEPLOYED = "can be rolled back: rightsizer deploys the old configuration again"
+TO_THIS = "can be rolled back by its owner, who sends the callers back to this endpoint, as long as it is kept"
+SAID = {
+    OptionKind.INSTANCE_TYPE: DEPLOYED,
+    OptionKind.TYPE_AND_COUNT: DEPLOYED,
+    OptionKind.FEWER_GPUS: DEPLOYED,
+    OptionKind.ROUTING: DEPLOYED,
+    OptionKind.INSTANCE_POOLS: DEPLOYED,
+    OptionKind.SCALE_IN: DEPLOYED,
+    OptionKind.INSTANCE_COUNT: "can be rolled back: rightsizer sets the old count again",
+    OptionKind.AUTOSCALING: "can be rolled back: rightsizer registers the old bounds again",
+    OptionKind.SCHEDULE: "can be rolled back: rightsizer removes the schedule and sets the old count",
+    OptionKind.COPIES: "can be rolled back: rightsizer sets the old numbers of copies again",
+    OptionKind.PLACEMENT: "can be rolled back: rightsizer gives the components their old placement again",
+    OptionKind.SCALE_TO_ZERO: "can be rolled back: rightsizer puts back the old bounds and count",
+    OptionKind.ASYNC: TO_THIS,
+    OptionKind.SERVERLESS: TO_THIS,
+    OptionKind.PACKING: "can be rolled back by its owner, who sends the callers back to the endpoints of before,"
+    " as long as they are kept",
+    OptionKind.OTHER_ARCHITECTURE: "can be rolled back by its owner, who deploys the old configuration again",
+    OptionKind.DELETE: "cannot be rolled back: once it is deleted, its owner creates it anew from its kept"
+    " configuration",
+}
+
+
+def made(kind: OptionKind, in_place: bool = True) -> Option:
+    money = Money(SAMPLE.usd_per_month, SAMPLE.saving_usd_per_month, SAMPLE.switch_usd, SAMPLE.payback_days)
+    target, sold = Target("ml.g5.xlarge", 1), price("ml.g5.xlarge", "1.40")
+    return priced(kind, target, sold, money, 9.0, {}, Effort.LOW, in_place=in_place)
+
+
+@pytest.mark.parametrize("kind", OptionKind)
+def test_each_kind_has_its_own_way_back_in_words(kind: OptionKind) -> None:
+    assert effects.undone(made(kind)) == SAID[kind]
+
+
+@pytest.mark.parametrize("kind", OptionKind)
+def test_the_words_say_possible_where_the_figures_do(kind: OptionKind) -> None:
+    for each in (made(kind), made(kind, in_place=False)):
+        assert effects.undone(each).startswith("can be rolled back") == each.rollback_possible
+        assert (effects.restart(each) != "nothing restarts") == each.restart_needed
+
+
+def test_what_cannot_be_done_in_place_is_undone_by_its_owner() -> None:
+    asleep = made(OptionKind.SCALE_TO_ZERO, in_place=False)
+    assert effects.undone(asleep) == TO_THIS
+    assert effects.restart(asleep) == "a new endpoint starts beside this one"
+    assert effects.undone(made(OptionKind.INSTANCE_TYPE, in_place=False)) == SAID[OptionKind.OTHER_ARCHITECTURE]
+
+
+def test_message_text_and_page_say_the_same_of_a_deletion() -> None:
+    asked = proposal(recommendation=recommendation(options=(made(OptionKind.DELETE, in_place=False),)))
+    page, (_, body) = details(asked), text.proposal(asked)
+    for shown in (str(proposal_blocks(asked)), body, page):
+        assert SAID[OptionKind.DELETE] in shown
+    assert "nothing restarts" in body
+    assert "any request ends that" in str(proposal_blocks(asked))
+
+
+def test_a_change_without_a_deployment_is_watched_by_its_requests_and_another_by_alarms_too() -> None:
+    count, moved = (recommendation(options=(made(kind),)) for kind in (OptionKind.INSTANCE_COUNT, OptionKind.ROUTING))
+    assert effects.guarded(count) == "It goes back by itself when the requests that it serves say so."
+    assert effects.guarded(moved) == "It goes back by itself when its alarms or requests say so."
+
+
+def test_a_shadow_test_promises_no_way_back_for_it_changes_nothing() -> None:
+    found = recommendation(options=(made(OptionKind.INSTANCE_TYPE),), gate=Gate.TEST)
+    assert effects.way_back_of(found) == "the shadow of the test is removed when it ends"
+    assert effects.guarded(found).startswith("A shadow gets copies of the requests")
