@@ -19,12 +19,13 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.reports import FolderReports
 from rightsizer.aws.table import Table
 from rightsizer.errors import PermissionMissingError, ThrottledError
-from rightsizer.flows.report import ReportPorts, ReportVoice, report, tell, window
+from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
 from rightsizer.model.history import PastChange
 from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.proposal import MessageRef
 from rightsizer.model.report import Report
 from rightsizer.model.running import FunctionUse, Stack
+from rightsizer.ports import OwnUse
 from rightsizer.render import csv, slack, text
 from rightsizer.render.report_page import report as report_page
 from tests.samples import NOW, proposal, recommendation
@@ -70,18 +71,12 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
         ledger.book(promise)
         ledger.book(replace(promise, id="e2", at=NOW - timedelta(days=2), kind="realised", usd=Decimal(50), hours=48))
         ledger.book(replace(promise, id="e3", change_id="c-2", at=NOW - timedelta(days=70)))
-        yield ReportPorts(
-            "111122223333",
-            "eu-west-1",
-            store,
-            ledger,
-            HistoryBook(table),
-            FolderReports(tmp_path),
-            Channels(None, None),
-            VOICE,
-            Nobody(),
-            Stack(),
-        )
+        sources = ReportSources("111122223333", "eu-west-1", store, ledger, HistoryBook(table), Nobody(), Stack())
+        yield ReportPorts(sources, FolderReports(tmp_path), Channels(None, None), VOICE)
+
+
+def with_own(ports: ReportPorts, own: OwnUse) -> ReportPorts:
+    return replace(ports, sources=replace(ports.sources, own=own))
 
 
 def test_a_report_is_kept_as_page_data_and_rows(ports: ReportPorts) -> None:
@@ -99,9 +94,9 @@ def test_the_promise_of_a_change_billed_now_is_found_however_old_and_others_are_
 
 def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises(ports: ReportPorts) -> None:
     past = PastChange(NOW - timedelta(days=100), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", stated_risk=1)
-    ports.past.record("rank", "c-1", replace(past, promised_slowdown=1.2, realised_slowdown=1.5))
-    ports.past.record("rank", "c-2", replace(past, at=NOW - timedelta(days=181)))
-    ports.past.record("rank", "c-3", replace(past, at=NOW + timedelta(hours=1)))
+    ports.sources.past.record("rank", "c-1", replace(past, promised_slowdown=1.2, realised_slowdown=1.5))
+    ports.sources.past.record("rank", "c-2", replace(past, at=NOW - timedelta(days=181)))
+    ports.sources.past.record("rank", "c-3", replace(past, at=NOW + timedelta(hours=1)))
     written = report(ports, NOW - timedelta(days=7), NOW, NOW)
     record = written.report.track_record
     assert record is not None
@@ -149,7 +144,7 @@ def test_the_window_is_the_last_whole_week_or_month(period: Any, start: str, end
 
 def test_what_rightsizer_costs_is_estimated_and_says_how(ports: ReportPorts) -> None:
     used = (FunctionUse("sweep", 512, 1000, 2_000_000.0), FunctionUse("apply", 1024, 0, 0.0))
-    written = report(replace(ports, own=Busy(*used)), NOW - timedelta(days=7), NOW, NOW)
+    written = report(with_own(ports, Busy(*used)), NOW - timedelta(days=7), NOW, NOW)
     cost = written.report.running_cost
     assert cost is not None
     functions = cost.lines[0]
@@ -162,6 +157,6 @@ def test_what_rightsizer_costs_is_estimated_and_says_how(ports: ReportPorts) -> 
 
 @pytest.mark.parametrize("own", [Nobody(), Busy(fails=True), Busy(FunctionUse("sweep", 512, 0, 0.0))])
 def test_a_cost_that_is_not_known_is_not_said_to_be_nothing(ports: ReportPorts, own: Busy) -> None:
-    written = report(replace(ports, own=own), NOW - timedelta(days=7), NOW, NOW)
+    written = report(with_own(ports, own), NOW - timedelta(days=7), NOW, NOW)
     assert written.report.running_cost is None
     assert "Not known: no function of the stack was seen" in Path(written.page).read_text()

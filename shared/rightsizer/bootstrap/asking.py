@@ -80,19 +80,19 @@ def report() -> Callable[[Trigger, datetime], Written]:
     def rows(told: Report) -> str:
         return csv.recommendations(told.recommendations)
 
-    ports = flow.ReportPorts(
+    sources = flow.ReportSources(
         account=session().account(),
         region=session().region,
         store=store(),
         ledger=SavingsBook(table()),
         past=HistoryBook(table()),
-        files=BucketReports(session().client("s3"), settings().bucket),
-        notifier=notifier(),
-        voice=flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report),
         own=LambdaUse(session().client("cloudwatch"), settings().functions),
         stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
         policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
     )
+    files = BucketReports(session().client("s3"), settings().bucket)
+    voice = flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report)
+    ports = flow.ReportPorts(sources, files, notifier(), voice)
 
     def write(trigger: Trigger, at: datetime) -> Written:
         if not isinstance(trigger, ReportDue):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rightsizer.aws.table import Table
     from rightsizer.flows.asking import Asking
     from rightsizer.flows.orders import Orders
+    from rightsizer.flows.report import ReportSources
     from rightsizer.model.errand import Errand
     from rightsizer.model.proposal import ProposalState
     from rightsizer.model.sight import EndpointSight, Gone
@@ -66,6 +67,38 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     sagemaker = account.client("sagemaker")
     asking = Asking(reading.fleet, reading.prices, store, lambda endpoint: of_endpoint(sagemaker, endpoint))
     return Desk(store, journal, orders, Errands(table), table, caller(account), asking)
+
+
+def report_sources(account: Session, stack: str, table_name: str) -> ReportSources:
+    """What the report of a stack is made from, at a terminal; SettingsError when none is deployed.
+
+    What the stack itself costs is not known there: its functions are named in their own settings alone. Nor is the
+    smallest saving that counts where `table_name` names the table and skips the search: the default stands for it.
+    """
+    from rightsizer.aws.deployed import limits_of, table_of
+    from rightsizer.aws.history import HistoryBook
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.own_use import LambdaUse
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.table import Table
+    from rightsizer.flows.report import ReportSources
+    from rightsizer.model.policy import Policy
+    from rightsizer.model.running import Stack
+    from rightsizer.settings import from_environment
+
+    table = Table(account.client("dynamodb"), table_name or table_of(account, stack))
+    limits = None if table_name else limits_of(account, stack)
+    known = from_environment({"RIGHTSIZER_LIMITS": limits} if limits else {})
+    return ReportSources(
+        account=account.account(),
+        region=account.region,
+        store=Recommendations(table, now),
+        ledger=SavingsBook(table),
+        past=HistoryBook(table),
+        own=LambdaUse(account.client("cloudwatch"), {}),
+        stack=Stack(),
+        policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
+    )
 
 
 def _look(account: Session, endpoint: str) -> EndpointSight | Gone:

@@ -41,21 +41,28 @@ class ReportVoice:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPorts:
-    """What a report needs."""
+class ReportSources:
+    """What a report is made from."""
 
     account: str
     region: str
     store: RecommendationStore
     ledger: SavingsLedger
     past: PastBook
-    files: ReportStore
-    notifier: Notifier
-    voice: ReportVoice
     own: OwnUse
     stack: Stack
     policy: Policy = field(default_factory=Policy)
     """What a saving must be worth, and how busy a shared card may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPorts:
+    """What a report needs to be kept and told."""
+
+    sources: ReportSources
+    files: ReportStore
+    notifier: Notifier
+    voice: ReportVoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +85,29 @@ def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
     return (end - timedelta(days=1)).replace(day=1), end
 
 
-def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> Written:
-    """Make and store the report of a window. The same window written twice is the same files."""
-    found = sorted(ports.store.recommendations(), key=lambda one: one.ref.name)
+def made(given: ReportSources, start: datetime, end: datetime, now: datetime) -> Report:
+    """The report of a window; nothing is written."""
+    found = sorted(given.store.recommendations(), key=lambda one: one.ref.name)
     records = Records(
-        account=ports.account,
-        region=ports.region,
+        account=given.account,
+        region=given.region,
         recommendations=found,
-        proposals=list(ports.store.proposals()),
-        ledger=_entries(ports.ledger, start, end),
-        occurrences=list(ports.ledger.occurrences(start, end)),
-        running_cost=_own_cost(ports, found, start, end),
+        proposals=list(given.store.proposals()),
+        ledger=_entries(given.ledger, start, end),
+        occurrences=list(given.ledger.occurrences(start, end)),
+        running_cost=_own_cost(given, found, start, end),
     )
     since = end - timedelta(days=TEACHES_DAYS)
-    told = replace(
+    return replace(
         tally(records, start, end, now),
-        packs=packs(found, ports.policy),
-        track_record=track_record(ports.past.remembered(since, end), since, ports.policy),
+        packs=packs(found, given.policy),
+        track_record=track_record(given.past.remembered(since, end), since, given.policy),
     )
+
+
+def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> Written:
+    """Make and store the report of a window. The same window written twice is the same files."""
+    told = made(ports.sources, start, end, now)
     name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
     return Written(
         told,
@@ -118,16 +130,16 @@ def tell(ports: ReportPorts, written: Written) -> bool:
 
 
 def _own_cost(
-    ports: ReportPorts, found: Sequence[Recommendation], start: datetime, end: datetime
+    given: ReportSources, found: Sequence[Recommendation], start: datetime, end: datetime
 ) -> RunningCost | None:
     """An estimate of what rightsizer itself cost; a report without it is still a report."""
     try:
-        used = ports.own.used(start, end)
+        used = given.own.used(start, end)
     except RightsizerError as error:
         logger.warning("the running cost is not known", extra={"problem": str(error)})
         return None
     variants = sum(bool(one.instance_type) for one in found)
-    return running_cost(used, ports.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
+    return running_cost(used, given.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
 
 
 def _entries(ledger: SavingsLedger, start: datetime, end: datetime) -> list[LedgerEntry]:

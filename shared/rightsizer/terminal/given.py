@@ -9,7 +9,8 @@ from typing import Annotated, Any, Concatenate
 import typer
 
 from rightsizer.aws.session import Session
-from rightsizer.bootstrap.ordering import Desk, desk
+from rightsizer.bootstrap.ordering import Desk, desk, report_sources
+from rightsizer.flows.report import ReportSources
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
 
 Stack = Annotated[
@@ -33,7 +34,15 @@ class Given:
 
     def desk(self) -> Desk:
         """The stack's stores; looks for the stack where no table was named."""
-        return desk(Session(self.region, self.profile, self.endpoint_url), self.stack, self.table)
+        return desk(self._session, self.stack, self.table)
+
+    def report_sources(self) -> ReportSources:
+        """What the stack's report is made from; looks for the stack where no table was named."""
+        return report_sources(self._session, self.stack, self.table)
+
+    @property
+    def _session(self) -> Session:
+        return Session(self.region, self.profile, self.endpoint_url)
 
 
 def order[**P](command: Callable[Concatenate[Given, P], None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rightsizer.errors import RightsizerError
-from rightsizer.terminal import backtest, components, orders  # noqa: F401  (their commands join the application)
+from rightsizer.terminal import backtest, components, orders, reports  # noqa: F401  (their commands join the app)
 from rightsizer.terminal.app import app
 from rightsizer.terminal.exits import Exit
 

@@ -1,0 +1,34 @@
+"""The report of a deployed stack at a terminal: the summary that is mailed, or all of it as JSON."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from rightsizer import bootstrap, wire
+from rightsizer.flows.report import made, window
+from rightsizer.render import text
+from rightsizer.terminal import show
+from rightsizer.terminal.app import app, print_json
+from rightsizer.terminal.given import Given, order
+
+
+@app.command(epilog="Examples: rightsizer report; rightsizer report --monthly --json > report.json")
+@order
+def report(
+    given: Given,
+    monthly: Annotated[
+        bool, typer.Option("--monthly", help="The last whole month, not the last whole week (from Monday, UTC).")
+    ] = False,
+) -> None:
+    """Show what was spent, saved and kept of what was promised, in the last whole week. Reads only.
+
+    It is made anew from the stack's table, and nothing is stored or sent. What rightsizer itself costs is in the
+    reports that the stack stores.
+    """
+    now = bootstrap.now()
+    told = made(given.report_sources(), *window("monthly" if monthly else "weekly", now), now)
+    if given.as_json:
+        print_json(json.loads(wire.dumps(told)))
+    else:
+        show.say(text.report(told)[1].rstrip())
