@@ -101,8 +101,8 @@ bench: install .aws-sam/x86/.built .venv-lambda/.installed ## Cold starts, AWS c
 	$(RUN) -m bench.decide
 	$(RUN) -m bench.interruption
 
-replay: install ## The decision engine in the referee; FAST=1 for a short run
-	$(RUN) -m bench.replay $(if $(FAST),--fast)
+replay: install ## The decision engine and the rules of the field in the referee; SEEDS=1,2,3 (1), FAST=1 thins
+	$(RUN) -m bench.replay $(if $(FAST),--fast) $(if $(SEEDS),--seeds $(SEEDS))
 
 faults: install ## Kill a change after every AWS call, in every scenario
 	$(RUN) -m bench.faults

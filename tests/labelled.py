@@ -6,7 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from itertools import groupby
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from rightsizer.flows.judge import judge, judge_digests
 from rightsizer.model.digest import UsageDigest
@@ -16,7 +19,7 @@ from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mo
 from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Commitment, PriceTable, ServerlessPrice
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.packing import packs
@@ -38,6 +41,21 @@ WORDS = {
     " rung behind also ruled_out said not_checked shares_with",
 }
 """What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
+
+
+LABELS = {"finding": [f.value for f in Finding], "gate": [g.value for g in Gate]}
+"""What every case expects: what the endpoint is, and what may be done."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The case of a file; ValueError where it does not say what it expects."""
+    case: dict[str, Any] = yaml.safe_load(path.read_text())
+    for label, words in LABELS.items():
+        given = case.get("expect", {}).get(label)
+        if given not in words:
+            has = "is missing" if given is None else f"is {given}"
+            raise ValueError(f"{path.name}: expect.{label} {has}; say one of {', '.join(words)}")
+    return case
 
 
 def unread(case: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from rightsizer.flows.judge import judge, judge_digests
 from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import EndpointKind, Mode
+from rightsizer.model.observation import Endpoint, EndpointKind, Mode
 from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.rules.trial import Unsure, cost_of_test, hours_of_test, not_planned, telling, worth_testing
@@ -111,6 +111,39 @@ def test_tests_of_a_month_may_cost_a_share_of_what_the_account_spends() -> None:
     assert worth_testing([item], Decimal(0), spent, policy) is None
     assert "cost USD 20.01 and may cost USD 30.00, 3 %" in not_planned(item, Decimal(0), kit.endpoint(), spent, policy)
     assert worth_testing([item], Decimal(0), History(), policy) is not None  # what the account spends is not known
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "history", "policy"),
+    [
+        (kit.endpoint(framework="vllm", mode=Mode.PROPOSE), History(), Policy()),
+        (replace(kit.endpoint(framework="vllm"), tags={}), History(), Policy()),
+        (kit.endpoint(framework="vllm", kind=EndpointKind.ASYNC), History(), Policy()),
+        (kit.endpoint(framework="vllm"), History(tests_this_month=4), Policy()),
+        (
+            kit.endpoint(framework="vllm"),
+            History(tests_usd_this_month=Decimal(9), gpu_usd_per_month=Decimal(300)),
+            Policy(),
+        ),
+        (kit.endpoint(framework="vllm"), History(), Policy(tests=False)),
+    ],
+)
+def test_a_test_that_may_not_run_changes_the_gate_and_not_the_finding(
+    endpoint: Endpoint, history: History, policy: Policy
+) -> None:
+    window = [kit.window(kit.steady(memory=90.0, swing=0.0))]
+    prices, types = kit.prices(), kit.catalogue()
+    allowed = judge(kit.endpoint(framework="vllm"), window, prices, types, {}, History(), Policy(), kit.NOW)
+    found = judge(endpoint, window, prices, types, {}, history, policy, kit.NOW)
+    assert (allowed.finding, allowed.gate) == (Finding.OVER_PROVISIONED, Gate.TEST)
+    assert (found.finding, found.gate, found.chosen) == (Finding.OVER_PROVISIONED, Gate.SILENT, None)
+
+
+def test_an_endpoint_whose_test_would_not_be_worth_it_is_optimized() -> None:
+    window = [kit.window(kit.steady(memory=90.0, swing=0.0))]
+    policy = Policy(test_chance=0.9)
+    found = judge(kit.endpoint(framework="vllm"), window, kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
+    assert (found.finding, found.gate) == (Finding.OPTIMIZED, Gate.SILENT)
 
 
 def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:

@@ -21,7 +21,7 @@ from rightsizer.rules.evidence import gpus_of
 from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, asked, gate, restoring
 from rightsizer.rules.strain import strain_of
-from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, worth_testing
+from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, promising, worth_testing
 
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
@@ -59,7 +59,7 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
             verdict, why = asked(at.endpoint, hungry)
             return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
         reason = _why_kept(options, at)
-        return replace(base, reason=reason, gate_reason=reason)
+        return replace(base, finding=_finding(options, at, None), reason=reason, gate_reason=reason)
     return _gated(base, at, best, sure, options)
 
 
@@ -77,6 +77,12 @@ def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsur
         return None
     enough = best is not None and saving_share(at, best) >= at.policy.minimum_saving_share
     return None if enough and not before_sure(found[0], saving) else found
+
+
+def _finding(options: Options, at: Situation, best: Option | None) -> Finding:
+    """The finding beside no change, or one that saves too little: a test that may not run hides no waste."""
+    sure = max(best.saving_usd_per_month, at.usd * 0) if best is not None else at.usd * 0
+    return Finding.OVER_PROVISIONED if promising(options.unsure, sure, at.policy) else Finding.OPTIMIZED
 
 
 def _testing(
@@ -126,7 +132,7 @@ def _gated(
     )
     found = replace(
         base,
-        finding=Finding.OPTIMIZED if small else Finding.OVER_PROVISIONED,
+        finding=_finding(options, at, best) if small else Finding.OVER_PROVISIONED,
         reason=why if small else reason,
         options=(*(sure if verdict is not Gate.APPLY else _standing_by(at, sure, options)), *unsure),
         gate=verdict,

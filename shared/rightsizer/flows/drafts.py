@@ -102,7 +102,8 @@ def _dares(at: Situation, chance: float) -> bool:
     One request says nothing about the latency, and less about a slower type.
     """
     known = at.demand.requests >= at.policy.untested_requests
-    return known and at.told < at.policy.test_tells and chance >= at.policy.untested_chance
+    untold = not at.policy.tests or at.told < at.policy.test_tells
+    return known and untold and chance >= at.policy.untested_chance
 
 
 def ratio_on(at: Situation, hardware: InstanceType) -> Ratio | None:

@@ -216,9 +216,7 @@ class Situation:
 
     @cached_property
     def told(self) -> float:
-        """How much a shadow test would tell for the requests that come while it runs, 0..1; 0 where none is run."""
-        if not self.policy.tests:
-            return 0.0
+        """How much a shadow test would tell by the requests that come meanwhile, 0..1, whether or not one may run."""
         hourly = by_day(self.days)
         return telling(hourly, self.instances, hours_of_test(hourly, self.instances, self.policy), self.policy)
 

@@ -123,12 +123,7 @@ def worth_testing(
     """
     if not policy.tests or history.tests_this_month >= policy.tests_per_month:
         return None
-    worth = []
-    for item in unsure:
-        gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
-        worthwhile = item.chance >= policy.test_chance and gain - item.cost >= policy.test_value * item.cost
-        if worthwhile and _over_budget(item, history, policy) is None:
-            worth.append((gain, item))
+    worth = [row for row in _worth(unsure, sure, policy) if _over_budget(row[1], history, policy) is None]
     if not worth:
         return None
     gain, best = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
@@ -139,6 +134,24 @@ def worth_testing(
         f" USD {best.cost:.2f} and wins USD {gain:.0f} per month on average"
         f" ({100 * best.chance:.0f} % that it is fast enough and fits)",
     )
+
+
+def promising(unsure: Sequence[Unsure], sure: Decimal, policy: Policy) -> bool:
+    """Whether a test would be worth its cost over the `sure` saving, were it allowed.
+
+    The finding goes by this: what an endpoint needs does not depend on its kind, its tags or a budget of tests.
+    """
+    return bool(_worth(unsure, sure, policy))
+
+
+def _worth(unsure: Sequence[Unsure], sure: Decimal, policy: Policy) -> list[tuple[float, Unsure]]:
+    """Candidates whose test wins enough over the `sure` saving, each with what it wins, USD per month."""
+    found = []
+    for item in unsure:
+        gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+        if item.chance >= policy.test_chance and gain - item.cost >= policy.test_value * item.cost:
+            found.append((gain, item))
+    return found
 
 
 def _over_budget(item: Unsure, history: History, policy: Policy) -> str | None:

@@ -1,0 +1,65 @@
+"""`make replay`: what it runs, what it says without a referee, and that nothing of ours knows the referee's truth."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.replay import OURS, PRODUCTION, commands, main
+
+ROOT = Path(__file__).parents[2]
+HARM = ("harmed", "out of memory", "excess bad", "changes", "roll-backs")
+
+
+def test_without_the_referee_one_sentence_says_so(tmp_path: Path) -> None:
+    environment = os.environ | {"RIGHTSIZER_REFEREE": str(tmp_path), "PYTHONPATH": f"shared{os.pathsep}."}
+    command = [sys.executable, "-m", "bench.replay"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    sentence = f"no referee in {tmp_path}: set RIGHTSIZER_REFEREE to its folder to replay the decision engine\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+
+
+def test_seeds_that_are_no_numbers_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--seeds", "1 to 3"])
+    assert "'1 to 3': seeds are whole numbers with commas between them, as in 1,2,3" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
+def test_make_passes_seeds_and_speed_on() -> None:
+    def said(*words: str) -> str:
+        done = subprocess.run(["make", "-n", "replay", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()[-1].partition("python ")[2]
+
+    assert said().split() == ["-m", "bench.replay"]
+    assert said("FAST=1", "SEEDS=3,4").split() == ["-m", "bench.replay", "--fast", "--seeds", "3,4"]
+
+
+def test_the_rules_of_the_field_run_beside_the_engine_on_the_same_seeds() -> None:
+    eager, gates = commands(fast=False, seeds="3,4")
+    assert "--baselines" in eager
+    assert OURS in eager
+    assert PRODUCTION in gates
+    for command in (eager, gates, *commands(fast=True, seeds="3,4")):
+        assert command[command.index("--seeds") + 1] == "3,4"
+    (fast,) = commands(fast=True, seeds="1")
+    assert "referee.baselines:GuardedComputeOptimizerLike" in fast
+
+
+def test_what_is_saved_stands_beside_what_was_harmed() -> None:
+    page = (ROOT / "docs" / "decision-quality.md").read_text()
+    heads = [line for line in page.splitlines() if line.startswith("| seed |")]
+    assert len(heads) >= 4
+    for head in heads:
+        assert [word for word in HARM if word not in head] == [], head
+
+
+def test_nothing_of_ours_reads_more_of_the_referee_than_its_actions() -> None:
+    asked = re.findall(r"referee\.[a-z_]+", (ROOT / "bench" / "policy.py").read_text())
+    assert set(asked) == {"referee.actions"}
+    paths = [path for folder in ("shared/rightsizer", "functions") for path in (ROOT / folder).rglob("*.py")]
+    assert [path.name for path in paths if re.search(r"\breferee\b", path.read_text())] == []
