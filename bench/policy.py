@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
-from bench.views import Account, Day, Type, View
+from bench.views import Account, Actions, Day, Notice, Segment, Trial, Type, View
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.catalog import tables
 from rightsizer.flows.judge import judge_digests
@@ -120,16 +119,16 @@ class RightsizerPolicy:
         self._prices: PriceTable | None = None
         self.log: list[tuple[int, Recommendation]] = []
 
-    def decide(self, account: Account) -> dict[str, Any]:
+    def decide(self, account: Account) -> dict[str, object]:
         """One action per endpoint that should change."""
-        actions = importlib.import_module("referee.actions")
+        actions: Actions = importlib.import_module("referee.actions")
         if self._catalogue is None:
             self._catalogue, self._prices = _facts(account.catalogue)
         assert self._prices is not None
         for view in account.endpoints:
             _remember(self._memory.setdefault(view.endpoint_name, _Memory()), view, self._catalogue)
         known = {name: tuple(_outcomes(memory)) for name, memory in self._memory.items()}
-        out: dict[str, Any] = {}
+        out: dict[str, object] = {}
         for view in account.endpoints:
             memory = self._memory[view.endpoint_name]
             others = tuple(past for name, some in known.items() if name != view.endpoint_name for past in some)
@@ -209,7 +208,7 @@ def _outcomes(memory: _Memory) -> Iterable[PastChange]:
                 yield replace(past, realised_slowdown=seen)
 
 
-def _learn(memory: _Memory, notice: Any) -> None:
+def _learn(memory: _Memory, notice: Notice) -> None:
     """A notice of the referee as a past change."""
     if notice.kind not in ("deployed", "rolled-back", "update-failed"):
         return
@@ -238,7 +237,7 @@ def _learn(memory: _Memory, notice: Any) -> None:
     )
 
 
-def _tested(trial: Any, memory: _Memory) -> PastChange:
+def _tested(trial: Trial, memory: _Memory) -> PastChange:
     """The result of a shadow test as a past change: ratios against production on the same requests."""
     base = [d for d in memory.digests if d.instance_type == trial.production_type]
     alone = max(memory.now[1], default=1) == 1
@@ -279,7 +278,7 @@ def _seconds(milliseconds: float | None) -> float | None:
     return milliseconds / 1000 if milliseconds else None
 
 
-def _during(trial: Any, memory: _Memory) -> tuple[float, float]:
+def _during(trial: Trial, memory: _Memory) -> tuple[float, float]:
     """GPU seconds and requests of production in the hours of the test: around yesterday's busiest hour."""
     today = DAY_0.date() + timedelta(days=trial.day)
     eve = [d for d in memory.digests if d.day == today - timedelta(days=1)]
@@ -318,7 +317,7 @@ def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DayDigest]:
     return out
 
 
-def _merged(segments: Sequence[Any]) -> list[_Segment]:
+def _merged(segments: Sequence[Segment]) -> list[_Segment]:
     """Neighbouring stretches on the same type as one."""
     out: list[_Segment] = []
     for s in segments:
@@ -361,7 +360,7 @@ def _endpoint(view: View) -> Endpoint:
     )
 
 
-def _action(actions: Any, found: Recommendation, view: View) -> Any:
+def _action(actions: Actions, found: Recommendation, view: View) -> object | None:
     """The recommendation as an action of the referee; None keeps. A proposal counts as approved."""
     option = found.chosen
     if option is None or found.gate is Gate.SILENT:
@@ -380,7 +379,7 @@ def _action(actions: Any, found: Recommendation, view: View) -> Any:
     return _deploy(actions, option.target, view, guard=found.finding is not Finding.UNDER_PROVISIONED)
 
 
-def _deploy(actions: Any, target: Target, view: View, guard: bool) -> Any:
+def _deploy(actions: Actions, target: Target, view: View, guard: bool) -> object:
     """The deployment; what brings room back has no guard, for what was before it is worse."""
     counts = target.hourly_counts or (target.instance_count,) * 24
     top = target.maximum

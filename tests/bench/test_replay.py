@@ -63,3 +63,9 @@ def test_nothing_of_ours_reads_more_of_the_referee_than_its_actions() -> None:
     assert set(asked) == {"referee.actions"}
     paths = [path for folder in ("shared/rightsizer", "functions") for path in (ROOT / folder).rglob("*.py")]
     assert [path.name for path in paths if re.search(r"\breferee\b", path.read_text())] == []
+
+
+def test_the_adapter_is_typed_by_protocols_of_its_own() -> None:
+    for name in ("policy.py", "views.py"):
+        text = (ROOT / "bench" / name).read_text()
+        assert re.search(r"\bAny\b|^\s*(from|import) referee", text, re.MULTILINE) is None, name
