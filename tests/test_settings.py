@@ -89,8 +89,28 @@ def test_the_environment_carries_the_limits_and_the_least_saving_together() -> N
         ('{"dimensions": "schedule"}', "autoscaling, routing, schedule"),
         ('{"dimensions": ["delete"]}', "autoscaling, routing, schedule"),
         ('{"dimensions": [1]}', "autoscaling, routing, schedule"),
+        ('{"minimum_saving_usd": "much"}', "minimum_saving_usd"),
+        ('{"lookback_days": 13}', "lookback_days: 13; it should be a whole number of days from 14 to 63"),
+        ('{"lookback_days": 64}', "lookback_days: 64; it should be a whole number of days from 14 to 63"),
+        ('{"lookback_days": 21.5}', "lookback_days: 21.5; it should be a whole number"),
+        ('{"lookback_days": true}', "lookback_days: True; it should be a whole number"),
     ],
 )
 def test_nonsense_is_named(text: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         change_limits(text)
+
+
+@pytest.mark.parametrize("days", [14, 42, 63])
+def test_the_look_back_of_limits_is_that_of_every_judgement(days: int) -> None:
+    known = from_environment({"RIGHTSIZER_LOOKBACK_DAYS": "14", "RIGHTSIZER_LIMITS": f'{{"lookback_days": {days}}}'})
+    assert known.lookback == timedelta(days=days)
+    assert looking.policy_of(known).lookback_days == days
+
+
+@pytest.mark.parametrize("days", ["13", "64"])
+def test_a_look_back_that_cloudwatch_or_two_weeks_do_not_allow_is_refused(days: str) -> None:
+    with pytest.raises(
+        SettingsError, match=f"RIGHTSIZER_LOOKBACK_DAYS is {days}; it should be a whole number of days from 14"
+    ):
+        from_environment({"RIGHTSIZER_LOOKBACK_DAYS": days})

@@ -14,6 +14,10 @@ from rightsizer.model.limits import ChangeLimits, ChangeWindow
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import ADDABLE
 
+LOOKBACK = range(14, 64)
+"""Days: fewer see no second week; CloudWatch keeps five-minute datapoints for 63."""
+_RANGE = f"it should be a whole number of days from {LOOKBACK.start} to {LOOKBACK.stop - 1}"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -33,6 +37,7 @@ class Settings:
     """Alarms of ours begin with this; roll-back alarms too."""
     user_alarm_prefix: str = ""
     lookback_days: int = 14
+    """Days of metrics behind each judgement and its replay, 14 to 63."""
     minimum_saving_usd: Decimal = Decimal(50)
     change_untagged: bool = False
     edit_user_alarms: bool = False
@@ -59,9 +64,10 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     text = {name: env.get(f"RIGHTSIZER_{name.upper()}", "") for name in Settings.__dataclass_fields__}
     given = {name: value for name, value in text.items() if value}
     known = replace(Settings(), **{name: _parse(name, value) for name, value in given.items()})
-    least = _object("RIGHTSIZER_LIMITS", given.get("limits", "{}")).get("minimum_saving_usd")
-    if least is not None:
-        known = replace(known, minimum_saving_usd=_number("minimum_saving_usd", least))
+    asked = _object("RIGHTSIZER_LIMITS", given.get("limits", "{}"))
+    known = replace(known, **{key: read(key, asked[key]) for key, read in _DECIDING.items() if key in asked})
+    if known.lookback_days not in LOOKBACK:
+        raise SettingsError(f"RIGHTSIZER_LOOKBACK_DAYS is {known.lookback_days}; {_RANGE}")
     limits = replace(
         known.limits,
         alarm_prefix=known.alarm_prefix,
@@ -108,13 +114,17 @@ def change_limits(text: str) -> ChangeLimits:
     Keys: ``window`` ("mon-fri 09:00-17:00 Europe/Berlin"), ``cooldown_hours``, ``changes_per_day``, ``usd_per_day``,
     ``probation_hours`` (1 to 24), ``proof_requests``, ``proof_days``, ``grace_days``, ``bake_minutes`` (0 to 60),
     ``incident_alarms`` (names), ``dimensions`` (a list of ``autoscaling``, ``routing``, ``schedule``),
-    ``minimum_saving_usd``. SettingsError names the key that cannot be understood.
+    ``minimum_saving_usd``, ``lookback_days`` (14 to 63); the last two are of the decision and only checked here.
+    SettingsError names the key that cannot be understood.
     """
     given = _object("RIGHTSIZER_LIMITS", text)
-    unknown = sorted(set(given) - set(_LIMITS) - {"minimum_saving_usd"})
+    unknown = sorted(set(given) - set(_LIMITS) - set(_DECIDING))
     if unknown:
-        known = ", ".join(sorted((*_LIMITS, "minimum_saving_usd")))
+        known = ", ".join(sorted((*_LIMITS, *_DECIDING)))
         raise SettingsError(f"Limits has the key {unknown[0]!r}, which means nothing; it may have {known}")
+    for key, read in _DECIDING.items():
+        if key in given:
+            read(key, given[key])
     try:
         fields = {_LIMITS[key][0]: _LIMITS[key][1](key, value) for key, value in given.items() if key in _LIMITS}
         return replace(ChangeLimits(), **fields)
@@ -142,6 +152,12 @@ def _number(key: str, value: Any) -> Decimal:
     if not found.is_finite() or found < 0:
         raise SettingsError(f"Limits has {key}: {value!r}; it should be a number, zero or more")
     return found
+
+
+def _lookback(key: str, value: Any) -> int:
+    if type(value) is not int or value not in LOOKBACK:
+        raise SettingsError(f"Limits has {key}: {value!r}; {_RANGE}")
+    return value
 
 
 def _names(key: str, value: Any) -> tuple[str, ...]:
@@ -202,3 +218,5 @@ _LIMITS: Mapping[str, tuple[str, Reader]] = {
     "dimensions": ("dimensions", _dimensions),
 }
 """Key of the parameter: field of `ChangeLimits`, and how its value is read."""
+_DECIDING: Mapping[str, Reader] = {"minimum_saving_usd": _number, "lookback_days": _lookback}
+"""Keys of the same parameter that are fields of `Settings`: what is decided by, not how far changes go."""

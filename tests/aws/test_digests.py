@@ -134,3 +134,12 @@ def test_a_page_holds_about_256_endpoints_and_its_name_depends_on_the_endpoint_a
     assert max(pages.count(page) for page in set(pages)) < 300
     assert page_of("a", 10) == page_of("b", 200) == "1/0000"
     assert [page_of(name, 1000) for name in reversed(names)] == pages[::-1]
+
+
+def test_a_longer_look_back_puts_fewer_endpoints_on_a_page() -> None:
+    """63 days of 256 endpoints would not fit the memory of the function."""
+    names = [f"endpoint-{i:04}" for i in range(1000)]
+    pages = [page_of(name, 1000, 63) for name in names]
+    assert max(pages.count(page) for page in set(pages)) <= 256 * 14 / 63
+    assert page_of("a", 56, 63) == "1/0000"
+    assert page_of("a", 58, 63).startswith("2/")

@@ -4,6 +4,7 @@ import builtins
 import json
 import runpy
 import sys
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -233,6 +234,22 @@ def test_doctor_lacks_nothing_where_there_are_no_settings_to_read(
 def test_a_minimum_that_is_no_amount_of_money_is_a_usage_error(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["scan", "--min-saving", value]) == Exit.USAGE
     assert "--min-saving" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("days", ["13", "64"])
+def test_a_look_back_that_cannot_be_read_is_a_usage_error(days: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["scan", "--look-back", days]) == Exit.USAGE
+    assert "--look-back" in capsys.readouterr().err
+
+
+def test_a_longer_look_back_is_read_and_said(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    box.add_endpoint("chat", "ml.g5.2xlarge")
+    use(box, "chat", gpu=5.0, requests=40)
+    box.clock.advance(timedelta(days=10))
+    whole, known = (
+        rows(scan(capsys, *more)[1])["chat"]["evidence"]["requests"] for more in (("--look-back", "30"), ())
+    )
+    assert whole > 3 * known > 0
 
 
 def test_ctrl_c_leaves_cleanly(

@@ -19,7 +19,7 @@ LATER = NOW + timedelta(days=1, hours=2)
 
 
 class Metrics:
-    """A month of a steady service; remembers what was asked."""
+    """Ten weeks of a steady service; remembers what was asked."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[datetime, datetime, int]] = []
@@ -32,7 +32,7 @@ class Metrics:
         for request in requests:
             size = int((end - start).total_seconds()) // period_s
             full = window(steady(), days=1)
-            series = {s: Series(start, period_s, (v.values * 40)[:size]) for s, v in full.series.items()}
+            series = {s: Series(start, period_s, (v.values * 70)[:size]) for s, v in full.series.items()}
             notes = (Reason(Code.READ_FAILED, "CloudWatch answered PartialData twice"),) if self.partly else ()
             yield MetricWindow(request.endpoint, request.variant, start, end, period_s, series, notes)
 
@@ -51,7 +51,7 @@ class Kept:
 
 
 def reader(metrics: Metrics, kept: Kept | None, *past: PastChange, days: int = 14) -> UsageReader:
-    memory = Memory(kept, 1) if kept else None
+    memory = Memory(kept, 1, days) if kept else None
     policy = Policy(lookback_days=days)
     return UsageReader(metrics, catalogue(), lambda _: History(endpoint=past), policy, memory)
 
@@ -136,3 +136,17 @@ def test_a_gap_of_days_is_read_from_where_the_memory_ends() -> None:
     start, end, _ = metrics.asked[-1]
     assert start.date() == NOW.date() - timedelta(days=1)
     assert end == NOW + timedelta(days=5)
+
+
+def test_the_longest_look_back_is_remembered_whole() -> None:
+    old = replace(endpoint(), modified_at=NOW - timedelta(days=200))
+    metrics, kept = Metrics(), Kept()
+    reader(metrics, kept, days=63).read([old], NOW)
+    assert metrics.asked[-1][0] == NOW - timedelta(days=63)
+    again = reader(metrics, kept, days=63).read([old], LATER)["chat"]
+    start, end, _ = metrics.asked[-1]
+    assert (end - start) <= timedelta(days=2)
+    assert isinstance(again, UsageDigest)
+    assert len(complete(again, NOW)) >= 61
+    reader(metrics, kept, days=14).read([old], LATER)
+    assert metrics.asked[-1][0] >= start

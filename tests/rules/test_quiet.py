@@ -1,5 +1,6 @@
 """Endpoints without a request: too early to call them idle, and yet some of them may sleep."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -201,3 +202,16 @@ def test_why_an_endpoint_is_not_idle_is_what_will_not_pass_with_the_days(
     for days in (3, 15):
         found = judged({**SILENT, **signals}, {}, days=days, **given)
         assert ruled_out(found)[OptionKind.DELETE].startswith(why)
+
+
+def test_who_was_used_within_a_longer_look_back_is_told_when_it_would_be_idle() -> None:
+    signals: dict[tuple[str, str], Any] = dict(kit.steady(memory=90.0))
+    signals["Invocations", "Sum"] = lambda i: 6.0 * (i < 10 * 288)
+    for statistic in ("Average", "p50", "p95", "p99"):
+        latency = signals["ModelLatency", statistic]
+        signals["ModelLatency", statistic] = lambda i, latency=latency: latency if i < 10 * 288 else math.nan
+    found = judged(signals, {}, Policy(lookback_days=30), days=30)
+    assert found.finding is not Finding.IDLE
+    assert ruled_out(found)[OptionKind.DELETE].endswith(
+        "days silent); a look-back of 30 days without one makes it idle"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.settings import Settings, from_environment
+from rightsizer.settings import LOOKBACK, Settings, from_environment
 from tests.template.stack import DOORS, EVERYTHING, ROOT, Stack, source, stack
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
@@ -93,8 +93,16 @@ def test_the_bucket_is_closed_and_encrypted(deployed: Stack) -> None:
     assert bucket["BucketEncryption"]
     assert {rule["Prefix"] for rule in bucket["LifecycleConfiguration"]["Rules"] if "Prefix" in rule} == {
         "pages/",
+        "digests/",
         "reports/",
     }
+
+
+def test_digests_outlive_the_longest_look_back(deployed: Stack) -> None:
+    """They are written again each day, so only those that nobody writes any more go."""
+    rules = deployed.resources["Bucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    (kept,) = (rule["ExpirationInDays"] for rule in rules if rule.get("Prefix") == "digests/")
+    assert kept > LOOKBACK.stop - 1
 
 
 def test_every_queue_is_encrypted(deployed: Stack) -> None:

@@ -40,7 +40,8 @@ def sweep() -> Callable[[Trigger], Swept]:
     require(settings(), "queue_url")
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle"
-    ports = flow.SweepPorts(SageMakerFleet(session()), CloudWatchAlarms(session()), store(), queue, alarm, store())
+    fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), settings().lookback_days
+    ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days)
     beyond = _beyond_of_the_sweep(queue)
 
     def run(trigger: Trigger) -> Swept:
@@ -82,7 +83,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
     digests = S3Digests(session().client("s3"), settings().bucket) if settings().bucket else None
 
     def one(names: Sequence[str], because: str, at: datetime, fleet: int) -> Iterable[Recommendation | Unobserved]:
-        memory = Memory(digests, fleet) if digests and fleet else None
+        memory = Memory(digests, fleet, policy.lookback_days) if digests and fleet else None
         return flow(replace(ports, memory=memory), keeping, policy, names, because, at)
 
     batch = BatchPorts(one, CloudWatchAlarms(session()), SavingsBook(table()), _beyond())

@@ -11,11 +11,11 @@ from datetime import datetime
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.model.trigger import SweepDue, SweepKind, Trigger
 from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue, ProposalCloser
-from rightsizer.rules.page import page_of
+from rightsizer.rules.page import DAYS, page_of
 from rightsizer.telemetry import count, logger
 
 PAGE = 25
-"""Endpoints in one message: their metrics fill one GetMetricData request at five minutes over a fortnight."""
+"""Endpoints in one message, of one page of digests where they can be: one reading serves them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class SweepPorts:
     alarm: str
     """Name of the grouped alarm; empty when the stack has none."""
     proposals: ProposalCloser
+    lookback_days: int = DAYS
 
 
 def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
@@ -56,7 +57,7 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     if kind is SweepKind.FULL:
         _note_spending(ports.log, scheduled_at)
     fleet = len(summaries) if kind is SweepKind.FULL else 0
-    names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet))
+    names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet, ports.lookback_days))
     pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
     for number, page in enumerate(pages):
         key = f"sweep|{kind}|{scheduled_at.isoformat()}|{number}"

@@ -14,7 +14,7 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code
 from rightsizer.model.usage import ASYNC_SIGNALS, SIGNALS, MetricWindow, NoMetrics, Signal
 from rightsizer.ports import DigestStore, MetricReader, MetricRequest
-from rightsizer.rules.page import page_of
+from rightsizer.rules.page import DAYS, page_of
 from rightsizer.rules.remembered import Reading, keep, reading
 
 PERIOD_S = 300
@@ -25,10 +25,11 @@ COUNTED = Signal("CPUUtilization", "SampleCount")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Where complete days are kept, and the size of the fleet that names the pages."""
+    """Where complete days are kept; the size of the fleet and the account's look-back in days name the pages."""
 
     store: DigestStore
     fleet: int
+    days: int = DAYS
 
 
 type Usage = UsageDigest | NoMetrics | Exception
@@ -106,15 +107,14 @@ class UsageReader:
 
     def _pages(self, names: Mapping[str, object]) -> Iterator[str]:
         assert self.memory is not None
-        fleet = self.memory.fleet
-        yield from sorted({page_of(name, fleet) for name in names})
+        yield from sorted({page_of(name, self.memory.fleet, self.memory.days) for name in names})
 
     def _remember(self, fresh: Sequence[KeptUsage]) -> None:
         if self.memory is None:
             return
         pages: dict[str, list[KeptUsage]] = {}
         for one in fresh:
-            pages.setdefault(page_of(one.endpoint, self.memory.fleet), []).append(one)
+            pages.setdefault(page_of(one.endpoint, self.memory.fleet, self.memory.days), []).append(one)
         for page, kept in sorted(pages.items()):
             self.memory.store.save(page, kept)
 

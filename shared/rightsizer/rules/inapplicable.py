@@ -41,6 +41,8 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
         sentence = (
             f"{demand.requests:.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"
         )
+        if demand.silent_days >= policy.idle_days:
+            silent = f"a look-back of {policy.lookback_days} days without one makes it idle"
         return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {silent}")
     if len(endpoint.variants) > 1:
         return Reason(Code.OTHER_KIND, "it has several variants, and the calls of one do not tell whether all are idle")

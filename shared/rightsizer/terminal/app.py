@@ -19,7 +19,7 @@ from rightsizer.aws.doctor_roles import execution_roles
 from rightsizer.aws.session import Session
 from rightsizer.errors import RightsizerError, SettingsError
 from rightsizer.model.policy import Policy
-from rightsizer.settings import change_limits
+from rightsizer.settings import LOOKBACK, change_limits
 from rightsizer.terminal import document, show
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.survey import Survey, survey
@@ -48,6 +48,16 @@ def _url(text: str | None) -> str | None:
 EndpointUrl = Annotated[
     str | None, typer.Option("--endpoint-url", callback=_url, help="Send every call there (a simulated account).")
 ]
+LookBack = Annotated[
+    int,
+    typer.Option(
+        "--look-back",
+        min=LOOKBACK.start,
+        max=LOOKBACK.stop - 1,
+        metavar="DAYS",
+        help="Days of metrics behind a judgement and its replay, 14 to 63.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output (docs/cli.md) and no table.")]
 
 
@@ -70,12 +80,13 @@ def scan(
     min_saving: Annotated[
         Decimal, typer.Option("--min-saving", parser=_money, metavar="USD", help="Smallest saving a month that counts.")
     ] = Decimal(50),
+    look_back: LookBack = 14,
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge every endpoint of the account and Region. Reads only; nothing needs to be deployed."""
     session = Session(region, profile, endpoint_url)
-    found = _survey(session, min_saving)
+    found = _survey(session, min_saving, look_back)
     if as_json:
         print_json(document.of_survey(found))
     else:
@@ -90,12 +101,13 @@ def explain(
     endpoint: Annotated[str, typer.Argument(help="Name of the endpoint.")],
     region: Region = None,
     profile: Profile = None,
+    look_back: LookBack = 14,
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Show everything that the judgement of one endpoint rests on. Reads only."""
     session = Session(region, profile, endpoint_url)
-    found = _survey(session, Decimal(50), endpoint)
+    found = _survey(session, Decimal(50), look_back, endpoint)
     errors = Console(stderr=True)
     for lost in found.unobserved:
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
@@ -161,11 +173,11 @@ def code_of(found: Survey) -> Exit:
     return Exit.NOTHING_TO_DO if found.whole else Exit.INCOMPLETE
 
 
-def _survey(session: Session, minimum_saving: Decimal, *names: str) -> Survey:
-    now = bootstrap.now()
+def _survey(session: Session, minimum_saving: Decimal, look_back: int, *names: str) -> Survey:
+    now, policy = bootstrap.now(), Policy(lookback_days=look_back)
     ports = bootstrap.reading_ports(session)
     with progress_of("reading endpoints") as progress:
-        return survey(ports, session.region, Policy(), minimum_saving, now, progress, names)
+        return survey(ports, session.region, policy, minimum_saving, now, progress, names)
 
 
 @contextmanager
