@@ -16,7 +16,7 @@ from rightsizer.model.track_record import TrackRecord
 from rightsizer.rules.track_record import exact_range, track_record
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-SINCE = NOW - timedelta(days=180)
+SINCE, UNTIL = NOW - timedelta(days=180), NOW + timedelta(hours=1)
 PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", framework="vllm")
 
 
@@ -29,7 +29,7 @@ def speed(promised: float | None, measured: float | None, bound: float | None = 
 
 
 def record(*remembered: Remembered) -> TrackRecord:
-    return track_record(remembered, SINCE, Policy())
+    return track_record(remembered, SINCE, UNTIL, Policy())
 
 
 def test_where_nothing_ended_there_is_no_figure() -> None:
@@ -154,6 +154,13 @@ def test_the_range_of_thousands_of_changes_is_narrow_and_holds_their_share(hits:
     assert high - low < 0.006
 
 
+def test_what_ended_before_or_after_is_left_out() -> None:
+    ends = (SINCE - timedelta(seconds=1), SINCE, UNTIL - timedelta(seconds=1), UNTIL)
+    found = record(*(speed(1.0, 1.1, change_id=f"c-{k}", at=at) for k, at in enumerate(ends)))
+    assert [one.change_id for one in found.outcomes] == ["c-2", "c-1"]
+    assert (found.ended, found.changes) == (2, 2)
+
+
 def test_the_newest_outcome_comes_first() -> None:
     old = speed(1.0, 1.1, at=NOW - timedelta(days=3))
     assert [o.change_id for o in record(old, speed(1.0, 1.1, change_id="c-2")).outcomes] == ["c-2", "c-1"]
@@ -181,12 +188,12 @@ ROWS = st.lists(st.tuples(st.sampled_from(["a", "b"]), PASTS), max_size=12).map(
 def test_the_order_of_what_is_remembered_is_nothing(rows: list[Remembered], chance: Any) -> None:
     mixed = list(rows)
     chance.shuffle(mixed)
-    assert track_record(mixed, SINCE, Policy()) == track_record(rows, SINCE, Policy())
+    assert track_record(mixed, SINCE, UNTIL, Policy()) == track_record(rows, SINCE, UNTIL, Policy())
 
 
 @given(ROWS)
 def test_every_record_adds_up_and_travels_as_json(rows: list[Remembered]) -> None:
-    found = track_record(rows, SINCE, Policy())
+    found = track_record(rows, SINCE, UNTIL, Policy())
     assert wire.loads(TrackRecord, wire.dumps(found)) == found
     for groups in (found.frameworks, found.endpoints):
         assert sum(group.n for group in groups) == found.overall.n

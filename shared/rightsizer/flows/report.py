@@ -101,7 +101,7 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
     return replace(
         tally(records, start, end, now),
         packs=packs(found, given.policy),
-        track_record=track_record(given.past.remembered(since, end), since, given.policy),
+        track_record=track_record(given.past.remembered(since, end), since, end, given.policy),
     )
 
 

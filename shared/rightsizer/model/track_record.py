@@ -81,9 +81,11 @@ class RiskLevel:
 
 @dataclass(frozen=True, slots=True)
 class TrackRecord:
-    """How far promises were kept by what ended since a day. Where nothing ended there is no figure, and no zero."""
+    """How far promises were kept by what ended between two days. Where nothing did there is no figure, and no zero."""
 
     since: datetime
+    until: datetime
+    """What ended at this time or later is not in it."""
     ended: int
     """Changes and shadow tests that ended."""
     outcomes: tuple[SpeedOutcome, ...]
@@ -103,6 +105,7 @@ class TrackRecord:
 
     def __post_init__(self) -> None:
         aware("TrackRecord.since", self.since)
+        aware("TrackRecord.until", self.until)
 
     @property
     def told(self) -> int:

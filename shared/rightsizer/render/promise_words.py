@@ -22,11 +22,10 @@ def factor(value: float) -> str:
 
 def slowdown(record: TrackRecord) -> str:
     """How the slowdowns that were measured compare with the promised ones, in one or two sentences."""
-    day = sentences.day(record.since)
     if not record.ended:
-        return f"No change and no shadow test has ended since {day}: there is no slowdown to hold against a promise."
+        return f"No change and no shadow test ended {_when(record)}: there is no slowdown to hold against a promise."
     ended = f"Of {sentences.count(record.ended, 'change or shadow test', 'changes and shadow tests')} that ended"
-    ended += f" since {day}"
+    ended += f" {_when(record)}"
     measured, every = len(record.outcomes), record.overall
     if not measured:
         return f"{ended}, none measured a slowdown: that takes another type, one variant, and enough requests."
@@ -55,10 +54,9 @@ def bound(group: SpeedSummary) -> str:
 
 def risk(record: TrackRecord) -> str:
     """How the stated performance risk compares with what happened, in a few sentences."""
-    day = sentences.day(record.since)
     if not record.changes:
-        return f"No change has ended since {day}."
-    ended = f"{sentences.count(record.changes, 'change')} ended since {day}"
+        return f"No change ended {_when(record)}."
+    ended = f"{sentences.count(record.changes, 'change')} ended {_when(record)}"
     if record.brier is None or record.brier_without is None:
         of = "and it does not tell" if record.changes == 1 else "and none tells"
         why = "a change tells once it is proven, or goes back for how it served"
@@ -71,6 +69,10 @@ def risk(record: TrackRecord) -> str:
     score = f"Brier score {record.brier:.3f} (0 is best; calling each harmless: {record.brier_without:.3f})."
     few = " One change tells nothing about the next." if record.told == 1 else ""
     return f"{said} {score}{few}"
+
+
+def _when(record: TrackRecord) -> str:
+    return f"between {sentences.day(record.since)} and {sentences.day(record.until)}"
 
 
 def stated(level: RiskLevel) -> str:

@@ -16,12 +16,12 @@ TAIL = 0.025
 """What lies outside of a range at 95 % confidence, on each side."""
 
 
-def track_record(remembered: Iterable[Remembered], since: datetime, policy: Policy) -> TrackRecord:
-    """The record of what ended since then; changes that still run are left out. The order of `remembered` is nothing.
+def track_record(remembered: Iterable[Remembered], since: datetime, until: datetime, policy: Policy) -> TrackRecord:
+    """The record of what ended between these; what still runs is left out. The order of `remembered` is nothing.
 
     Slowdowns that are no positive numbers count as not measured, or as not promised.
     """
-    ended = [one for one in remembered if one.past.ended != "running"]
+    ended = [one for one in remembered if one.past.ended != "running" and since <= one.past.at < until]
     found = [outcome for outcome in map(_outcome, ended) if outcome is not None]
     found.sort(key=lambda one: (one.endpoint, one.change_id))
     found.sort(key=lambda one: one.at, reverse=True)
@@ -31,6 +31,7 @@ def track_record(remembered: Iterable[Remembered], since: datetime, policy: Poli
     errors = [(policy.stated_chance(risk)[1] - past.fell_short) ** 2 for past, risk in told]
     return TrackRecord(
         since=since,
+        until=until,
         ended=len(ended),
         outcomes=tuple(found),
         overall=_summary("", found),
