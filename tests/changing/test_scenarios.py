@@ -13,7 +13,7 @@ from rightsizer.model.change import ChangeState
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
-from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, world
+from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
 
 WHO: dict[str, Any] = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
 
@@ -115,13 +115,29 @@ def test_counts_alone_need_no_new_configuration() -> None:
     assert created == []
 
 
+def booked(w: World) -> Decimal:
+    """US dollars of the days' budgets that changes have taken."""
+    items = w.box.client("dynamodb").scan(TableName="t")["Items"]
+    return sum((Decimal(i["usd"]["N"]) for i in items if i["pk"]["S"].startswith("BUDGET#")), Decimal(0))
+
+
+def test_the_change_after_a_test_costs_its_switch_and_not_the_test_again() -> None:
+    with world(an_option(switch_usd=Decimal("7.25"), test_usd=Decimal("4.5"))) as w:
+        w.start()
+        w.run(2)
+        reserved = booked(w)
+        entries = [(e.kind, e.usd, e.note) for e in w.ledger.entries(w.change.created_at, w.now)]
+    assert reserved == Decimal("7.25")
+    assert ("switch-cost", Decimal("7.25"), "overlap of both fleets") in entries
+
+
 def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     def faster_when_old(at: datetime, instance_type: str, count: int) -> Served:
         old = instance_type == OLD_TYPE
         return Served(60, latency_ms=100.0 if old else 150.0, gpu=10.0 if old else 11.0)
 
     s = scenarios.SHADOW
-    option = replace(s.option, promise=Promise(1.3, 0.4, "vllm", 1.6), switch_usd=Decimal("4.5"))
+    option = replace(s.option, promise=Promise(1.3, 0.4, "vllm", 1.6), switch_usd=Decimal(80), test_usd=Decimal("4.5"))
     with world(option, seed=s.seed, judged=s.judged, load=faster_when_old, **s.endpoint) as w:
         w.start()
         while w.change.turned_at is None:
@@ -129,6 +145,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
         live = w.live()
         change = w.run(6)
         (past,) = w.store.history(NAME).endpoint
+        reserved = booked(w)
         entries = [(e.kind, e.usd, e.note) for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1))]
         deregistered = w.box.calls.of("application-autoscaling", "Deregister*")
     assert [v["VariantName"] for v in live["ShadowProductionVariants"]] == ["AllTraffic-shadow"]
@@ -141,6 +158,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     assert (past.promised_slowdown, past.promised_bound, past.demand, past.framework) == (1.3, 1.6, 0.4, "vllm")
     assert (past.from_routing, past.usd) == ("RANDOM", Decimal("4.5"))
     assert entries == [("switch-cost", Decimal("4.5"), "price of the shadow test")]
+    assert reserved == Decimal("4.5"), "the switch to the type is paid when it is changed, not when it is tested"
     assert deregistered == []
     assert w.told[-1][0] == f"{NAME}: shadow test ended"
 

@@ -107,10 +107,14 @@ def test_the_json_has_every_figure() -> None:
 
 
 def test_what_a_shadow_test_costs_is_not_called_a_switch() -> None:
-    first, second = option(switch_usd=Decimal("4.5"), payback_days=0.1), option(switch_usd=Decimal("3.2"))
+    first = option(switch_usd=Decimal("6.1"), test_usd=Decimal("4.5"), payback_days=0.4)
+    second = option(switch_usd=Decimal("3.2"), payback_days=0.1)
     tested = recommendation(gate=Gate.TEST, options=(first, second))
     said = [" ".join(line.split()) for line in _terminal(proposal(recommendation=tested)).splitlines()]
-    assert "shadow test USD 4.50 once" in said
-    assert [line for line in said if line.startswith("switch")] == ["switch USD 3.20 once, paid back in 0.1 days"]
-    asked = _terminal(proposal(recommendation=replace(tested, gate=Gate.PROPOSE)))
-    assert "shadow test" not in asked
+    assert "shadow test USD 4.50 once, whatever it shows" in said
+    assert [line for line in said if line.startswith("switch")] == [
+        "switch USD 6.10 once; with the test paid back in 0.4 days",
+        "switch USD 3.20 once, paid back in 0.1 days",
+    ]
+    asked = _terminal(proposal(recommendation=recommendation(options=(second,))))
+    assert "whatever it shows" not in asked

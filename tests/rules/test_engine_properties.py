@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,6 +105,23 @@ def test_a_test_carries_the_replay_at_the_speed_that_it_is_to_show() -> None:
     assert tested.replay is not None
     assert tested.replay.worst_p95_s is not None
     assert tested.chosen.p95_s <= tested.replay.worst_p95_s <= 30.0, "waiting included, within the objective"
+
+
+def test_a_test_and_the_change_after_it_are_priced_apart_and_paid_back_together() -> None:
+    tight = replace(kit.endpoint(p95_s=30.0), framework="vllm")
+    days = [kit.window(kit.steady(latency_s=8.0))]
+    option = judge(tight, days, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW).chosen
+    assert option is not None
+    policy, hours = Policy(), float(option.facts["test hours"])
+    provision, fleet = policy.provision_minutes / 60, kit.prices().find(tight.variants[0].instance_type)
+    assert fleet is not None
+    test = float(option.price.usd_per_hour) * (hours + provision) + 2 * provision * float(fleet.usd_per_hour)
+    overlap = float(option.price.usd_per_hour) * option.target.instance_count * provision
+    once = option.switch_usd + option.test_usd
+    assert float(option.test_usd) == pytest.approx(test, abs=0.01)
+    assert float(option.switch_usd) == pytest.approx(overlap, abs=0.01)
+    assert option.payback_days == pytest.approx(30 * float(once / option.saving_usd_per_month), abs=0.01)
+    assert f"paid back in {option.payback_days:.1f} days" in option.facts["break-even"]
 
 
 def test_waiting_is_taken_out_of_a_busy_queue_and_left_alone_in_an_idle_one() -> None:

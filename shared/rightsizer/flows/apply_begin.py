@@ -71,7 +71,7 @@ class Beginning:
         if change.option.restores:  # no day's budget is spent on letting users suffer
             limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
         try:
-            return self.journal.begin(ready, f"{now:%Y-%m-%d}", change.option.switch_usd, limits)
+            return self.journal.begin(ready, f"{now:%Y-%m-%d}", ready.once_usd, limits)
         except ConflictError as error:
             current = self.journal.load(change.id)
             if current is None or current.version != change.version:

@@ -166,7 +166,7 @@ class Following:
         test = after.plan.kind == "shadow-test"
         if after.turned_at is not None and before.turned_at is None:
             paid = "price of the shadow test" if test else "overlap of both fleets"
-            self._entry(after, "switch-cost", after.option.switch_usd, 0.0, False, paid, now)
+            self._entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
             self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)

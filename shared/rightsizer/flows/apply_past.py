@@ -41,7 +41,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         demand=promise.peak_busy_gpus if promise else None,
         framework=promise.framework if promise else "",
         from_routing=change.before.routing,
-        usd=change.option.switch_usd if ended == "tested" else Decimal(0),
+        usd=change.once_usd if ended == "tested" else Decimal(0),
     )
     return taught(past, change, catalogue)
 

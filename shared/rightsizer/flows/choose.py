@@ -20,6 +20,7 @@ from rightsizer.model.recommendation import Finding, Gate, Recommendation, Repla
 from rightsizer.rules.evidence import gpus_of
 from rightsizer.rules.finding import starving
 from rightsizer.rules.gate import Case, asked, gate, restoring
+from rightsizer.rules.offer import tested
 from rightsizer.rules.strain import strain_of
 from rightsizer.rules.trial import Unsure, before_sure, impossible, not_planned, promising, worth_testing
 
@@ -97,7 +98,7 @@ def _testing(
         base,
         finding=Finding.OVER_PROVISIONED,
         reason=reason,
-        options=(replace(test.option, switch_usd=Decimal(str(round(test.cost, 2)))), *sure),
+        options=(tested(test.option, Decimal(str(round(test.cost, 2)))), *sure),
         gate=Gate.TEST,
         gate_reason=why,
     )

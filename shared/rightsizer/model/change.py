@@ -155,6 +155,11 @@ class Change:
         return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
 
     @property
+    def once_usd(self) -> Decimal:
+        """What carrying out the plan costs once: the price of a shadow test alone, else the overlap of both fleets."""
+        return self.option.test_usd if self.plan.kind == "shadow-test" else self.option.switch_usd
+
+    @property
     def scaled_out(self) -> bool:
         """Whether the changed variant ran more instances since the turn, on average, than when it was planned."""
         old = next((v.count for v in (self.before.variants if self.before else ()) if v.name == self.variant), 0)

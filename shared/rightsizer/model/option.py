@@ -136,6 +136,12 @@ class Target:
     """(Inference component, how its copies are placed). Not in the text of a target either."""
 
 
+def payback_of(once_usd: Decimal, saving: Decimal) -> float:
+    """Days until a monthly saving has paid `once_usd`; a million where it never does."""
+    days = float(once_usd / saving * 30) if saving > 0 else float("inf")
+    return round(days, 2) if days < 1e6 else 1e6
+
+
 @dataclass(frozen=True, slots=True)
 class Money:
     """US dollars of an option: a month of it, what that saves, the one-off of the switch, and days until it is paid."""
@@ -157,8 +163,9 @@ class Option:
     saving_usd_per_month: Decimal
     """Net of commitments; the storage of instances is not in it; negative for a dearer option."""
     switch_usd: Decimal
-    """One-off: overlap of both fleets and expected roll-backs; of a shadow test its price instead."""
+    """One-off of the change: overlap of both fleets and expected roll-backs."""
     payback_days: float
+    """Days of the saving that pay for the change, and for the shadow test where one comes first."""
     risks: Mapping[str, Risk]
     """By resource: ``gpu-memory``, ``host-memory``, ``vcpu``, ``latency``, ``capacity``."""
     risk: Risk
@@ -187,6 +194,8 @@ class Option:
     """Instances on average that `usd_per_month` pays for, autoscaling included; None: as the target counts."""
     promise: Promise | None = None
     """None where nothing was reckoned: what a person asked for, a return, a deletion."""
+    test_usd: Decimal = Decimal(0)
+    """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
 
 
 @dataclass(frozen=True, slots=True)

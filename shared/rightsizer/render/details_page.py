@@ -100,7 +100,7 @@ def _option(number: int, option: Option) -> list[Cell]:
         Cell(join(sentences.change(option), *(tag("div", note, class_="note") for note in option.notes)), look="why"),
         Cell(sentences.money(option.saving_usd_per_month), float(option.saving_usd_per_month), "n"),
         Cell(sentences.money(option.usd_per_month), float(option.usd_per_month), "n"),
-        Cell(sentences.money(option.switch_usd), float(option.switch_usd), "n"),
+        Cell(_once(option), float(option.switch_usd + option.test_usd), "n"),
         Cell(join(sentences.risk(option.risk), tag("div", risks, class_="note")), int(option.risk)),
         Cell(
             join(
@@ -110,6 +110,14 @@ def _option(number: int, option: Option) -> list[Cell]:
         ),
         Cell(option.client_change or "change nothing"),
     ]
+
+
+def _once(option: Option) -> Node:
+    """What the change costs once, and the shadow test before it."""
+    switch = sentences.money(option.switch_usd)
+    if not option.test_usd:
+        return switch
+    return join(switch, tag("div", f"and {sentences.money(option.test_usd)} for the test first", class_="note"))
 
 
 def _excluded(found: Recommendation) -> Markup:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from rightsizer.model.hardware import InstanceType
+from rightsizer.model.option import payback_of
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import HOURS_PER_MONTH, Commitment, Price
 
@@ -60,8 +61,7 @@ def cost_of(
     if new_fleet:
         hours = Decimal(str(policy.provision_minutes / 60 * (1 + risk_share)))
         overlap = (price.usd_per_hour * fleet * hours).quantize(_CENT)
-    payback = float(overlap / saving * 30) if saving > 0 else float("inf")
-    return Cost(after, saving, committed, overlap, round(payback, 2) if payback < 1e6 else 1e6)
+    return Cost(after, saving, committed, overlap, payback_of(overlap, saving))
 
 
 def kept_by_commitment(gross: Decimal, commitment: Commitment) -> Decimal:

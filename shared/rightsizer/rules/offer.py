@@ -1,12 +1,13 @@
 """Put numbers together into options: one target, priced and rated."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.implementation import priced
 from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out
+from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out, payback_of
 from rightsizer.model.price import Price
 
 TOLD = (
@@ -60,6 +61,14 @@ def _break_even(money: Money) -> str:
     ratio = float((money.usd_per_month + money.saving) / money.usd_per_month)
     back = f"paid back in {money.payback_days:.1f} days"
     return f"as dear as today at {ratio:.2f} times the planned instance hours; {back}"
+
+
+def tested(option: Option, test_usd: Decimal) -> Option:
+    """The option behind a shadow test of `test_usd`: the saving has to pay for the test and for the change after it."""
+    payback = payback_of(option.switch_usd + test_usd, option.saving_usd_per_month)
+    money = Money(option.usd_per_month, option.saving_usd_per_month, option.switch_usd, payback)
+    facts = {**option.facts, "break-even": _break_even(money)}
+    return replace(option, test_usd=test_usd, payback_days=payback, facts=facts)
 
 
 def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: float, silent_days: int) -> Option:

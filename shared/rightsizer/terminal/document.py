@@ -97,6 +97,7 @@ def of_option(option: Option) -> dict[str, Any]:
         "usd_per_month": str(option.usd_per_month),
         "saving_usd_per_month": str(option.saving_usd_per_month),
         "switch_usd": str(option.switch_usd),
+        "test_usd": str(option.test_usd),
         "payback_days": option.payback_days,
         "risk": int(option.risk),
         "risks": {resource: int(risk) for resource, risk in option.risks.items()},

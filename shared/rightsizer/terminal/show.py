@@ -8,7 +8,7 @@ from rich.text import Text
 from rightsizer.model.option import Excluded, Option
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.render import effects, sentences
 from rightsizer.render.spark import sparkline
 from rightsizer.terminal.survey import Survey
@@ -110,7 +110,7 @@ def explanation(each: Recommendation) -> RenderableType:
     if any(each.hourly_requests):
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
     for rank, option in enumerate(each.options, start=1):
-        parts += [Text(), _facts(f"Option {rank}", _option(option, test=rank == 1 and each.gate is Gate.TEST))]
+        parts += [Text(), _facts(f"Option {rank}", _option(option))]
     parts += [Text(), _facts("Then", {each.gate.value: each.gate_reason.sentence})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
@@ -150,15 +150,14 @@ def _price(price: Price) -> str:
     return f"USD {sentences.rate(price.usd_per_hour)} per hour ({price.source}, {price.basis}, {price.as_of})"
 
 
-def _option(option: Option, *, test: bool) -> dict[str, str]:
-    """Facts of an option; what a `test` of it costs is no switch, and nothing pays it back by itself."""
-    once = f"USD {option.switch_usd:,.2f} once"
+def _option(option: Option) -> dict[str, str]:
     risks = ", ".join(f"{resource} {int(level)}" for resource, level in option.risks.items())
     facts = {
         "change": sentences.change(option),
         "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
         "price": _price(option.price),
-        **({"shadow test": once} if test else {"switch": f"{once}, paid back in {option.payback_days:.1f} days"}),
+        "shadow test": f"USD {option.test_usd:,.2f} once, whatever it shows" if option.test_usd else "",
+        "switch": _switch(option),
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
         "confidence": f"{option.confidence:.1f} days' worth of evidence",
         "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
@@ -168,6 +167,12 @@ def _option(option: Option, *, test: bool) -> dict[str, str]:
         **option.facts,
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _switch(option: Option) -> str:
+    """What the change costs once; of a test before it both are paid back."""
+    once = "once; with the test" if option.test_usd else "once,"
+    return f"USD {option.switch_usd:,.2f} {once} paid back in {option.payback_days:.1f} days"
 
 
 def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
