@@ -1,0 +1,58 @@
+"""The benchmarks fail above their limits, and one that fails does not keep the others from running."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench import decide
+
+ROOT = Path(__file__).parents[2]
+STUB = """#!/bin/sh
+echo "$2" >> "{log}"
+case "$2" in bench.imports) exit 1;; bench.calls) exit 3;; esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("half_s", "whole_s", "slowest_s", "told"),
+    [
+        (12.0, 24.0, 0.25, []),
+        (12.1, 24.2, 0.2, ["10,000 decisions take 121 s, above 120 s"]),
+        (1.0, 2.7, 0.2, ["twice as many take 2.7 times as long, above 2.6 times"]),
+        (1.0, 2.0, 0.26, ["an option takes 260 ms, above 250 ms"]),
+    ],
+)
+def test_each_limit_of_the_decisions_is_told_when_it_is_broken(
+    half_s: float, whole_s: float, slowest_s: float, told: list[str]
+) -> None:
+    assert decide.over(2000, half_s, whole_s, slowest_s) == told
+
+
+@pytest.mark.parametrize(("slowest_s", "code"), [(0.2, 0), (0.3, 1)])
+def test_the_exit_code_says_whether_the_limits_hold(
+    slowest_s: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = decide.one(13)[2]
+    monkeypatch.setattr(decide, "many", lambda number: number / 1000)
+    monkeypatch.setattr(decide, "one", lambda _: (0.5, slowest_s, found))
+    assert decide.main([]) == code
+    assert ("over its limit: an option takes 300 ms" in capsys.readouterr().err) is bool(code)
+
+
+def test_the_days_that_are_measured_are_all_within_the_look_back() -> None:
+    found = decide.one(13)[2]
+    assert found.evidence is not None
+    assert found.evidence.days == decide.DAYS
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
+def test_every_benchmark_runs_and_the_worst_exit_code_decides(tmp_path: Path) -> None:
+    stub, log = tmp_path / "stub", tmp_path / "log"
+    stub.write_text(STUB.format(log=log))
+    old = [part for name in ("install", ".aws-sam/x86/.built", ".venv-lambda/.installed") for part in ("-o", name)]
+    command = ["make", *old, "bench", f"RUN=sh {stub}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert log.read_text().split() == ["bench.imports", "bench.calls", "bench.decide", "bench.interruption"]
+    assert "Error 3" in done.stderr
