@@ -15,7 +15,7 @@ from rightsizer.flows.judge import judge, judge_digests
 from rightsizer.model.digest import UsageDigest
 from rightsizer.model.history import History, PastChange
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget
+from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.model.option import Option, OptionKind
 from rightsizer.model.policy import Policy
 from rightsizer.model.price import Commitment, PriceTable, ServerlessPrice
@@ -30,7 +30,7 @@ WORDS = {
     "": "why disputed endpoint usage before history account_history tests_this_month account limits policy neighbours"
     " expect",
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
-    " scaled policies status owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
+    " scaled policies beside status owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
     "usage": f"{STEADY} days hours on_days quiet stops_after_days gap_hours gap_hours_each_day leak_per_day"
     " errors_per_hour backlog hottest_gpu each_gpu also_published omit nan",
     "before": "until_days_ago type count usage",
@@ -146,6 +146,7 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
         given.get("routing", "LEAST_OUTSTANDING_REQUESTS"),
     )
     scaled, errors = given.get("scaled"), given.get("error_percent")
+    others: Mapping[str, Sequence[Any]] = given.get("beside", {})
     return replace(
         made,
         ref=EndpointRef(made.ref.account, made.ref.region, given.get("name", made.ref.name)),
@@ -160,12 +161,21 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
         configuration_replaced=given.get("configuration_replaced", False),
         tags={**made.tags, **given.get("tags", {})},
         model_data_bytes=int(given["model_gib"] * 1024**3) if "model_gib" in given else None,
-        scaling=(_scaled(scaled[0], scaled[1], given.get("policies", {})),) if scaled else (),
-        variants=() if given.get("no_variant") else made.variants,
+        scaling=(
+            *([_scaled(scaled[0], scaled[1], given.get("policies", {}))] if scaled else ()),
+            *(_scaled(bounds[0], bounds[1], {}, name) for name, (_, _, *bounds) in others.items() if bounds),
+        ),
+        variants=() if given.get("no_variant") else (*made.variants, *map(_variant, others.items())),
     )
 
 
-def _scaled(minimum: int, maximum: int, policies: Mapping[str, float]) -> ScalableTarget:
+def _variant(given: tuple[str, Sequence[Any]]) -> Variant:
+    """Another production variant: its name, and its type, its count and, where autoscaled, its bounds."""
+    name, (instance_type, count, *_) = given
+    return Variant(name, "model", instance_type, count, count, 1.0)
+
+
+def _scaled(minimum: int, maximum: int, policies: Mapping[str, float], variant: str = "AllTraffic") -> ScalableTarget:
     """Autoscaling whose target-tracking policies keep each predefined metric, or the p95 in seconds, at a value."""
     rows = tuple(
         {
@@ -175,7 +185,7 @@ def _scaled(minimum: int, maximum: int, policies: Mapping[str, float]) -> Scalab
         }
         for metric, value in policies.items()
     )
-    return ScalableTarget("endpoint/e/variant/AllTraffic", "d", minimum, maximum, policies=rows)
+    return ScalableTarget(f"endpoint/e/variant/{variant}", "d", minimum, maximum, policies=rows)
 
 
 def _tracking(metric: str, value: float) -> dict[str, Any]:

@@ -91,3 +91,26 @@ def test_new_bounds_are_those_of_the_judged_variant_alone() -> None:
         t["ResourceId"].rpartition("/")[2]: (t["MinCapacity"], t["MaxCapacity"]) for t in found["ScalableTargets"]
     }
     assert bounds == {"AllTraffic": (1, 2), "Second": (4, 20)}
+
+
+def test_a_count_of_one_variant_moves_beside_another_that_is_autoscaled() -> None:
+    second = {"VariantName": "Second", "InstanceType": OLD_TYPE, "InitialInstanceCount": 4}
+    dimension = "sagemaker:variant:DesiredInstanceCount"
+
+    def seed(box: Any) -> None:
+        box.client("application-autoscaling").register_scalable_target(
+            ServiceNamespace="sagemaker",
+            ResourceId=f"endpoint/{NAME}/variant/Second",
+            ScalableDimension=dimension,
+            MinCapacity=4,
+            MaxCapacity=20,
+        )
+
+    kind = EndpointKind.MULTI_VARIANT
+    with world(scenarios.COUNT.option, kind=kind, seed=seed, count=2, more_variants=(second,)) as w:
+        w.start()
+        w.run(2)
+        counts = w.box.counts(NAME)
+        moved = w.box.calls.of("application-autoscaling", "Deregister*")
+    assert counts == {"AllTraffic": 1, "Second": 4}
+    assert moved == []

@@ -1,6 +1,7 @@
 """A recommendation before anything is recommended."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from rightsizer.flows.given import Given
@@ -37,6 +38,20 @@ def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
         evidence=None,
         notes=endpoint.bad_tags,
     )
+
+
+def of_several(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The judgement, said to be of the first variant alone where the endpoint has several."""
+    if not endpoint.beside:
+        return found
+    first = endpoint.variants[0].name
+    beside = tuple(f"{v.name} ({v.current_count} x {v.instance_type or 'no type of its own'})" for v in endpoint.beside)
+    left = (
+        f"the other variants, {', '.join(beside)}: their use and cost were not read; every figure is of {first} alone"
+    )
+    reason = Reason(found.reason.code, f"variant {first}: {found.reason.sentence}")
+    why = reason if found.gate_reason == found.reason else found.gate_reason
+    return replace(found, beside=beside, not_checked=(left, *found.not_checked), reason=reason, gate_reason=why)
 
 
 def not_checked(demand: Demand, days: Sequence[DayDigest]) -> tuple[str, ...]:

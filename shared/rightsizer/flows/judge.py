@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.flows.alternatives import with_alternatives
-from rightsizer.flows.bare import bare, not_checked
+from rightsizer.flows.bare import bare, not_checked, of_several
 from rightsizer.flows.choose import chosen_or_kept
 from rightsizer.flows.given import Given
 from rightsizer.flows.quiet import idled, unheard
@@ -49,7 +49,7 @@ def judge(
     variant = endpoint.variants[0] if endpoint.variants else None
     hardware = catalogue.find(variant.instance_type) if variant else None
     if unread is not None and not windows:
-        return bare(endpoint, given, unread.reason)
+        return of_several(bare(endpoint, given, unread.reason), endpoint)
     if variant is None or hardware is None:
         return judge_digests(endpoint, None, prices, catalogue, quotas, history, policy, now)
     usage = digested(endpoint, windows, hardware, history, policy)
@@ -85,23 +85,28 @@ def judge_digests(
     policy: Policy,
     now: datetime,
 ) -> Recommendation:
-    """The judgement of one endpoint from digests already folded."""
+    """The judgement of one endpoint from digests already folded; of several variants of the first."""
     given = Given(prices, catalogue, quotas, history, policy, now)
+    return of_several(_of_first(endpoint.first_alone, usage, given), endpoint)
+
+
+def _of_first(endpoint: Endpoint, usage: UsageDigest | None, given: Given) -> Recommendation:
     variant = endpoint.variants[0] if endpoint.variants else None
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
         if endpoint.kind is EndpointKind.INSTANCE_POOLS:
             sentence = POOLED
         return bare(endpoint, given, Reason(Code.OTHER_KIND, sentence))
-    hardware = catalogue.find(variant.instance_type)
+    hardware = given.catalogue.find(variant.instance_type)
     if hardware is None:
         sentence = f"{variant.instance_type} is not in the catalogue, so its memory and speed are unknown"
         return bare(endpoint, given, Reason(Code.NO_SPECIFICATION, sentence))
     if hardware.accelerator is None:
         return bare(endpoint, given, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator"))
-    days = _recent(usage, policy, now)
+    days = _recent(usage, given.policy, given.now)
     if not days:
-        return bare(endpoint, given, _silent(_since(endpoint, history, policy), policy, now))
+        since = _since(endpoint, given.history, given.policy)
+        return bare(endpoint, given, _silent(since, given.policy, given.now))
     found = _judged(endpoint, hardware, days, given)
     return _unsaved(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
 

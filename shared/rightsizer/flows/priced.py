@@ -131,7 +131,8 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         risks["availability"] = Risk.MEDIUM
     moved = hardware.name != at.runs.name
     both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
-    cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, at.given.prices.commitment, policy, both)
+    committed, others = at.given.prices.commitment, _others_usd_per_hour(at)
+    cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, committed, policy, both, others)
     facts = {
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
@@ -161,6 +162,12 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
     )
     return replace(option, mean_instances=round(mean, 4), promise=_promise(at, draft))
+
+
+def _others_usd_per_hour(at: Situation) -> Decimal:
+    """What the instances of the other variants cost; those whose price is not known are left out."""
+    found = ((at.given.prices.find(v.instance_type), v.current_count) for v in at.endpoint.beside)
+    return sum((price.usd_per_hour * count for price, count in found if price is not None), Decimal(0))
 
 
 def _promise(at: Situation, draft: Draft) -> Promise:

@@ -1,7 +1,7 @@
 """What runs: one endpoint as SageMaker and Application Auto Scaling describe it now."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -196,6 +196,20 @@ class Endpoint:
     def plain(self) -> bool:
         """One production variant, real-time, instance-based: the kind that can be changed in place."""
         return self.kind is EndpointKind.REAL_TIME and len(self.variants) == 1
+
+    @property
+    def beside(self) -> tuple[Variant, ...]:
+        """The production variants after the first: of several the first alone is read, priced and sized."""
+        return self.variants[1:]
+
+    @property
+    def first_alone(self) -> "Endpoint":
+        """The endpoint with the autoscaling of its first variant only; the others' bounds say nothing about it."""
+        if not self.beside:
+            return self
+        own = f"/variant/{self.variants[0].name}"
+        of_first = (t for t in self.scaling if "/variant/" not in t.resource_id or t.resource_id.endswith(own))
+        return replace(self, scaling=tuple(of_first))
 
     @property
     def fingerprint(self) -> str:

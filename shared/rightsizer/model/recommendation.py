@@ -103,6 +103,8 @@ class Recommendation:
     notes: tuple[Reason, ...] = ()
     needs: Needs | None = None
     """What it would ask of a card shared with others; None where it cannot share."""
+    beside: tuple[str, ...] = ()
+    """Other production variants, each with its count and type: no figure here is theirs, nor the whole endpoint's."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)

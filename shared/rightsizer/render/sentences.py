@@ -108,7 +108,8 @@ def today(recommendation: Recommendation) -> str:
     """What the endpoint runs now."""
     if not recommendation.instance_type and recommendation.kind is not EndpointKind.SERVERLESS:
         return str(recommendation.kind)
-    return fleet(recommendation.instance_count, recommendation.instance_type)
+    runs = fleet(recommendation.instance_count, recommendation.instance_type)
+    return f"{runs} (variant {recommendation.variant} alone)" if recommendation.beside else runs
 
 
 def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitting would hide which is missing)
@@ -162,7 +163,9 @@ def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitt
 def headline(recommendation: Recommendation) -> str:
     """The ten-second sentence: endpoint, change, saving."""
     option = recommendation.chosen
-    name = recommendation.ref.name
+    name, variant = recommendation.ref.name, recommendation.variant
+    if recommendation.beside:
+        name = f"variant {variant} of {name}"
     if option is None:
         return f"{name}: {FINDINGS[recommendation.finding].lower()}"
     saving = option.saving_usd_per_month

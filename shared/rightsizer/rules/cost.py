@@ -51,8 +51,12 @@ def cost_of(
     commitment: Commitment,
     policy: Policy,
     new_fleet: bool,
+    beside_usd_per_hour: Decimal = Decimal(0),
 ) -> Cost:
-    """Cost of `instances` on average, at most `fleet` of them; `new_fleet` when both fleets run during the change."""
+    """Cost of `instances` on average, at most `fleet` of them; `new_fleet` when both fleets run during the change.
+
+    A deployment starts the fleets of all variants anew: `beside_usd_per_hour` is what the others cost.
+    """
     after = monthly(price, instances)
     gross = now_usd - after
     committed = kept_by_commitment(gross, commitment)
@@ -60,7 +64,7 @@ def cost_of(
     overlap = Decimal(0)
     if new_fleet:
         hours = Decimal(str(policy.provision_minutes / 60 * (1 + risk_share)))
-        overlap = (price.usd_per_hour * fleet * hours).quantize(_CENT)
+        overlap = ((price.usd_per_hour * fleet + beside_usd_per_hour) * hours).quantize(_CENT)
     return Cost(after, saving, committed, overlap, payback_of(overlap, saving))
 
 

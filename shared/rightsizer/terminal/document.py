@@ -38,6 +38,7 @@ def of_recommendation(each: Recommendation) -> dict[str, Any]:
         "endpoint": each.ref.name,
         "arn": each.ref.arn,
         "variant": each.variant,
+        "other_variants": list(each.beside),
         "kind": each.kind.value,
         "mode": each.mode.value,
         "owner": each.owner,

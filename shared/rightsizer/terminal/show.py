@@ -88,8 +88,10 @@ def totals(found: Survey) -> Text:
     number = len(found.recommendations) + len(found.unobserved)
     if number == 0:
         return Text("No endpoint exists in this account and Region.")
+    several = sum(bool(each.beside) for each in found.recommendations)
+    left = f" (of {several} with several variants the first alone)" if several else ""
     return Text(
-        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month; "
+        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month{left}; "
         f"{len(found.found)} could save USD {found.saving:,.0f} per month (On-Demand prices)",
         style="bold",
     )
@@ -126,8 +128,7 @@ def warnings(found: Survey, console: Console) -> None:
 
 
 def _runs(each: Recommendation) -> Text:
-    text = sentences.fleet(each.instance_count, each.instance_type) if each.instance_type else each.kind.value
-    return Text(text)
+    return Text(sentences.today(each) if each.instance_type else each.kind.value)
 
 
 def _why(each: Recommendation) -> Text:

@@ -3,7 +3,7 @@
 from rightsizer.flows.planning.capacity import bounds_only, by_the_hour, copies_only, count_only, to_zero
 from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
-from rightsizer.flows.planning.fleet import live, most, unbounded, wanted
+from rightsizer.flows.planning.fleet import live, mine, most, unbounded, wanted
 from rightsizer.flows.planning.placement import placement_only
 from rightsizer.flows.planning.planned import CONFIG_KINDS, Planned
 from rightsizer.flows.planning.scale_in import scale_in_policy, with_live_count
@@ -86,7 +86,7 @@ def _without_a_deployment(
     kind = ground.option.kind
     if kind is OptionKind.COPIES:
         return copies_only(change, ground, before)
-    if kind is OptionKind.INSTANCE_COUNT and not ground.scaling:
+    if kind is OptionKind.INSTANCE_COUNT and mine(ground, change.variant) is None:
         return count_only(change, before, after)
     if kind in (OptionKind.AUTOSCALING, OptionKind.INSTANCE_COUNT):
         return bounds_only(change, ground, before)
