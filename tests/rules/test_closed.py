@@ -82,6 +82,20 @@ def test_hours_are_not_proposed_where_they_cannot_be_carried_out(given: dict[str
     assert all(option.target.hourly_counts is None for option in found.options)
 
 
+@pytest.mark.parametrize("kind", [EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT, EndpointKind.MULTI_MODEL])
+@pytest.mark.parametrize("dimension", sorted(ADDABLE))
+def test_a_dimension_is_looked_at_on_the_same_kinds_of_endpoint_whether_it_is_open_or_closed(
+    kind: EndpointKind, dimension: OptionKind
+) -> None:
+    crowd = replace(kit.endpoint("ml.g6.xlarge", 3, routing="RANDOM", kind=kind), objective=BUSY.objective)
+    scaled = replace(crowd, scaling=(SCALED,)) if dimension is OptionKind.AUTOSCALING else crowd
+    found = [by_day_only(scaled, policy, 1500.0) for policy in (Policy(), allowing(dimension))]
+    shut, opened = ([(o.kind, o.target, o.usd_per_month) for o in each.options] for each in found)
+    assert opened == shut
+    why = [[e.reason.code for e in each.excluded if e.dimension is dimension] for each in found]
+    assert why == [[Code.OTHER_KIND]] * 2
+
+
 HARM = Suffering(Reason(Code.UNDER_PROVISIONED, "users wait"), severe=False)
 
 

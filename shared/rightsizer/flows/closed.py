@@ -35,8 +35,9 @@ def closed_answers(found: Recommendation, at: Situation) -> list[Option | Exclud
 
 def _not_now(found: Recommendation, at: Situation) -> Reason | None:
     """Why no closed dimension is looked at: another kind, a test first, users who wait, a type not measured."""
-    if not at.endpoint.plain:
-        return Reason(Code.OTHER_KIND, f"only where one real-time variant serves, not for {at.endpoint.kind.value}")
+    other = _other_kind(at)
+    if other is not None:
+        return other
     if found.gate is Gate.TEST:
         return Reason(Code.TEST_WORTH_IT, "a shadow test of another type comes first")
     if at.runs.name != at.reference.name:
@@ -45,6 +46,13 @@ def _not_now(found: Recommendation, at: Situation) -> Reason | None:
     if jumped(at):
         return Reason(Code.UNDER_PROVISIONED, "the traffic jumped, and a day of the new traffic has to be seen first")
     return _waiting(at)
+
+
+def _other_kind(at: Situation) -> Reason | None:
+    """Why neither an open nor a closed dimension is looked at on such an endpoint."""
+    if at.endpoint.plain:
+        return None
+    return Reason(Code.OTHER_KIND, f"only where one real-time variant serves, not for {at.endpoint.kind.value}")
 
 
 def _waiting(at: Situation) -> Reason | None:
@@ -62,10 +70,11 @@ def open_answers(found: Recommendation, at: Situation) -> list[Excluded]:
     kinds = sorted((ADDABLE & at.policy.by_itself) - offered)
     if not kinds or at.policy.several_at_once:
         return []
-    waits = _waiting(at)
+    waits, other = _waiting(at), _other_kind(at)
     first = found.chosen.kind if found.chosen is not None and found.chosen.kind in ADDABLE else None
     return [
-        Excluded(at.runs.name, _idle(at, kind) or waits or _no_better(found, at, kind, first), kind) for kind in kinds
+        Excluded(at.runs.name, other or _idle(at, kind) or waits or _no_better(found, at, kind, first), kind)
+        for kind in kinds
     ]
 
 

@@ -15,7 +15,7 @@ from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import History
 from rightsizer.model.observation import LEAST, Endpoint, Mode, Variant
 from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import Policy
+from rightsizer.model.policy import ADDABLE, Policy
 from rightsizer.model.price import Price
 from rightsizer.model.serving import Plan, Served, Stream
 from rightsizer.rules.cost import monthly
@@ -206,8 +206,8 @@ class Situation:
         return late_share(self.latency.bins, self.goal.p95_s)
 
     def may(self, kind: OptionKind) -> bool:
-        """Whether that dimension may be changed without a person."""
-        return kind in self.policy.by_itself
+        """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""
+        return kind in self.policy.by_itself and (kind not in ADDABLE or self.endpoint.plain)
 
     @cached_property
     def past(self) -> History:
