@@ -11,6 +11,7 @@ from rightsizer.model.observation import EndpointRef, Observation
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.trigger import SweepDue, SweepKind, TickDue
 from rightsizer.ports import EndpointSummary
+from rightsizer.rules.page import page_of
 from tests.samples import proposal
 
 NOW = datetime(2026, 11, 21, 4, 20, tzinfo=UTC)
@@ -67,6 +68,16 @@ def test_a_full_sweep_sends_every_endpoint_in_pages() -> None:
     account = Account([f"e{i}" for i in range(PAGE + 1)], evaluated=["e0"])
     assert account.run(SweepKind.FULL) == Swept(PAGE + 1, PAGE + 1, 2)
     assert [name for page, _, _ in account.pages for name in page] == list(account.names)
+
+
+def test_endpoints_of_one_page_of_digests_are_sent_together() -> None:
+    """The pages of a longer look-back are smaller: the sweep sorts by those that the evaluation reads."""
+    account = Account([f"e{i}" for i in range(100)])
+    ports = SweepPorts(account, account, account, account, "", account, lookback_days=63)
+    sweep(ports, SweepDue(SweepKind.FULL, NOW))
+    sent = [page_of(name, 100, 63) for names, _, _ in account.pages for name in names]
+    assert len(set(sent)) == 2
+    assert sent == sorted(sent)
 
 
 def test_a_light_sweep_sends_only_the_new_the_changed_and_the_alarmed() -> None:

@@ -138,15 +138,15 @@ def test_a_gap_of_days_is_read_from_where_the_memory_ends() -> None:
     assert end == NOW + timedelta(days=5)
 
 
-def test_the_longest_look_back_is_remembered_whole() -> None:
+def test_the_longest_look_back_is_remembered_whole_on_pages_of_its_own() -> None:
     old = replace(endpoint(), modified_at=NOW - timedelta(days=200))
     metrics, kept = Metrics(), Kept()
-    reader(metrics, kept, days=63).read([old], NOW)
+    long = replace(reader(metrics, kept, days=63), memory=Memory(kept, 100, 63))
+    long.read([old], NOW)
     assert metrics.asked[-1][0] == NOW - timedelta(days=63)
-    again = reader(metrics, kept, days=63).read([old], LATER)["chat"]
+    assert [*kept.pages] == [page_of("chat", 100, 63)] != [page_of("chat", 100)]
+    again = long.read([old], LATER)["chat"]
     start, end, _ = metrics.asked[-1]
     assert (end - start) <= timedelta(days=2)
     assert isinstance(again, UsageDigest)
     assert len(complete(again, NOW)) >= 61
-    reader(metrics, kept, days=14).read([old], LATER)
-    assert metrics.asked[-1][0] >= start
