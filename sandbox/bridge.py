@@ -23,6 +23,7 @@ from moto.core.responses import ActionResult
 
 from sandbox import shapes
 from sandbox.answers import error_answer
+from sandbox.cloudwatch.promql import Telemetry
 from sandbox.gate import Call, Gate
 from sandbox.refusals import NotSimulated
 
@@ -34,6 +35,7 @@ class World(Protocol):
     """What the bridge needs of the account behind it."""
 
     gate: Gate
+    telemetry: Telemetry
 
     def api(self, service: str) -> object:
         """The simulated service, with one method per operation, or None-like when it has none."""
@@ -53,6 +55,7 @@ _EVENT_NAMES = {
     "cost-explorer": "ce",
     "secrets-manager": "secretsmanager",
     "eventbridge": "events",
+    "cloudwatch-promql": "cloudwatch",
 }
 _NEW_SERVICES = ("pricing", "savingsplans")
 
@@ -110,6 +113,7 @@ def install() -> None:
         root = "{0}/$" if "{0}/$" in urls.url_paths else "{0}/"
         urls.url_paths[root] = response_class(base, service, kept).dispatch
         if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
+            urls.url_paths["{0}/api/v1/query_range$"] = _query_range
             urls.url_paths["{0}/service/(?P<service>[^/]+)/operation/(?P<operation>[^/]+)$"] = urls.url_paths["{0}/$"]
     moto.__path__.append(str(Path(__file__).with_name("newservices")))
     for service in _NEW_SERVICES:
@@ -162,6 +166,14 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
 
     Response.boto3_service_name = service
     return Response
+
+
+def _query_range(request: Any, full_url: str, headers: Any) -> tuple[int, dict[str, str], str]:
+    """CloudWatch's Prometheus-compatible API, which has a path instead of an operation."""
+    world = current()
+    if world is None:
+        raise NotSimulated("cloudwatch:QueryMetrics: no sandbox is running")
+    return world.telemetry.answer(full_url)
 
 
 def _points(answer: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:

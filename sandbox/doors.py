@@ -57,7 +57,8 @@ class Roles:
                 yield from self._table(action, params)
             case "s3":
                 key = f"/{params['Key']}" if "Key" in params else ""
-                yield Ask(action, f"arn:aws:s3:::{params['Bucket']}{key}")
+                asked = "s3:ListBucket" if call.operation == "ListObjectsV2" else action
+                yield Ask(asked, f"arn:aws:s3:::{params['Bucket']}{key}", {"aws:ResourceAccount": self._box.account})
             case "sqs":
                 yield Ask(action, arn("sqs", params["QueueUrl"].rpartition("/")[2]))
             case "sns":

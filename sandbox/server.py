@@ -105,6 +105,9 @@ def described(environ: Environ, body: bytes) -> tuple[str, str, dict[str, Any]]:
         if "json" in environ.get("CONTENT_TYPE", ""):
             params = json.loads(body or b"{}")
         return service, target.rpartition(".")[2], params
+    if environ["PATH_INFO"] == "/api/v1/query_range":
+        query = parse_qs(environ.get("QUERY_STRING", ""))
+        return service, "QueryMetrics", {key.capitalize(): values[0] for key, values in query.items()}
     if match := re.search(r"/operation/([^/?]+)", environ["PATH_INFO"]):
         return service, match[1], params
     form = parse_qs(body.decode("latin-1")) if "form" in environ.get("CONTENT_TYPE", "") else {}

@@ -9,6 +9,7 @@ from sandbox.billing import CostExplorer
 from sandbox.clock import Clock
 from sandbox.cloudwatch.alarms import Alarms
 from sandbox.cloudwatch.api import CloudWatch
+from sandbox.cloudwatch.promql import Telemetry
 from sandbox.cloudwatch.store import MetricStore
 from sandbox.gate import Gate
 from sandbox.iam import Iam, Sts
@@ -40,6 +41,7 @@ class World:
         self.quotas = Quotas()
         self.plans = SavingsPlans(self)
         self.metrics = MetricStore(self.clock)
+        self.telemetry = Telemetry()
         self.fleet = Fleet(self)
         self.components = Components(self)
         self.iam = Iam()

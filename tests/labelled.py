@@ -32,7 +32,7 @@ WORDS = {
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
     " scaled policies beside status owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
     "usage": f"{STEADY} days hours on_days quiet stops_after_days gap_hours gap_hours_each_day leak_per_day"
-    " errors_per_hour backlog hottest_gpu each_gpu also_published omit nan",
+    " errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
     "before": "until_days_ago type count usage",
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models",
     "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
@@ -211,8 +211,18 @@ def _window(given: Mapping[str, Any]) -> MetricWindow:
     made = kit.window(signals, days=given.get("days", 14))
     kept = {key: value for key, value in made.series.items() if key.metric not in given.get("omit", ())}
     return replace(
-        made, series={key: _shaped(key, value, given) for key, value in kept.items()}, gpus=_gpus(made, given)
+        made,
+        series={key: _shaped(key, value, given) for key, value in kept.items()},
+        gpus=_gpus(made, given),
+        kv_cache=_kv_cache(made, given),
     )
+
+
+def _kv_cache(made: MetricWindow, given: Mapping[str, Any]) -> Series | None:
+    """The share of its KV cache that a server had in use, given in percent."""
+    if "kv_cache" not in given:
+        return None
+    return Series(made.start, made.period_s, array("d", [given["kv_cache"] / 100]) * (given.get("days", 14) * 288))
 
 
 def _gpus(made: MetricWindow, given: Mapping[str, Any]) -> tuple[GpuSeries, ...]:

@@ -62,6 +62,8 @@ class MetricRequest:
     signals: tuple[Signal, ...]
     each_gpu: bool = False
     """Whether to read single GPUs too, of a few of the instances that run: published with enhanced metrics only."""
+    kv_cache: bool = False
+    """Whether to read how full the KV cache is too: published with detailed observability only."""
 
 
 class MetricReader(Protocol):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from rightsizer.aws.metrics import MAX_POINTS, CloudWatchMetrics, align
+from rightsizer.aws.grid import align
+from rightsizer.aws.metrics import MAX_POINTS, CloudWatchMetrics
 from rightsizer.aws.session import Session
 from rightsizer.model.reason import Code
 from rightsizer.model.usage import MetricWindow, NoMetrics, Signal

@@ -10,6 +10,7 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
+from rightsizer.aws.session import OWN_MODELS
 from tests.template.stack import DOORS, EVERYTHING, ROOT, stack
 
 ADAPTERS = sorted((ROOT / "shared" / "rightsizer" / "aws").rglob("*.py"))
@@ -18,6 +19,7 @@ SERVICES = {
     "autoscaling": "autoscaling",
     "ce": "ce",
     "cloudwatch": "cloudwatch",
+    "cloudwatch-promql": "cloudwatch",
     "dynamodb": "dynamodb",
     "ec2": "ec2",
     "ecr": "ecr",
@@ -53,6 +55,7 @@ AT_A_TERMINAL = frozenset({"sagemaker:ListInferenceComponents"})
 def actions_by_method() -> Mapping[str, set[str]]:
     """The IAM actions that a Python method name can mean."""
     session = botocore.session.get_session()
+    session.get_component("data_loader").search_paths.append(str(OWN_MODELS))
     found: dict[str, set[str]] = defaultdict(set)
     for service, prefix in SERVICES.items():
         for operation in session.get_service_model(service).operation_names:

@@ -66,6 +66,7 @@ def endpoint(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
         bad_tags=said.bad,
         kms_key=configuration.kms_key,
         enhanced_metrics=configuration.enhanced_metrics,
+        detailed_observability=configuration.detailed_observability,
         deploying=bool(described.get("PendingDeploymentSummary")),
         notes=notes,
     )

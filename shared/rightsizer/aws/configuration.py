@@ -35,6 +35,7 @@ class Configuration:
     unknown_fields: tuple[str, ...]
     kms_key: str
     enhanced_metrics: bool
+    detailed_observability: bool
 
 
 class ConfigurationCache(Protocol):
@@ -99,6 +100,7 @@ def parse(answer: Mapping[str, Any]) -> Configuration:
         unknown_fields=tuple(answer.get(raw.UNKNOWN, ())),
         kms_key=answer.get("KmsKeyId", ""),
         enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
+        detailed_observability=bool((answer.get("MetricsConfig") or {}).get("EnableDetailedObservability")),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rightsizer.aws.errors import reading
 from rightsizer.aws.gpu_places import UTILISATION
+from rightsizer.aws.kv_cache import SECONDS, query_of
 from rightsizer.aws.session import Session
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 
@@ -114,11 +115,7 @@ def _figures(session: Session, now: datetime) -> Iterator[tuple[str, str, Call]]
             MetricDataQueries=[query], StartTime=end - timedelta(hours=1), EndTime=end
         ),
     )
-    yield (
-        "cloudwatch:ListMetrics",
-        "counting the GPUs that work, of several in an instance with enhanced metrics",
-        lambda: session.client("cloudwatch").list_metrics(Namespace=UTILISATION, RecentlyActive="PT3H"),
-    )
+    yield from _finer(session, end)
     yield (
         "pricing:GetProducts",
         "pricing instance hours (else the dated snapshot prices them)",
@@ -142,6 +139,25 @@ def _figures(session: Session, now: datetime) -> Iterator[tuple[str, str, Call]]
         "savingsplans:DescribeSavingsPlans",
         "knowing what is committed already",
         lambda: session.client("savingsplans", "us-east-1").describe_savings_plans(states=["active"]),
+    )
+
+
+def _finer(session: Session, end: datetime) -> Iterator[tuple[str, str, Call]]:
+    """Metrics that only some configurations have published."""
+    yield (
+        "cloudwatch:ListMetrics",
+        "counting the GPUs that work, of several in an instance with enhanced metrics",
+        lambda: session.client("cloudwatch").list_metrics(Namespace=UTILISATION, RecentlyActive="PT3H"),
+    )
+    yield (
+        "cloudwatch:QueryMetrics",
+        "knowing how full the KV cache of vLLM and SGLang is, with detailed observability",
+        lambda: session.client("cloudwatch-promql", seconds=SECONDS).query_metrics(
+            Query=query_of(NOBODY, "AllTraffic", 300),
+            Start=int((end - timedelta(hours=1)).timestamp()),
+            End=int(end.timestamp()),
+            Step=300,
+        ),
     )
 
 

@@ -16,6 +16,7 @@ DENIED = frozenset(
         "AuthorizationErrorException",
         "UnauthorizedOperation",
         "NotAuthorized",
+        "403",
     }
 )
 THROTTLED = frozenset(
@@ -27,6 +28,7 @@ THROTTLED = frozenset(
         "RequestLimitExceeded",
         "LimitExceededException",
         "ProvisionedThroughputExceededException",
+        "429",
     }
 )
 GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException", "NoSuchEntity", "NoSuchKey", "NotFoundException"})

@@ -7,19 +7,20 @@ hundred, scalable targets by fifty. What cannot be read of one endpoint never st
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws import assemble
 from rightsizer.aws.configuration import Configuration, ConfigurationCache, ConfigurationReader, InMemoryConfigurations
 from rightsizer.aws.errors import reading, reason_of
-from rightsizer.aws.models import ModelReader
+from rightsizer.aws.model_data import weights_size
+from rightsizer.aws.models import ModelFacts, ModelReader
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.session import Session
 from rightsizer.aws.tags import TagReader
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
-from rightsizer.model.observation import EndpointRef, Observation, ScalableTarget, Unobserved
+from rightsizer.model.observation import Endpoint, EndpointRef, Observation, ScalableTarget, Unobserved
 from rightsizer.model.reason import Code, Reason
 from rightsizer.ports import EndpointSummary
 
@@ -44,6 +45,7 @@ class SageMakerFleet:
     """Reads the endpoints of the session's account and Region (port `FleetReader`)."""
 
     def __init__(self, session: Session, cache: ConfigurationCache | None = None, workers: int = 8) -> None:
+        self._session = session
         self._client: SageMakerClient = session.client("sagemaker")
         self._configurations = ConfigurationReader(self._client, cache or InMemoryConfigurations())
         self._models = ModelReader(self._client)
@@ -141,10 +143,20 @@ class SageMakerFleet:
         tags = None if shared.tags is None else shared.tags.get(summary.ref.arn, {})
         parts = assemble.Parts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
         try:
-            return assemble.endpoint(parts, tuple(notes))
+            return self._weighed(assemble.endpoint(parts, tuple(notes)), models)
         except (KeyError, TypeError, ValueError) as error:
             sentence = f"{summary.ref.name}: AWS's description lacks or garbles a field ({error!r})"
             return Unobserved(summary.ref, Reason(Code.READ_FAILED, sentence))
+
+    def _weighed(self, endpoint: Endpoint, models: Sequence[ModelFacts]) -> Endpoint:
+        """The endpoint with the size of its model, asked only where the use of its KV cache is known beside it."""
+        places = models[0].weights if len(models) == 1 else ()
+        if not endpoint.shows_kv_cache or not places:
+            return endpoint
+        try:
+            return replace(endpoint, model_data_bytes=weights_size(self._session.client("s3"), places))
+        except ReadError as error:
+            return replace(endpoint, notes=(*endpoint.notes, reason_of(error)))
 
     def _describe(self, name: str) -> Answer:
         with reading("sagemaker:DescribeEndpoint", f"describing the endpoint {name}"):

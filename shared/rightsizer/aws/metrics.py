@@ -7,12 +7,14 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.gpu_places import UTILISATION, places_of, unpublished
+from rightsizer.aws.grid import Grid, align
+from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.session import Session
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError
 from rightsizer.model.reason import Code, Reason
@@ -50,20 +52,6 @@ ENDPOINT_METRICS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """The aligned window that is read."""
-
-    start: datetime
-    end: datetime
-    period_s: int
-
-    @property
-    def size(self) -> int:
-        """Number of periods."""
-        return int((self.end - self.start).total_seconds()) // self.period_s
-
-
-@dataclass(frozen=True, slots=True)
 class _Query:
     """One statistic of one request."""
 
@@ -89,6 +77,7 @@ class CloudWatchMetrics:
     """Reads metrics of variants (port `MetricReader`)."""
 
     def __init__(self, session: Session, workers: int = 4) -> None:
+        self._session = session
         self._client: CloudWatchClient = session.client("cloudwatch")
         self._workers = workers
 
@@ -96,7 +85,7 @@ class CloudWatchMetrics:
         self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
     ) -> Iterator[MetricWindow | NoMetrics]:
         """One answer for each request, in their order; the window is aligned to the period outwards."""
-        grid = align(start, end, period_s)
+        grid, caches = align(start, end, period_s), KvCaches(self._session)
         queries = [
             _Query(number, request.endpoint, request.variant, signal)
             for number, request in enumerate(requests)
@@ -113,17 +102,27 @@ class CloudWatchMetrics:
                     for query, answer in zip(batch, answers, strict=True):
                         pending[query.request][query.signal] = answer
                 while done < len(requests) and len(pending[done]) == len(set(requests[done].signals)):
-                    yield self._with_gpus(requests[done], _window(requests[done], pending.pop(done), grid), grid)
+                    yield self._window(requests[done], pending.pop(done), grid, caches)
                     done += 1
         for number in range(done, len(requests)):
-            yield self._with_gpus(requests[number], _window(requests[number], pending[number], grid), grid)
+            yield self._window(requests[number], pending[number], grid, caches)
 
-    def _with_gpus(
-        self, request: MetricRequest, window: MetricWindow | NoMetrics, grid: Grid
+    def _window(
+        self, request: MetricRequest, answers: Mapping[Signal, _Answer], grid: Grid, caches: KvCaches
     ) -> MetricWindow | NoMetrics:
-        """The window with its single GPUs where they are asked for, or with the reason why they are not known."""
-        if not request.each_gpu or isinstance(window, NoMetrics) or window.notes:
+        """The window, with single GPUs and the KV cache where they are asked for, or why they are not known."""
+        window = _window(request, answers, grid)
+        if isinstance(window, NoMetrics) or window.notes:
             return window
+        if request.kv_cache:
+            found = caches.read(request.endpoint, request.variant, grid)
+            if isinstance(found, Series):
+                window = replace(window, kv_cache=found)
+            else:
+                window = replace(window, kv_cache_unread=found)
+        return self._with_gpus(request, window, grid) if request.each_gpu else window
+
+    def _with_gpus(self, request: MetricRequest, window: MetricWindow, grid: Grid) -> MetricWindow:
         try:
             places = places_of(self._client, request.endpoint, request.variant)
         except ReadError as error:
@@ -180,13 +179,6 @@ class CloudWatchMetrics:
             if not page.get("NextToken"):
                 return answers
             token = {"NextToken": page["NextToken"]}
-
-
-def align(start: datetime, end: datetime, period_s: int) -> Grid:
-    """The window outwards to multiples of the period, in UTC."""
-    first = int(start.timestamp()) // period_s * period_s
-    last = -(-int(end.timestamp()) // period_s) * period_s
-    return Grid(datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC), period_s)
 
 
 def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef":

@@ -23,6 +23,8 @@ FRAMEWORKS = (
     ("pytorch", "pytorch"),
 )
 """Part of an image's name and the framework it means; the first that matches counts."""
+MODEL_NAMES = ("MODEL_ID", "_MODEL", "MODEL_PATH")
+"""Ends of environment variables that name the model to load (HF_MODEL_ID, SM_VLLM_MODEL, SM_SGLANG_MODEL_PATH)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class ModelFacts:
     """The containers of the pipeline are invoked one by one (InferenceExecutionConfig)."""
     marketplace: bool
     """A model package of another account: AWS Marketplace products are published from AWS's own."""
+    weights: tuple[str, ...] = ()
+    """Where in S3 its weights lie as they are; empty where that is not sure (an archive, a model that is named)."""
 
 
 class ModelReader:
@@ -89,6 +93,7 @@ def facts_of(answer: Mapping[str, Any], account: str) -> ModelFacts:
         multi_model=any(container.get("Mode") == "MultiModel" for container in containers),
         direct=(answer.get("InferenceExecutionConfig") or {}).get("Mode") == "Direct",
         marketplace=any(_foreign(package, account) for package in packages),
+        weights=_weights(containers[0]) if len(containers) == 1 else (),
     )
 
 
@@ -96,6 +101,18 @@ def framework_of(images: tuple[str, ...]) -> str:
     """The serving framework that the images' names tell; empty when they tell none."""
     names = [image.lower().split("/", 1)[-1] for image in images]
     return next((framework for part, framework in FRAMEWORKS if any(part in name for name in names)), "")
+
+
+def _weights(container: Mapping[str, Any]) -> tuple[str, ...]:
+    """Addresses of what the container loads; none where a part of it is packed or may come from elsewhere."""
+    named = (container.get("Environment") or {}).items()
+    if any(name.upper().endswith(MODEL_NAMES) and not value.startswith("/") for name, value in named):
+        return ()
+    parts = [container.get("ModelDataSource") or {}, *(container.get("AdditionalModelDataSources") or ())]
+    sources = [part.get("S3DataSource") or {} for part in parts]
+    if container.get("ModelDataUrl") or any(source.get("CompressionType") != "None" for source in sources):
+        return ()
+    return tuple(source["S3Uri"] for source in sources)
 
 
 def _foreign(package: str, account: str) -> bool:

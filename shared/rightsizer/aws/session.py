@@ -7,12 +7,15 @@ each cold start, which costs as much as everything else together (`make bench`).
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rightsizer.errors import ReadError, SettingsError
 
 PRICING_REGIONS: Mapping[str, str] = {"ap": "ap-south-1", "eu": "eu-central-1"}
 """The Price List API answers in three Regions only (botocore endpoints); the nearest to the caller is used."""
+OWN_MODELS = Path(__file__).with_name("service_models")
+"""Services that botocore has no model of: CloudWatch's Prometheus-compatible API (decision 44)."""
 
 
 def moment(value: Any) -> datetime:
@@ -47,6 +50,7 @@ class Session:
         try:
             self._session = Core(profile=profile)
             self._session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
+            self._session.get_component("data_loader").search_paths.append(str(OWN_MODELS))
             self._session.get_scoped_config()  # raises when the profile is unknown
             if region:
                 self._session.set_config_variable("region", region)

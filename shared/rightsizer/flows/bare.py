@@ -61,7 +61,7 @@ def not_checked(demand: Demand, days: Sequence[DayDigest]) -> tuple[str, ...]:
         found.append("the load of a month end: none is in the look-back")
     if demand.gpu_s_per_request is None:
         found.append("GPU seconds per request: too few requests or no GPU metrics, taken as wholly GPU-bound")
-    if demand.memory.kind is MemoryClass.PREALLOCATED:
+    if demand.memory.kind is MemoryClass.PREALLOCATED and demand.memory.pool is None:
         found.append("the real GPU memory need: the server pre-allocates, only a start on the candidate tells")
     if demand.cpu_p95 is None:
         found.append("vCPU use: no CPU metrics, so fewer vCPUs count as proportionally slower")

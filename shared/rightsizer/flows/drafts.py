@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from rightsizer.flows.situation import Situation
 from rightsizer.model.candidate import Slowdown
-from rightsizer.model.demand import MemoryClass
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.option import Excluded
 from rightsizer.model.price import Price
@@ -208,7 +207,7 @@ def _fit(at: Situation, hardware: InstanceType) -> float:
     if new.usable_gib >= old.usable_gib:
         return share
     memory = at.demand.memory
-    if memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or memory.need_gib is None:
+    if memory.need_gib is None:
         low = memory.lower_gib
         return share * max(0.0, min(0.95, (new.usable_gib - low) / max(old.usable_gib - low, 0.1)))
     return share

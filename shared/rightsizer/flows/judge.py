@@ -24,6 +24,7 @@ from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.each_gpu import with_each_gpu
 from rightsizer.rules.evidence import evidence_of, hourly_requests
 from rightsizer.rules.finding import idle, too_little
+from rightsizer.rules.kv_cache import with_kv_cache
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
 POOLED = (
@@ -69,9 +70,9 @@ def digested(
     setup = Setup(hardware, variant.current_count, _since(endpoint, history, policy))
     days = {(d.day, d.instance_type): d for d in known}
     own = [w for w in windows if w.variant in ("", variant.name)]
-    fresh = (with_each_gpu(d, w, setup.since) for w in own for d in fold(w, setup))
+    fresh = (with_kv_cache(with_each_gpu(d, w, setup.since), w, setup.since) for w in own for d in fold(w, setup))
     days |= {(d.day, d.instance_type): d for d in fresh}
-    notes = tuple(w.gpus_unread for w in own if w.gpus_unread is not None)
+    notes = tuple(why for w in own for why in (w.gpus_unread, w.kv_cache_unread) if why is not None)
     return UsageDigest(endpoint.ref.name, variant.name, tuple(days[key] for key in sorted(days)), notes)
 
 

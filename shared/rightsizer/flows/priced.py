@@ -18,18 +18,34 @@ from rightsizer.rules.cost import cost_of, volumes
 from rightsizer.rules.evidence import by_day
 from rightsizer.rules.offer import type_option
 from rightsizer.rules.outcomes import width
+from rightsizer.rules.pool import pool_refusal
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.trial import hours_of_test
 
 ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
 OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
+SMALLER_POOL = (
+    "what a smaller KV cache costs: prefixes kept for later requests count as free, and will be found less often",
+    "that the server's share of the card and its longest context suit the smaller card",
+)
 NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
 
 
 def offer(at: Situation, draft: Draft) -> Option | Reason:
     """The candidate's cheapest fleet as an option, or the reason why it is none."""
     found = _fleet_of(at, draft)
-    return (_beyond_quota(at, found) or found) if isinstance(found, Option) else found
+    if not isinstance(found, Option):
+        return found
+    return _beyond_quota(at, found) or _pool_too_small(at, draft, found) or found
+
+
+def _pool_too_small(at: Situation, draft: Draft, option: Option) -> Reason | None:
+    """Why the KV cache of its cards would not hold the requests of today's peak; None where a start has shown it."""
+    if draft.started:
+        return None
+    counts = option.target.hourly_counts or (option.target.instance_count,) * 24
+    fewer = 1.0 if at.endpoint.scaling else max(then / max(n, 1) for then, n in zip(at.fleet, counts, strict=True))
+    return pool_refusal(at.reference, draft.hardware, at.demand.memory, draft.ratio.bound * max(fewer, 1.0))
 
 
 def _beyond_quota(at: Situation, option: Option) -> Reason | None:
@@ -200,13 +216,20 @@ def _growth(at: Situation, draft: Draft) -> str:
 
 def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:
     """What a candidate that the model never ran on leaves open."""
-    stored = volumes(at.runs, candidate)
+    stored = volumes(at.runs, candidate) + _smaller_pool(at, candidate)
     if not unstarted:
         return stored
     old, new = (h.accelerator.compute_capability if h.accelerator else None for h in (at.runs, candidate))
     if old is None or new is None or new >= old:
         return NOT_CHECKED + stored
     return (*NOT_CHECKED, *stored, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
+
+
+def _smaller_pool(at: Situation, candidate: InstanceType) -> tuple[str, ...]:
+    """What the use of a KV cache leaves open where it gets smaller."""
+    old, new = at.reference.accelerator, candidate.accelerator
+    smaller = old is not None and new is not None and new.usable_gib < old.usable_gib
+    return SMALLER_POOL if smaller and at.demand.memory.pool is not None else ()
 
 
 def _replay(at: Situation, served: Served) -> str:

@@ -63,11 +63,11 @@ class UsageReader:
             wanted.setdefault((done.start, done.end), []).append((endpoint, done))
         fresh: list[KeptUsage] = []
         for (start, end), group in wanted.items():
-            requests = [_request(endpoint, self._each_gpu(endpoint)) for endpoint, _ in group]
+            requests = [self._request(endpoint) for endpoint, _ in group]
             for (endpoint, done), window in zip(group, self.metrics.read(requests, start, end, PERIOD_S), strict=True):
                 usage = self._folded(endpoint, done, window)
                 found[endpoint.ref.name] = usage
-                if isinstance(usage, UsageDigest) and not _in_part(window):
+                if isinstance(usage, UsageDigest) and not _in_part(window) and not _passing(window):
                     fresh.append(keep(endpoint, done, usage.days, now))
         self._remember(fresh)
         return found
@@ -89,10 +89,16 @@ class UsageReader:
         except (RightsizerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             return error
 
-    def _each_gpu(self, endpoint: Endpoint) -> bool:
-        """Whether single GPUs are worth reading: enhanced metrics publish them, and only of several they tell more."""
+    def _request(self, endpoint: Endpoint) -> MetricRequest:
+        """What to read. Single GPUs tell more only of several, the KV cache only of one and beside known weights."""
+        counted = endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds
+        signals = [s for s in SIGNALS if s != COUNTED or counted]
+        more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
         hardware = self._hardware(endpoint)
-        return endpoint.enhanced_metrics and hardware is not None and hardware.accelerator_count > 1
+        gpus = hardware.accelerator_count if hardware else 0
+        each, cache = endpoint.enhanced_metrics, endpoint.shows_kv_cache and endpoint.model_data_bytes is not None
+        names = endpoint.ref.name, endpoint.variants[0].name
+        return MetricRequest(*names, (*signals, *more), each and gpus > 1, cache and gpus == 1)
 
     def _hardware(self, endpoint: Endpoint) -> InstanceType | None:
         hardware = self.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
@@ -126,7 +132,7 @@ def _in_part(window: MetricWindow | NoMetrics) -> bool:
     return bool(window.notes)
 
 
-def _request(endpoint: Endpoint, each_gpu: bool) -> MetricRequest:
-    signals = [s for s in SIGNALS if s != COUNTED or endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds]
-    more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
-    return MetricRequest(endpoint.ref.name, endpoint.variants[0].name, (*signals, *more), each_gpu)
+def _passing(window: MetricWindow | NoMetrics) -> bool:
+    """Whether the KV cache was unread for what may pass: its days are read again, since a day without it undoes all."""
+    unread = window.kv_cache_unread if isinstance(window, MetricWindow) else None
+    return unread is not None and unread.code in (Code.THROTTLED, Code.READ_FAILED)

@@ -8,11 +8,23 @@ class MemoryClass(StrEnum):
     """What an observed GPU memory says about the need."""
 
     PREALLOCATED = "pre-allocated"
-    """Nothing: the server takes a fixed share of whatever card it gets."""
+    """Nothing by itself: the server takes a fixed share of whatever card it gets."""
     STATIC = "static"
     ELASTIC = "elastic"
     UNKNOWN = "unknown"
     """No GPU memory metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class KvPool:
+    """The GPU memory that a pre-allocating server keeps for requests, on the day that needed most."""
+
+    gib: float
+    """What it took beside the weights."""
+    used: float
+    """Largest share in use, 0..1."""
+    card_gib: float
+    """GiB that a card must have, with margin, for each GiB in use: the server takes a share of the card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +37,12 @@ class MemoryNeed:
     lower_gib: float
     """The need is at least this; 0 when nothing is known."""
     peak_gib: float
+    """Largest that was held; of a server whose `pool` is known, weights and what of the pool was in use."""
     margin: float
     """1.06 means 6 % above the largest value seen."""
     growing: bool = False
+    pool: KvPool | None = None
+    """Known where detailed observability shows its use; then a pre-allocating server's need is known too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,8 @@ class DayDigest:
     """Squared variation of the request rate between the base periods of a slot, chance taken out; None at 300 s."""
     each_gpu: EachGpu | None = None
     """Single GPUs; None where they were not published, not read, or for too little of the day."""
+    kv_cache: Spread | None = None
+    """Share of the KV cache in use, 0..1, of the fullest instance; None where it is not known for most of the day."""
 
     def __post_init__(self) -> None:
         if len(self.requests) != SLOTS or len(self.busy_s) != SLOTS or len(self.instances) != 24:

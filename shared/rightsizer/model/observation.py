@@ -9,6 +9,8 @@ from typing import Any, Literal
 from rightsizer.model.checks import aware, named
 from rightsizer.model.reason import Reason
 
+KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
+"""Servers whose KV cache detailed observability shows (SageMaker guide, OpenTelemetry metrics reference)."""
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
 """The routing strategy that sends a request to the instance with the fewest in service."""
 
@@ -181,9 +183,11 @@ class Endpoint:
     deploying: bool = False
     """A PendingDeploymentSummary is present."""
     model_data_bytes: int | None = None
-    """Size of the model artefact where it could be read."""
+    """Bytes of the model's weights, where they are asked for (`shows_kv_cache`) and S3 tells them."""
     enhanced_metrics: bool = False
     """Whether its configuration has CloudWatch publish each instance and each GPU (EnableEnhancedMetrics)."""
+    detailed_observability: bool = False
+    """Whether its configuration has SageMaker publish OpenTelemetry metrics (EnableDetailedObservability)."""
     notes: tuple[Reason, ...] = ()
     """What could not be read about it (tags, autoscaling, a model), and why."""
     kind_tag: Literal["endpoint"] = "endpoint"
@@ -210,6 +214,11 @@ class Endpoint:
         own = f"/variant/{self.variants[0].name}"
         of_first = (t for t in self.scaling if "/variant/" not in t.resource_id or t.resource_id.endswith(own))
         return replace(self, scaling=tuple(of_first))
+
+    @property
+    def shows_kv_cache(self) -> bool:
+        """Whether CloudWatch may know how full the server's KV cache is."""
+        return self.detailed_observability and self.framework in KV_CACHE_SERVERS
 
     @property
     def fingerprint(self) -> str:

@@ -88,6 +88,10 @@ class MetricWindow:
     """Single GPUs of a few instances, where they were asked for and are published."""
     gpus_unread: Reason | None = None
     """Why single GPUs, though asked for, are not known; everything else holds."""
+    kv_cache: Series | None = None
+    """Largest share of the KV cache in use in each period, 0..1, of all instances; None where not asked or known."""
+    kv_cache_unread: Reason | None = None
+    """Why the KV cache, though asked for, is not known; everything else holds."""
     kind: Literal["metrics"] = "metrics"
 
 

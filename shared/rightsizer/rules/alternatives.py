@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rightsizer.model.demand import Demand
+from rightsizer.model.demand import Demand, MemoryClass
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.implementation import priced
 from rightsizer.model.option import Effort, Money, Option, OptionKind, Risk, Target
@@ -71,7 +71,7 @@ def async_option(runs: tuple[str, int], price: Price, bill: Bill, demand: Demand
 def chip_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: Demand) -> Option:
     """Inferentia or Trainium: the same load after the model was compiled for it."""
     model = to.accelerator.model if to.accelerator else ""
-    unknown = demand.memory.need_gib is None
+    unknown = demand.memory.need_gib is None or demand.memory.kind is MemoryClass.PREALLOCATED
     return _option(
         OptionKind.OTHER_ARCHITECTURE,
         Target(to.name, count),

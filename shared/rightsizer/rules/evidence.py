@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from rightsizer.model.demand import Demand
+from rightsizer.model.demand import Demand, MemoryNeed
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import PastChange
@@ -20,11 +20,10 @@ def evidence_of(
     figures = {
         "requests": f"{demand.requests:.0f}",
         "peak rate planned": f"{demand.load.peak_rate:.3f} requests/s",
-        "GPU memory": f"{demand.memory.kind.value}, peak {demand.memory.peak_gib:.1f} GiB per GPU",
+        "GPU memory": f"{demand.memory.kind.value}, peak {_held(demand.memory):.1f} GiB per GPU",
         "confidence": f"{demand.confidence:.1f}",
+        **_needed(demand.memory),
     }
-    if demand.memory.need_gib is not None:
-        figures["GPU memory needed"] = f"{demand.memory.need_gib:.1f} GiB per GPU with margin"
     if demand.gpu_mean is not None and demand.gpu_peak is not None:
         figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
     if runs.accelerator_count > 1:
@@ -48,6 +47,20 @@ def evidence_of(
     return Evidence(start, end, round(demand.days, 2), round(share, 4), round(demand.requests), rung, figures)
 
 
+def _held(memory: MemoryNeed) -> float:
+    return memory.peak_gib if memory.pool is None else memory.lower_gib + memory.pool.gib
+
+
+def _needed(memory: MemoryNeed) -> dict[str, str]:
+    found = {}
+    if memory.need_gib is not None:
+        found["GPU memory needed"] = f"{memory.need_gib:.1f} GiB per GPU with margin"
+    if memory.pool is not None:
+        found["KV cache"] = f"at most {100 * memory.pool.used:.0f} % of {memory.pool.gib:.1f} GiB in use"
+        found["model weights"] = f"{memory.lower_gib:.1f} GiB"
+    return found
+
+
 def gpus_of(demand: Demand, measured: InstanceType) -> str:
     """The GPUs that worked, in words, of an instance of the type they were `measured` on.
 
@@ -60,7 +73,7 @@ def gpus_of(demand: Demand, measured: InstanceType) -> str:
 
 
 def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
-    """The best rung of the signal ladder that the judgement stands on (decision.md 4.1): L0, L1, L2, L4 or L5."""
+    """The best rung of the signal ladder that the judgement stands on (decision.md 4.1): L0 to L5."""
     if demand.gpu_mean is None and demand.latency is None:
         return "L0"
     told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
@@ -68,6 +81,8 @@ def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
         return "L5"
     if told:
         return "L4"
+    if demand.memory.pool is not None:
+        return "L3"
     return "L2" if demand.gpus_seen else "L1"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rightsizer.model.candidate import Goal
-from rightsizer.model.demand import Demand, Latency, MemoryNeed
+from rightsizer.model.demand import Demand, Latency, MemoryClass, MemoryNeed
 from rightsizer.model.digest import BIN, DayDigest, busy
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import Endpoint, EndpointKind
@@ -120,6 +120,8 @@ def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) ->
     had = reference.accelerator.usable_gib if reference.accelerator else 0.0
     if memory.need_gib is None or usable >= had or memory.need_gib <= usable:
         return None
+    if memory.kind is MemoryClass.PREALLOCATED:
+        return None  # a full pool makes requests wait, which late requests tell
     return Reason(
         Code.UNDER_PROVISIONED,
         f"GPU memory grew to {memory.peak_gib:.1f} GiB ({memory.need_gib:.1f} GiB with room to grow), {runs.name} has"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rightsizer.model.demand import MemoryClass, MemoryNeed
+from rightsizer.model.demand import KvPool, MemoryClass, MemoryNeed
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.policy import Policy
@@ -24,9 +24,13 @@ def memory_need(
     model_bytes: int | None,
     kills: int = 0,
 ) -> MemoryNeed:
-    """The GPU memory one GPU must offer, GiB. Pre-allocated means unknown: only a start on the candidate tells."""
-    weights = (model_bytes or 0) / _GIB * WEIGHTS_FACTOR
-    fewest = min((max(d.gpus, 1) for d in days), default=1)
+    """The GPU memory one GPU must offer, GiB. Pre-allocated means unknown: only a start on the candidate tells.
+
+    Unless the use of the KV cache was seen on every day: then weights and what of the pool was in use have to fit into
+    the share of a card that the server takes.
+    """
+    fewest, most = (pick((max(d.gpus, 1) for d in days), default=1) for pick in (min, max))
+    weights = (model_bytes or 0) / _GIB * WEIGHTS_FACTOR / most  # at least: it may lie on all GPUs together
     seen = [(d, _per_gpu(d, catalogue, fewest)) for d in days if d.gpu_memory is not None]
     if not seen:
         return MemoryNeed(MemoryClass.UNKNOWN, None, weights, 0.0, 1.0)
@@ -35,17 +39,47 @@ def memory_need(
         margin += policy.memory_bump_after_kill
     peak = max(top for _, top in seen)
     if framework in PREALLOCATING or _preallocated([d for d, _ in seen], policy):
-        return MemoryNeed(MemoryClass.PREALLOCATED, None, weights, peak, margin)
+        return _pooled([d for d, _ in seen], [top for _, top in seen], weights, margin, policy) or MemoryNeed(
+            MemoryClass.PREALLOCATED, None, weights, peak, margin
+        )
     ratio = max(d.gpu_memory.p99 / max(d.gpu_memory.p5, 1e-9) for d, _ in seen if d.gpu_memory)
     kind = MemoryClass.STATIC if ratio < policy.static_ratio else MemoryClass.ELASTIC
     tops = [top for _, top in seen]
+    growth, growing = _growth(tops, policy)
+    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing)
+
+
+def _pooled(
+    days: Sequence[DayDigest], held: Sequence[float], weights: float, margin: float, policy: Policy
+) -> MemoryNeed | None:
+    """The need of a server that filled its only GPU; None where the use of its KV cache is not known of every day.
+
+    A pool that was hardly ever in use when it was looked at tells nothing: the requests fell between two looks.
+    """
+    cards, pools = [], []
+    for digest, gib in zip(days, held, strict=True):
+        if digest.kv_cache is None or digest.gpu_memory is None or digest.gpus != 1 or not 0 < weights < gib:
+            return None
+        pool = KvPool(gib - weights, digest.kv_cache.peak, margin / digest.gpu_memory.peak)
+        cards.append((weights + pool.gib * pool.used) / digest.gpu_memory.peak)
+        pools.append(pool)
+    if not any(digest.kv_cache and digest.kv_cache.p95 > 0 for digest in days):
+        return None
+    growth, growing = _growth(cards, policy)
+    most = pools[cards.index(max(cards))]
+    used = weights + most.gib * most.used
+    return MemoryNeed(MemoryClass.PREALLOCATED, max(cards) * margin + growth, weights, used, margin, growing, most)
+
+
+def _growth(tops: Sequence[float], policy: Policy) -> tuple[float, bool]:
+    """GiB to leave for a need that rises, of the daily maxima `tops`, and whether it does."""
     slope = _slope(tops)
     growth = slope * policy.growth_days if slope > 0 else 0.0
     jump = tops[-1] / max(tops[:-1]) if len(tops) > 1 and max(tops[:-1]) > 0 else 1.0
     if jump > JUMP:
         # A leak shows first as one day above all days before: leave room for two more such days.
-        growth = max(growth, peak * (jump**2 - 1))
-    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing=slope > 0 or jump > JUMP)
+        growth = max(growth, max(tops) * (jump**2 - 1))
+    return growth, slope > 0 or jump > JUMP
 
 
 def _per_gpu(digest: DayDigest, catalogue: Catalogue, fewest: int) -> float:

@@ -7,7 +7,7 @@ another endpoint or an inference component of its own (SageMaker guide, inferenc
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from rightsizer.model.demand import Demand
+from rightsizer.model.demand import Demand, MemoryClass
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import Mode
 from rightsizer.model.packing import Needs, Pack
@@ -29,7 +29,7 @@ def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str,
     if chip is None or instances != 1 or runs.accelerator_count != 1:
         sentence = f"it runs {instances} x {runs.name} with {runs.accelerator_count} GPU each; only one GPU is shared"
         return Reason(Code.NOT_APPLICABLE, sentence)
-    if need is None:
+    if need is None or demand.memory.kind is MemoryClass.PREALLOCATED:
         sentence = "its server pre-allocates GPU memory, or publishes none, which hides how much of a card it needs"
         return Reason(Code.UNKNOWN_MEMORY_NEED, sentence)
     if demand.memory.growing:

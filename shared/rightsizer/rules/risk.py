@@ -18,8 +18,10 @@ def memory_risk(now: InstanceType, candidate: InstanceType, demand: Demand, star
     have, had = candidate.accelerator.usable_gib, now.accelerator.usable_gib
     if have >= had or started:
         return Risk.VERY_LOW
-    if demand.memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or demand.memory.need_gib is None:
+    if demand.memory.need_gib is None:
         return Risk.HIGH
+    if demand.memory.kind is MemoryClass.PREALLOCATED:
+        return Risk.MEDIUM  # reckoned from its pool, and no start on a smaller card has shown it yet
     room = have / demand.memory.need_gib
     if demand.memory.growing:
         return Risk.HIGH if room < 1.3 else Risk.MEDIUM
