@@ -1,13 +1,17 @@
 """A change of type carries the owner's scaling policies along, and the decision says how."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rightsizer.flows.retargeting import with_targets_left
 from rightsizer.model.observation import ScalableTarget
 from rightsizer.model.option import Option, Target
 from rightsizer.rules.scaling import Capacity, retarget
 from tests.labelled import judged
+from tests.rules import kit
+from tests.samples import recommendation
 
 INVOCATIONS = "SageMakerVariantInvocationsPerInstance"
 CONCURRENCY = "SageMakerVariantConcurrentRequestsPerModelHighResolution"
@@ -64,3 +68,29 @@ def test_schedules_of_the_owner_follow_the_capacity_of_an_instance_too() -> None
 
 def test_a_policy_on_utilisation_is_said_to_stay() -> None:
     assert "stays at 50" in next(iter(said(chosen({"SageMakerVariantGPUUtilizationNormalized": 50.0})).values()))
+
+
+def test_each_policy_is_named_among_what_was_not_checked_whatever_is_found() -> None:
+    for given in ({}, {"usage": {"per_slot": 0, "gpu": 0}}, {"usage": {"days": 1}}):
+        policies = {INVOCATIONS: 200.0, "p95 of ModelLatency": 0.4}
+        endpoint = {"count": 1, "scaled": [1, 4], "p95_s": 0.72, "policies": policies}
+        found = judged({"endpoint": endpoint, **given})
+        left = [line for line in found.not_checked if line.startswith("another target of the scaling policy")]
+        assert [f"keep-{name} (" in line for name, line in zip(policies, left, strict=True)] == [True, True]
+        assert f"({INVOCATIONS} 200)" in left[0]
+
+
+def test_steps_of_a_step_policy_are_named_too() -> None:
+    step = {"PolicyName": "steps", "PolicyType": "StepScaling", "StepScalingPolicyConfiguration": {}}
+    scaled = ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 1, 4, policies=(step,))
+    found = with_targets_left(recommendation(), replace(kit.endpoint(), scaling=(scaled,)))
+    assert found.not_checked[-1] == "other steps of the scaling policy steps: they stay as they are"
+
+
+def test_counts_by_the_hour_are_said_to_know_no_days_of_the_week() -> None:
+    hourly = {"per_slot": 1500, "memory": 90, "hours": [8, 18], "quiet": 0.05}
+    busy = {"type": "ml.g6.xlarge", "count": 3, "p95_s": 2.0, "min_instances": 1}
+    option = judged({"endpoint": busy, "usage": hourly}).chosen
+    assert option is not None
+    assert option.target.hourly_counts is not None
+    assert any("busiest day" in line for line in option.not_checked)

@@ -9,7 +9,7 @@ from rightsizer.flows.bare import bare, not_checked, of_several
 from rightsizer.flows.choose import chosen_or_kept
 from rightsizer.flows.given import Given
 from rightsizer.flows.quiet import idled, unheard
-from rightsizer.flows.retargeting import with_policies
+from rightsizer.flows.retargeting import with_policies, with_targets_left
 from rightsizer.flows.seen import seen_of
 from rightsizer.model.digest import DayDigest, UsageDigest
 from rightsizer.model.hardware import Catalogue, InstanceType
@@ -50,7 +50,7 @@ def judge(
     variant = endpoint.variants[0] if endpoint.variants else None
     hardware = catalogue.find(variant.instance_type) if variant else None
     if unread is not None and not windows:
-        return of_several(bare(endpoint, given, unread.reason), endpoint)
+        return _told(bare(endpoint, given, unread.reason), endpoint)
     if variant is None or hardware is None:
         return judge_digests(endpoint, None, prices, catalogue, quotas, history, policy, now)
     usage = digested(endpoint, windows, hardware, history, policy)
@@ -88,7 +88,12 @@ def judge_digests(
 ) -> Recommendation:
     """The judgement of one endpoint from digests already folded; of several variants of the first."""
     given = Given(prices, catalogue, quotas, history, policy, now)
-    return of_several(_of_first(endpoint.first_alone, usage, given), endpoint)
+    return _told(_of_first(endpoint.first_alone, usage, given), endpoint)
+
+
+def _told(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The judgement with what it leaves alone whatever it finds: targets of policies, other variants."""
+    return of_several(with_targets_left(found, endpoint.first_alone), endpoint)
 
 
 def _of_first(endpoint: Endpoint, usage: UsageDigest | None, given: Given) -> Recommendation:

@@ -7,28 +7,20 @@ from decimal import Decimal
 from rightsizer.flows.carrying import carries_alone
 from rightsizer.flows.drafts import Draft
 from rightsizer.flows.fleet import Shape, bounds, limit, mean_instances, sets_bounds, smallest
+from rightsizer.flows.left_open import left_open
 from rightsizer.flows.situation import Situation
 from rightsizer.model.candidate import Promise
-from rightsizer.model.hardware import InstanceType
 from rightsizer.model.observation import LEAST
 from rightsizer.model.option import Money, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.serving import Plan, Served
-from rightsizer.rules.cost import cost_of, volumes
+from rightsizer.rules.cost import cost_of
 from rightsizer.rules.evidence import by_day
 from rightsizer.rules.offer import type_option
 from rightsizer.rules.outcomes import width
 from rightsizer.rules.pool import pool_refusal
 from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.rules.trial import hours_of_test
-
-ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
-OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
-SMALLER_POOL = (
-    "what a smaller KV cache costs: prefixes kept for later requests count as free, and will be found less often",
-    "that the server's share of the card and its longest context suit the smaller card",
-)
-NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
 
 
 def offer(at: Situation, draft: Draft) -> Option | Reason:
@@ -175,7 +167,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         at.demand.confidence,
         round(at.latency.p95_s * draft.ratio.bound, 4),
         facts,
-        _not_checked(at, hardware, moved and not draft.started) + (ALONE if alone else ()),
+        left_open(at, hardware, moved and not draft.started, alone=alone, hourly=hourly is not None),
     )
     return replace(option, mean_instances=round(mean, 4), promise=_promise(at, draft))
 
@@ -212,24 +204,6 @@ def _growth(at: Situation, draft: Draft) -> str:
         return f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed"
     middle = f"{draft.ratio.mid:.2f}-fold most likely, {at.stretch:.2f}-fold is allowed"
     return f"{middle}; at worst {draft.ratio.bound:.2f}-fold, {at.bearable:.2f}-fold is bearable for a day"
-
-
-def _not_checked(at: Situation, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:
-    """What a candidate that the model never ran on leaves open."""
-    stored = volumes(at.runs, candidate) + _smaller_pool(at, candidate)
-    if not unstarted:
-        return stored
-    old, new = (h.accelerator.compute_capability if h.accelerator else None for h in (at.runs, candidate))
-    if old is None or new is None or new >= old:
-        return NOT_CHECKED + stored
-    return (*NOT_CHECKED, *stored, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
-
-
-def _smaller_pool(at: Situation, candidate: InstanceType) -> tuple[str, ...]:
-    """What the use of a KV cache leaves open where it gets smaller."""
-    old, new = at.reference.accelerator, candidate.accelerator
-    smaller = old is not None and new is not None and new.usable_gib < old.usable_gib
-    return SMALLER_POOL if smaller and at.demand.memory.pool is not None else ()
 
 
 def _replay(at: Situation, served: Served) -> str:

@@ -23,6 +23,21 @@ def with_policies(found: Recommendation, endpoint: Endpoint) -> Recommendation:
     return replace(found, options=tuple(_named(option, found, mine) for option in found.options))
 
 
+def with_targets_left(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The judgement with the scaling policies whose targets it left alone, each under what was not checked."""
+    left = tuple(_left(policy) for target in endpoint.scaling for policy in target.policies)
+    return replace(found, not_checked=(*found.not_checked, *left)) if left else found
+
+
+def _left(policy: Mapping[str, Any]) -> str:
+    """A target is not moved while the type stays (decision 42)."""
+    name, config = policy.get("PolicyName", ""), policy.get(TRACKING)
+    if not config:
+        return f"other steps of the scaling policy {name}: they stay as they are"
+    now = f"{_metric(config)} {config.get('TargetValue', 0):g}"
+    return f"another target of the scaling policy {name} ({now}) on the type that runs: it was left alone"
+
+
 def _named(option: Option, found: Recommendation, mine: Sequence[ScalableTarget]) -> Option:
     count = option.target.instance_count
     if not option.in_place or option.target.instance_type == found.instance_type or count < 1:
