@@ -10,11 +10,16 @@ import pytest
 from rightsizer.flows.orders import Orders
 from rightsizer.model.candidate import Promise
 from rightsizer.model.change import ChangeState
+from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.peak import Peak
+from rightsizer.model.proposal import ProposalState
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
-from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
+from tests.changing.test_moved import incident, pager
+from tests.changing.world import MONDAY, NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
 
+PEAK = Peak(14, (0, 1, 2, 3, 4))
 WHO: dict[str, Any] = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
 
 
@@ -166,9 +171,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
 def test_a_shadow_test_waits_for_the_busiest_hour_and_sees_it() -> None:
     s = scenarios.SHADOW
     option = replace(s.option, facts={"test hours": "2"})
-    busy = [10.0] * 24
-    busy[14] = 60.0
-    with world(option, seed=s.seed, judged={**s.judged, "hourly_requests": tuple(busy * 7)}, **s.endpoint) as w:
+    with world(option, seed=s.seed, judged={**s.judged, "peak": PEAK}, **s.endpoint) as w:
         waiting = w.start()
         made = w.box.calls.of("sagemaker", "Create*")
         change = w.run(24)
@@ -182,9 +185,55 @@ def test_a_shadow_test_waits_for_the_busiest_hour_and_sees_it() -> None:
     assert "tested: the mean latency" in change.outcome
 
 
+def test_a_shadow_test_whose_peak_went_by_before_it_was_deployed_waits_for_the_next() -> None:
+    s, limits = scenarios.SHADOW, ChangeLimits(incident_alarms=("pager",))
+    option, judged = replace(s.option, facts={"test hours": "2"}), {**s.judged, "peak": PEAK}
+    with world(option, seed=pager, limits=limits, judged=judged, **s.endpoint) as w:
+        w.start()
+        while w.change.before is None:
+            w.run(0.25)
+        incident(w, "ALARM")
+        w.run(6)
+        incident(w, "OK")
+        w.run(4)
+        waiting = w.change
+        assert waiting.turned_at is None
+        change = w.run(24)
+    assert "to see the busiest hour, 14:00 UTC" in waiting.outcome
+    assert change.turned_at is not None
+    assert change.turned_at <= change.turned_at.replace(hour=14, minute=0)
+    assert change.turned_at.date() == (MONDAY + timedelta(days=1)).date()
+
+
+def test_a_shadow_test_that_missed_every_peak_for_days_begins_all_the_same() -> None:
+    s, limits = scenarios.SHADOW, ChangeLimits(incident_alarms=("pager",))
+    option, judged = replace(s.option, facts={"test hours": "1"}), {**s.judged, "peak": PEAK}
+    with world(option, seed=pager, limits=limits, judged=judged, **s.endpoint) as w:
+        incident(w, "ALARM")
+        w.start()
+        w.run(24 * 4 + 0.25)
+        assert w.change.turned_at is None
+        incident(w, "OK")
+        change = w.run(6)
+    assert change.turned_at is not None
+    assert change.turned_at.date() == (MONDAY + timedelta(days=4)).date()
+
+
+def test_a_test_whose_proposal_was_withdrawn_while_it_waited_does_not_begin() -> None:
+    s = scenarios.SHADOW
+    with world(s.option, seed=s.seed, judged={**s.judged, "peak": PEAK}, **s.endpoint) as w:
+        w.start()
+        w.store.follow(w.proposal.id, ProposalState.WITHDRAWN, "", "A newer proposal, p-2, takes its place.")
+        change = w.run(24)
+        made = w.box.calls.of("sagemaker", "CreateEndpointConfig")
+    assert change.state is ChangeState.REFUSED
+    assert "is withdrawn: A newer proposal, p-2, takes its place." in change.outcome
+    assert made == []
+
+
 def test_a_tag_that_was_taken_away_since_the_decision_stops_a_shadow_test_before_it_begins() -> None:
     s = scenarios.SHADOW
-    with world(s.option, seed=s.seed, judged={**s.judged, "hourly_requests": (1.0,) * 24}, count=2) as w:
+    with world(s.option, seed=s.seed, judged={**s.judged, "peak": PEAK}, count=2) as w:
         change = w.start()
         made = w.box.calls.of("sagemaker", "CreateEndpointConfig")
     assert change.state is ChangeState.REFUSED

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.model.option import OptionKind, Target
+from rightsizer.model.peak import Peak
 from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.model.recommendation import Gate
 from rightsizer.render import sentences
 from rightsizer.render.spark import BARS, sparkline
 from tests.samples import NOW, option, proposal, recommendation
@@ -99,3 +101,12 @@ def test_a_sparkline_shows_the_peak_and_the_gap() -> None:
 def test_folding_hides_no_peak() -> None:
     values = [1.0] * 335 + [100.0]
     assert sparkline(values, 10)[-1] == BARS[-1]
+
+
+def test_an_approved_test_says_which_hour_it_waits_for() -> None:
+    judged = recommendation(gate=Gate.TEST, peak=Peak(9, (0, 1, 2, 3, 4)))
+    said = sentences.standing(proposal(state=ProposalState.APPROVED, recommendation=judged))
+    assert "The test starts before the next busiest hour, 09:00 UTC, in its window." in said
+    for other in (recommendation(gate=Gate.TEST), recommendation(peak=Peak(9, (0,)))):
+        said = sentences.standing(proposal(state=ProposalState.APPROVED, recommendation=other))
+        assert "The change starts with the next tick, or when its window opens." in said

@@ -70,7 +70,7 @@ class Recommendations(Proposals):
         """Store the recommendation and, in the same write, the proposal; False when that proposal already existed.
 
         An older pending proposal of the endpoint is withdrawn; an approved one or one that is being applied stays,
-        and then the new one is not opened.
+        and then the new one is not opened. What ends users' suffering also withdraws one that is approved and waits.
         """
         doing = f"saving the recommendation for {recommendation.ref.name}"
         return self._written(recommendation, proposal, doing, lambda writes, _: writes)
@@ -111,7 +111,7 @@ class Recommendations(Proposals):
         now = recommendation.evaluated_at
         writes = [self._table.put_if(_item(recommendation))]
         current = self._open(recommendation.ref.name)
-        if current and current["state"] != ProposalState.PENDING:
+        if current and current["state"] != ProposalState.PENDING and not _gives_way(current, proposal):
             return writes, False
         if current and not _ordered(proposal) and _still_wanted(current, recommendation):
             return writes, False
@@ -175,6 +175,15 @@ def _ordered(proposal: Proposal | None) -> bool:
     """Whether a person asked for it."""
     option = proposal.recommendation.chosen if proposal is not None else None
     return option is not None and option.kind in ORDERED
+
+
+def _gives_way(current: dict[str, Value], proposal: Proposal | None) -> bool:
+    """Whether what is approved and has not begun gives way to what ends the users' suffering."""
+    option = proposal.recommendation.chosen if proposal is not None else None
+    if option is None or not option.restores or current["state"] != ProposalState.APPROVED:
+        return False
+    waiting = proposals.revive(current).recommendation.chosen
+    return waiting is not None and not waiting.restores
 
 
 def _still_wanted(current: dict[str, Value], recommendation: Recommendation) -> bool:

@@ -44,9 +44,9 @@ class Beginning:
         It is saved unless it is closed: the proposal follows first, so that a crash in between is made good.
         """
         proposal = self.store.proposal(change.proposal_id)
-        if proposal is None:
-            reason = Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
-            return self._refuse(change, (reason,), now)
+        if proposal is None or proposal.state is ProposalState.WITHDRAWN:
+            why = "does not exist any more" if proposal is None else f"is withdrawn: {proposal.outcome}"
+            return self._refuse(change, (Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} {why}"),), now)
         endpoint = self.changer.endpoint(change.ref.name)
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
@@ -63,7 +63,7 @@ class Beginning:
         planned = planning.make(change, ground, catalogue, limits)
         if not isinstance(planned, planning.Planned):
             return self._refuse(change, planned, now)
-        later = planning.until_the_peak(ground, limits, now)
+        later = planning.until_the_peak(change, planned.plan, limits, now)
         if later is not None:
             return self._defer(change, later.until, later.sentence, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
@@ -99,7 +99,9 @@ class Beginning:
         begun = change.turned_at is not None or change.course is not Course.FORWARD
         if begun or change.option.restores or change.plan.kind == "delete":
             return None
-        return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now))
+        held = preflight.hold(self._incidents(limits), now, window.opens(limits.window, now))
+        later = planning.until_the_peak(change, change.plan, limits, now) if held is None else None
+        return Hold(later.until, Reason(Code.OFF_PEAK, later.sentence)) if later is not None else held
 
     def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
         name = change.ref.name

@@ -22,7 +22,7 @@ from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import MetricWindow, NoMetrics
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.each_gpu import with_each_gpu
-from rightsizer.rules.evidence import evidence_of, hourly_requests
+from rightsizer.rules.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.rules.finding import idle, too_little
 from rightsizer.rules.kv_cache import with_kv_cache
 
@@ -134,6 +134,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
         bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
         evidence=evidence_of(days, demand, seen.reference, given.history.endpoint, given.now),
         hourly_requests=hourly_requests(days),
+        peak=peak_of(days),
         finding=Finding.OPTIMIZED,
         not_checked=not_checked(demand, days),
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.peak import Peak
 from rightsizer.model.step import Step
 
 
@@ -86,6 +87,8 @@ class Plan:
     """Name of the shadow variant of a test."""
     test_s: int = 0
     """Seconds that a shadow test lasts, or that an endpoint marked for deletion is watched."""
+    peak: Peak | None = None
+    """The busiest hour that a shadow test is to see; None where none stands out."""
     exchange: tuple[int, int] = (0, 0)
     """(old, new): so many instances of the changed variant serve the same, as decided; zeros where no type changes."""
     grown: tuple[VariantCount, ...] = ()

@@ -10,6 +10,7 @@ from rightsizer.model.checks import aware
 from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
 from rightsizer.model.option import Excluded, Option
 from rightsizer.model.packing import Needs
+from rightsizer.model.peak import Peak
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Reason
 
@@ -100,6 +101,8 @@ class Recommendation:
     not_checked: tuple[str, ...] = ()
     hourly_requests: tuple[float, ...] = ()
     """Requests per hour over the look-back, oldest first, for the small picture; empty when unknown."""
+    peak: Peak | None = None
+    """When a shadow test sees most; None where no hour stands out, and in what was stored before decision 40."""
     notes: tuple[Reason, ...] = ()
     needs: Needs | None = None
     """What it would ask of a card shared with others; None where it cannot share."""

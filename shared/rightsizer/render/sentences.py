@@ -201,6 +201,13 @@ def replay(found: Recommendation) -> list[tuple[str, str]]:
     ]
 
 
+def starts(found: Recommendation) -> str:
+    """When what was approved begins, in one sentence."""
+    if found.gate is Gate.TEST and found.peak is not None:
+        return f"The test starts before the next busiest hour, {found.peak.hour:02d}:00 UTC, in its window."
+    return "The change starts with the next tick, or when its window opens."
+
+
 def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
     """Where the proposal stands, in one sentence; the change's own words follow it."""
     by = f" by {who(proposal.decision.by)}" if proposal.decision else ""
@@ -209,7 +216,7 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
         case ProposalState.PENDING:
             words = f"Waiting for an answer until {when(proposal.expires_at)}."
         case ProposalState.APPROVED:
-            words = f"Approved{by}.{said} The change starts with the next tick."
+            words = f"Approved{by}.{said} {starts(proposal.recommendation)}"
         case ProposalState.REJECTED:
             words = f"Rejected{by}.{said}"
         case ProposalState.SNOOZED:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from statistics import median
 
 from rightsizer.model.demand import Demand, MemoryNeed
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import PastChange
+from rightsizer.model.peak import Peak
 from rightsizer.model.recommendation import Evidence
 
 
@@ -86,6 +88,12 @@ def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
     return "L2" if demand.gpus_seen else "L1"
 
 
+STANDS_OUT = 1.2
+"""Times the mean hour from which an hour is a peak worth waiting for."""
+USUAL = 0.5
+"""Share of the hour's mean that a weekday has to carry."""
+
+
 def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:
     """Requests of each hour, oldest first, for the small picture; an unknown hour counts as 0 there."""
     width = 12
@@ -104,3 +112,25 @@ def by_day(days: Sequence[DayDigest]) -> tuple[tuple[float, ...], ...]:
         for hour, count in enumerate(hourly_requests([digest])):
             sums[hour] += count
     return tuple(tuple(sums) for sums in found.values())
+
+
+def peak_of(days: Sequence[DayDigest]) -> Peak | None:
+    """The busiest hour of the day by the median over the days, then by their sum; None where none stands out.
+
+    The median, so that one batch in the night is no peak. A weekday on which the hour carries less than half of its
+    mean is not among the peak's.
+    """
+    found = by_day(days)
+    columns = list(zip(*found, strict=True))
+    if not columns:
+        return None
+    hour = max(range(24), key=lambda h: (median(columns[h]), sum(columns[h])))
+    total = sum(map(sum, columns))
+    if sum(columns[hour]) < STANDS_OUT * total / 24 or total <= 0:
+        return None
+    dates = list(dict.fromkeys(digest.day for digest in days))
+    on: dict[int, list[float]] = {weekday: [] for weekday in range(7)}
+    for day, count in zip(dates, columns[hour], strict=True):
+        on[day.weekday()].append(count)
+    mean = sum(columns[hour]) / len(dates)
+    return Peak(hour, tuple(d for d, seen in on.items() if not seen or sum(seen) / len(seen) >= USUAL * mean))

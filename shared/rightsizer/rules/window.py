@@ -1,11 +1,10 @@
 """Tell whether a change may start now, and when it may otherwise."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from math import isfinite
 from zoneinfo import ZoneInfo
 
 from rightsizer.model.limits import ChangeWindow
+from rightsizer.model.peak import Peak
 
 STEP = timedelta(minutes=15)
 HORIZON = timedelta(days=8)
@@ -15,6 +14,8 @@ LEAD = timedelta(minutes=30)
 """From the plan of a shadow test until its shadow gets requests: alarms, a deployment, a model that loads."""
 LATE = timedelta(minutes=30)
 """How much of the busiest hour a test may miss."""
+PASSED_OVER = timedelta(days=3)
+"""How much later a day may be on which the busiest hour carries what it usually does: over a weekend."""
 
 
 def opens(window: ChangeWindow, now: datetime) -> datetime:
@@ -47,32 +48,36 @@ def is_open(window: ChangeWindow, now: datetime) -> bool:
     return inside and (not window.days or day in window.days)
 
 
-def busiest(hourly: Sequence[float]) -> int | None:
-    """The hour of the day, UTC, with the most requests over all days; None where none were seen.
+def over_peak(
+    window: ChangeWindow, peak: Peak, lasts: timedelta, now: datetime, late: timedelta = timedelta(0)
+) -> datetime:
+    """`now` when a test of that length begun now sees the busiest hour whole, else the next time at which it may.
 
-    `hourly` are whole days of 24 hours, oldest first. What is not finite counts as nothing.
-    """
-    sums = [sum(v for v in hourly[hour::24] if isfinite(v)) for hour in range(24)]
-    return max(range(24), key=lambda hour: sums[hour]) if max(sums) > 0 else None
-
-
-def over_peak(window: ChangeWindow, hour: int, lasts: timedelta, now: datetime) -> datetime:
-    """`now` when a test of that length begun now sees the busiest `hour` whole, else the next time at which it may.
-
-    The test gets requests `LEAD` after it begins; it may miss `LATE` of the hour. Of the times of one day at which the
-    window is open, the one that puts the hour nearest to the middle of the test. Where the window is never open at any
-    of them it goes before the hour, and a test of a day sees every hour: the answer is that of `opens` then. Source:
-    decision.md 4.6, two hours over the peak.
+    The test gets requests `LEAD` after it begins; it may miss `LATE` of the hour, and begin `late` after the last such
+    time, for whoever waited comes a little later. Of the times of one day at which the window is open, the one that
+    puts the hour nearest to the middle of the test; a day on which the hour carries little is passed over for one
+    within `PASSED_OVER` of it. A window that is never open at any such time goes before the hour, and a test of a day
+    sees every hour: the answer is that of `opens` then. Source: decision.md 4.6, two hours over the peak.
     """
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [midnight + n * DAY for n in range(HORIZON.days)] if lasts < DAY else []
+    found = {day: _start(window, day + peak.hour * HOUR, lasts, now, late) for day in days}
+    free = [(day, at) for day, at in found.items() if at is not None]
+    if not free:
+        return opens(window, now)
+    usual = [at for day, at in free if day.weekday() in peak.weekdays and at - free[0][1] <= PASSED_OVER]
+    return usual[0] if usual else free[0][1]
+
+
+def _start(
+    window: ChangeWindow, busiest: datetime, lasts: timedelta, now: datetime, late: timedelta
+) -> datetime | None:
+    """When a test of that one busiest hour begins: now, if it may, or the best time to come; None where none is."""
     spare = max(lasts - HOUR, timedelta(0))
-    for days in () if spare >= DAY - HOUR else range(-1, HORIZON.days):
-        last = midnight + timedelta(days=days, hours=hour) - LEAD
-        first, end = last - spare, last + LATE
-        if first <= now <= end and is_open(window, now):
-            return now
-        steps = (first + n * STEP for n in range((end - first) // STEP + 1))
-        free = [at for at in steps if at >= now and is_open(window, at)]
-        if free:
-            return min(free, key=lambda at: abs(at - (last - spare / 2)))
-    return opens(window, now)
+    last = busiest - LEAD
+    first, end = last - spare, last + LATE
+    if first <= now <= end + late and is_open(window, now):
+        return now
+    steps = (first + n * STEP for n in range((end - first) // STEP + 1))
+    free = [at for at in steps if at >= now and is_open(window, at) and is_open(window, at + late)]
+    return min(free, key=lambda at: abs(at - (last - spare / 2))) if free else None

@@ -15,23 +15,30 @@ from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import Option, Target
-from rightsizer.model.plan import Before, VariantCount
+from rightsizer.model.plan import Before, Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules import clone, guardrail, trial, window
 
+PEAK_PATIENCE = timedelta(days=4)
 HOURS = 2.0
 """Length of a test where the option does not say (decision.md 4.6)."""
 
 
-def until_the_peak(ground: Ground, limits: ChangeLimits, now: datetime) -> Deferred | None:
-    """A shadow test waits for the busiest hour, which alone tells how the candidate bears it; None where it is near."""
-    hour = window.busiest(ground.proposal.recommendation.hourly_requests)
-    if hour is None or not is_test(ground):
+def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: datetime) -> Deferred | None:
+    """A shadow test waits for the busiest hour, which alone tells how the candidate bears it; None where it is near.
+
+    Asked when it is planned and again before its deployment, of which the beginning has passed by then. After four
+    days it waits no longer: something else was in its way at every peak.
+    """
+    if plan.peak is None or now - change.created_at > PEAK_PATIENCE:
         return None
-    begins = window.over_peak(limits.window, hour, timedelta(hours=test_hours(ground.option)), now)
-    text = f"the shadow test begins at {begins:%Y-%m-%d %H:%M} UTC, to see the busiest hour, {hour:02d}:00 UTC"
+    late = window.STEP if change.before is None else window.STEP + window.LEAD
+    begins = window.over_peak(limits.window, plan.peak, timedelta(seconds=plan.test_s), now, late)
+    text = (
+        f"the shadow test begins at {begins:%Y-%m-%d %H:%M} UTC, to see the busiest hour, {plan.peak.hour:02d}:00 UTC"
+    )
     return Deferred(begins, text) if begins > now else None
 
 
@@ -69,6 +76,7 @@ def shadow_test(
         guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
         shadow=shadow_name(before.variants[0].name),
         test_s=int(timedelta(hours=hours).total_seconds()),
+        peak=ground.proposal.recommendation.peak,
     )
     return Planned(before, plan, new.notes)
 
