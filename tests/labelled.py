@@ -21,6 +21,7 @@ from rightsizer.model.policy import Policy
 from rightsizer.model.price import Commitment, PriceTable, ServerlessPrice
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal
+from rightsizer.render import effects
 from rightsizer.rules.digest import Setup, fold
 from rightsizer.rules.packing import packs
 from tests.rules import kit
@@ -113,11 +114,13 @@ def said(found: Recommendation) -> dict[str, Any]:
 
 
 def told(found: Recommendation) -> str:
-    """Every sentence that the judgement says, one a line."""
+    """Every sentence that the judgement says, and what its choice does and costs once, one a line."""
     options: Sequence[Option] = found.options
     notes = [text for option in options for text in (*option.notes, option.client_change)]
     ruled_out = [excluded.reason.sentence for excluded in found.excluded]
-    return "\n".join((found.reason.sentence, found.gate_reason.sentence, *notes, *ruled_out))
+    once = [f"once USD {found.chosen.switch_usd}, {effects.restart(found.chosen)}"] if found.chosen else []
+    done = [*once, effects.way_back_of(found)]
+    return "\n".join((found.reason.sentence, found.gate_reason.sentence, *notes, *ruled_out, *done))
 
 
 def partners(case: Mapping[str, Any], found: Recommendation) -> list[str]:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from rightsizer.model.implementation import WayBack, way_back
 from rightsizer.model.option import OptionKind
 from tests.labelled import judged, partners, read, said, told, unread
 
@@ -32,8 +31,7 @@ def test_the_case_is_judged_as_labelled(path: Path) -> None:
     for text in expected.get("not_checked", []):
         assert any(text in unchecked for unchecked in recommendation.unchecked), (why, recommendation.unchecked)
     for option in recommendation.options:
-        back, both_run = way_back(option.kind, option.in_place), option.switch_usd > 0
-        assert option.rollback_possible == (back is not WayBack.NONE), why
+        both_run = option.switch_usd > 0
         assert option.restart_needed == both_run or option.kind is OptionKind.SERVERLESS, (why, option)
     if "shares_with" in expected:
         assert partners(case, recommendation) == expected["shares_with"], why

@@ -136,6 +136,18 @@ def test_the_change_after_a_test_costs_its_switch_and_not_the_test_again() -> No
     assert ("switch-cost", Decimal("7.25"), "overlap of both fleets") in entries
 
 
+def test_a_test_proposed_before_its_price_had_a_name_takes_it_from_budgets_and_ledger_all_the_same() -> None:
+    s = scenarios.SHADOW
+    option = replace(s.option, switch_usd=Decimal("4.5"), test_usd=Decimal(0))
+    with world(option, seed=s.seed, judged=s.judged, **s.endpoint) as w:
+        w.start()
+        change = w.run(8)
+        reserved, (past,) = booked(w), w.store.history(NAME).endpoint
+        entries = [(e.kind, e.usd, e.note) for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1))]
+    assert (reserved, past.usd) == (Decimal("4.5"), Decimal("4.5"))
+    assert ("switch-cost", Decimal("4.5"), "price of the shadow test") in entries
+
+
 def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     def faster_when_old(at: datetime, instance_type: str, count: int) -> Served:
         old = instance_type == OLD_TYPE

@@ -1,13 +1,20 @@
 """How an option is undone and what restarts for it, in every place where people read it."""
 
+from decimal import Decimal
+
 import pytest
+from rich.console import Console
 
 from rightsizer.model.implementation import priced
 from rightsizer.model.option import Effort, Money, Option, OptionKind, Target
+from rightsizer.model.proposal import Proposal
 from rightsizer.model.recommendation import Gate
 from rightsizer.render import effects, text
 from rightsizer.render.details_page import details
 from rightsizer.render.slack import proposal_blocks
+from rightsizer.rules.offer import nap_option
+from rightsizer.terminal.document import of_explanation
+from rightsizer.terminal.show import explanation
 from tests.samples import option, price, proposal, recommendation
 
 SAMPLE = option()
@@ -47,18 +54,48 @@ def test_each_kind_has_its_own_way_back_in_words(kind: OptionKind) -> None:
     assert effects.undone(made(kind)) == SAID[kind]
 
 
-@pytest.mark.parametrize("kind", OptionKind)
-def test_the_words_say_possible_where_the_figures_do(kind: OptionKind) -> None:
-    for each in (made(kind), made(kind, in_place=False)):
-        assert effects.undone(each).startswith("can be rolled back") == each.rollback_possible
-        assert (effects.restart(each) != "nothing restarts") == each.restart_needed
-
-
 def test_what_cannot_be_done_in_place_is_undone_by_its_owner() -> None:
     asleep = made(OptionKind.SCALE_TO_ZERO, in_place=False)
     assert effects.undone(asleep) == TO_THIS
     assert effects.restart(asleep) == "a new endpoint starts beside this one"
     assert effects.undone(made(OptionKind.INSTANCE_TYPE, in_place=False)) == SAID[OptionKind.OTHER_ARCHITECTURE]
+
+
+def test_components_are_put_to_sleep_and_woken_again_where_they_are() -> None:
+    money = Money(SAMPLE.usd_per_month, SAMPLE.saving_usd_per_month, Decimal(0), 0.0)
+    nap = nap_option(("ml.g5.xlarge", 1), price("ml.g5.xlarge", "1.40"), money, 9.0, 15, 0.9, False, of_components=True)
+    assert effects.asked(nap) == (
+        "nothing restarts; can be rolled back by its owner, who puts back the old least copies of its components"
+    )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(proposal(approvable=False), id="this role may not"),
+        pytest.param(proposal(approvable=False, recommendation=recommendation(owned_by="stack ml")), id="a stack does"),
+    ],
+)
+def test_what_cannot_be_approved_here_is_not_said_to_be_undone_here(asked: Proposal) -> None:
+    shown = (str(proposal_blocks(asked)), text.proposal(asked)[1], details(asked))
+    for each in shown:
+        assert SAID[OptionKind.OTHER_ARCHITECTURE] in each
+        assert "rightsizer deploys" not in each
+    for each in (str(proposal_blocks(proposal())), text.proposal(proposal())[1], details(proposal())):
+        assert DEPLOYED in each
+
+
+def test_what_a_stack_owns_is_undone_there_by_explanation_and_json_too() -> None:
+    ours, theirs = recommendation(), recommendation(owned_by="CloudFormation stack ml")
+    found = []
+    for each in (ours, theirs):
+        console = Console(width=200)
+        with console.capture() as captured:
+            console.print(explanation(each))
+        document = of_explanation(each)
+        found.append((DEPLOYED in captured.get(), [o["way_back"] for o in document["options"]]))
+        assert document["recommended"]["way_back"] == document["options"][0]["way_back"]
+    assert found == [(True, ["rightsizer"]), (False, ["owner"])]
 
 
 def test_message_text_and_page_say_the_same_of_a_deletion() -> None:

@@ -71,6 +71,11 @@ def test_counts_by_the_hour_restart_nothing_unless_the_type_or_the_routing_chang
     assert made(K.SCHEDULE, replace(hours, routing="LEAST_OUTSTANDING_REQUESTS")).restart_needed
 
 
+def test_components_may_have_no_copies_where_they_are_and_another_endpoint_first_becomes_one_of_them() -> None:
+    assert starts_anew(K.SCALE_TO_ZERO, in_place=False)
+    assert not starts_anew(K.SCALE_TO_ZERO, in_place=False, of_components=True)
+
+
 def test_the_pool_behind_a_new_type_is_deployed_and_goes_back_as_the_type_does() -> None:
     pool = pool_option(made(K.INSTANCE_TYPE, moved=True), ("ml.g6e.xlarge", 1), Decimal(20))
     assert (pool.rollback_possible, pool.restart_needed, pool.in_place) == (True, True, True)

@@ -37,6 +37,7 @@ def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
         options=(),
         evidence=None,
         notes=endpoint.bad_tags,
+        owned_by=endpoint.owned_by,
     )
 
 

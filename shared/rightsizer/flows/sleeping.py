@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from rightsizer.flows.situation import Situation
 from rightsizer.model.digest import SLOT_S, DayDigest
+from rightsizer.model.implementation import starts_anew
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import Excluded, Money, Option, OptionKind, carried_out
 from rightsizer.model.policy import Policy
@@ -53,11 +54,14 @@ def _option(at: Situation, found: Nap) -> Option | Reason:
     plan = at.given.prices.commitment
     asleep = OptionKind.SCALE_TO_ZERO
     in_place = at.may(asleep) or carried_out(at.endpoint.kind, asleep)
-    cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=not in_place)
+    of_components = EndpointKind.INFERENCE_COMPONENTS in at.endpoint.kinds
+    beside = starts_anew(asleep, in_place, of_components=of_components)
+    cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=beside)
     if cost.saving <= 0:
         slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
         return Reason(Code.NOT_CHEAPER, f"{slept} of USD {at.usd} per month (committed: USD {plan.usd_per_hour}/h)")
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (at.runs.name, at.variant.current_count)
-    nap = nap_option(now, at.price, money, at.demand.confidence, found.minutes, found.asleep_share, in_place)
+    sure, share = at.demand.confidence, found.asleep_share
+    nap = nap_option(now, at.price, money, sure, found.minutes, share, in_place, of_components)
     return replace(nap, mean_instances=round(awake, 4))

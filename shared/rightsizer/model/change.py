@@ -156,8 +156,13 @@ class Change:
 
     @property
     def once_usd(self) -> Decimal:
-        """What carrying out the plan costs once: the price of a shadow test alone, else the overlap of both fleets."""
-        return self.option.test_usd if self.plan.kind == "shadow-test" else self.option.switch_usd
+        """What carrying out the plan costs once: the price of a shadow test alone, else the overlap of both fleets.
+
+        A test that was proposed before options had `test_usd` has its price in `switch_usd`.
+        """
+        if self.plan.kind == "shadow-test" and self.option.test_usd:
+            return self.option.test_usd
+        return self.option.switch_usd
 
     @property
     def scaled_out(self) -> bool:

@@ -48,12 +48,13 @@ def way_back(kind: OptionKind, in_place: bool) -> WayBack:
             assert_never(unreachable)
 
 
-def starts_anew(kind: OptionKind, in_place: bool, redeploys: bool = False) -> bool:
+def starts_anew(kind: OptionKind, in_place: bool, redeploys: bool = False, of_components: bool = False) -> bool:
     """Whether the model starts again, on other instances or as another copy, for an option of that kind.
 
     A routing strategy and a scale-in policy are parts of the endpoint configuration, of which another one replaces
     every instance (SageMaker, UpdateEndpoint); counts, bounds and scheduled actions replace none. `redeploys`: the
-    type or the routing changes with it.
+    type or the routing changes with it. `of_components`: the endpoint is made of inference components, whose copies
+    may be none where they are.
     """
     match kind:
         case OptionKind.INSTANCE_COUNT | OptionKind.AUTOSCALING | OptionKind.SCHEDULE | OptionKind.COPIES:
@@ -61,7 +62,7 @@ def starts_anew(kind: OptionKind, in_place: bool, redeploys: bool = False) -> bo
         case OptionKind.DELETE:
             return False
         case OptionKind.SCALE_TO_ZERO:
-            return not in_place  # the bounds of a queue's fleet; else a new endpoint of inference components
+            return not (in_place or of_components)  # bounds alone; else a new endpoint of inference components
         case (
             OptionKind.INSTANCE_TYPE
             | OptionKind.TYPE_AND_COUNT
@@ -97,6 +98,7 @@ def priced(
     facts: Mapping[str, str] | None = None,
     not_checked: tuple[str, ...] = (),
     restores: bool = False,
+    of_components: bool = False,
 ) -> Option:
     """An option with its money spread out and the worst of its risks as its risk; `moved` to another type."""
     return Option(
@@ -111,7 +113,7 @@ def priced(
         risk=max(risks.values(), default=Risk.VERY_LOW),
         confidence=round(confidence, 2),
         effort=effort,
-        restart_needed=starts_anew(kind, in_place, moved or target.routing is not None),
+        restart_needed=starts_anew(kind, in_place, moved or target.routing is not None, of_components),
         rollback_possible=way_back(kind, in_place) is not WayBack.NONE,
         in_place=in_place,
         client_change=client_change,

@@ -108,6 +108,8 @@ class Recommendation:
     """What it would ask of a card shared with others; None where it cannot share."""
     beside: tuple[str, ...] = ()
     """Other production variants, each with its count and type: no figure here is theirs, nor the whole endpoint's."""
+    owned_by: str = ""
+    """The stack or tool in whose source a change is made, and undone; empty where there is none."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)

@@ -21,7 +21,7 @@ def details(proposal: Proposal) -> str:
         section("Why", tag("p", found.reason.sentence), _notes(found)),
         _weeks(found),
         section("Evidence", _evidence(found)),
-        section("Options, best first", _options(found)),
+        section("Options, best first", _options(proposal)),
         section("Ruled out", _excluded(found)),
         section("Not checked", _unchecked(found)),
         section("Answer", _answer(proposal)),
@@ -87,13 +87,15 @@ def _evidence(found: Recommendation) -> Markup:
     return tag("div", *panel, class_="panel")
 
 
-def _options(found: Recommendation) -> Markup:
-    rows = [_option(number, option) for number, option in enumerate(found.options, 1)]
+def _options(proposal: Proposal) -> Markup:
+    found = proposal.recommendation
+    ours = proposal.approvable and not found.owned_by
+    rows = [_option(number, option, ours) for number, option in enumerate(found.options, 1)]
     heads = ("", "Change", "Saving a month", "Then a month", "One-off", "Risk", "Effort", "Callers must")
     return table("Options", heads, rows, "There is no option: the endpoint stays as it is.")
 
 
-def _option(number: int, option: Option) -> list[Cell]:
+def _option(number: int, option: Option, ours: bool) -> list[Cell]:
     risks = ", ".join(f"{name} {sentences.RISKS[level]}" for name, level in option.risks.items())
     return [
         Cell(number, number),
@@ -105,7 +107,7 @@ def _option(number: int, option: Option) -> list[Cell]:
         Cell(
             join(
                 sentences.EFFORTS[option.effort],
-                tag("div", effects.asked(option), class_="note"),
+                tag("div", effects.asked(option, ours), class_="note"),
             )
         ),
         Cell(option.client_change or "change nothing"),

@@ -31,9 +31,12 @@ def restart(option: Option) -> str:
             return "the model starts on new instances"
 
 
-def undone(option: Option) -> str:
-    """Who can bring back what: ``can be rolled back: rightsizer deploys the old configuration again``."""
-    back = way_back(option.kind, option.in_place)
+def undone(option: Option, ours: bool = True) -> str:
+    """Who can bring back what: ``can be rolled back: rightsizer deploys the old configuration again``.
+
+    `ours`: the program may change the endpoint; where it may not, who changes it also undoes it.
+    """
+    back = way_back(option.kind, option.in_place and ours)
     match back:
         case WayBack.PROGRAM:
             return f"can be rolled back: rightsizer {_restores(option)}"
@@ -45,16 +48,17 @@ def undone(option: Option) -> str:
             assert_never(unreachable)
 
 
-def asked(option: Option) -> str:
+def asked(option: Option, ours: bool = True) -> str:
     """Both, as a note beside the effort."""
-    return f"{restart(option)}; {undone(option)}"
+    return f"{restart(option)}; {undone(option, ours)}"
 
 
-def way_back_of(found: Recommendation) -> str:
+def way_back_of(found: Recommendation, approvable: bool = True) -> str:
     """How what is recommended is undone; a shadow test changes nothing that would have to be."""
     if found.gate is Gate.TEST:
         return "the shadow of the test is removed when it ends"
-    return undone(found.chosen) if found.chosen is not None else "nothing is changed"
+    ours = approvable and not found.owned_by
+    return undone(found.chosen, ours) if found.chosen is not None else "nothing is changed"
 
 
 def guarded(found: Recommendation) -> str:
@@ -94,6 +98,8 @@ def _restores(option: Option) -> str:  # noqa: C901  (one arm for each kind, so 
             return "gives the components their old placement again"
         case OptionKind.SCALE_TO_ZERO if option.in_place:
             return "puts back the old bounds and count"
+        case OptionKind.SCALE_TO_ZERO if not option.restart_needed:
+            return "puts back the old least copies of its components"
         case OptionKind.SCALE_TO_ZERO | OptionKind.ASYNC | OptionKind.SERVERLESS:
             return "sends the callers back to this endpoint, as long as it is kept"
         case OptionKind.PACKING:

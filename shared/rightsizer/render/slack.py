@@ -72,7 +72,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         (label, f"{sentences.today(found)}, {sentences.a_month(found.usd_per_month)}"),
         ("Then", f"{sentences.change(option)}, {sentences.a_month(option.usd_per_month)}"),
         ("Performance risk", sentences.risk(option.risk)),
-        ("The way back", effects.way_back_of(found)),
+        ("The way back", effects.way_back_of(found, proposal.approvable)),
         ("Owner", found.owner or "nobody is named (tag rightsizer:owner)"),
     ]
     if option.p95_s is not None:

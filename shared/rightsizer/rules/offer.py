@@ -14,6 +14,11 @@ TOLD = (
     "{} in place of {} GPUs in an instance: a server that is told how many (tensor parallel degree,"
     " CUDA_VISIBLE_DEVICES) has to be told anew"
 )
+WAITS = "must retry while the endpoint wakes"
+MANAGED = (
+    "whether managed instance scaling may go down to 0 instances (MinInstanceCount): where it may not, the"
+    " configuration that lets it is a deployment"
+)
 
 
 def type_option(
@@ -90,9 +95,20 @@ def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: 
 
 
 def nap_option(
-    now: tuple[str, int], price: Price, money: Money, confidence: float, minutes: int, asleep: float, in_place: bool
+    now: tuple[str, int],
+    price: Price,
+    money: Money,
+    confidence: float,
+    minutes: int,
+    asleep: float,
+    in_place: bool,
+    of_components: bool = False,
 ) -> Option:
-    """Scale to zero after `minutes` without a request. On AWS this needs inference components, so it is proposed."""
+    """Scale to zero after `minutes` without a request. On AWS this needs inference components, so it is proposed.
+
+    `of_components`: the endpoint is made of them, so that its owner changes their copies and its callers name them.
+    """
+    asked = WAITS if of_components else f"must name an inference component and {WAITS.removeprefix('must ')}"
     return priced(
         OptionKind.SCALE_TO_ZERO,
         Target(instance_type=now[0], instance_count=now[1], minimum=0, idle_minutes=minutes),
@@ -102,13 +118,15 @@ def nap_option(
         {"availability": Risk.LOW},
         Effort.HIGH,
         in_place=in_place,
-        client_change="" if in_place else "must name an inference component and retry while the endpoint wakes",
+        client_change="" if in_place else asked,
         notes=(f"asleep {100 * asleep:.0f} % of the look-back with a timeout of {minutes} minutes",),
         facts={
             "idle timeout": f"{minutes} minutes",
             "asleep": f"{100 * asleep:.0f} %",
             "break-even": f"saves nothing once a request comes every {minutes} minutes",
         },
+        not_checked=(MANAGED,) if of_components else (),
+        of_components=of_components,
     )
 
 

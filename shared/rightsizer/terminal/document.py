@@ -49,7 +49,7 @@ def of_recommendation(each: Recommendation) -> dict[str, Any]:
         "finding": each.finding.value,
         "reason": of_reason(each.reason),
         "saving_usd_per_month": str(each.saving_usd_per_month),
-        "recommended": None if each.chosen is None else of_option(each.chosen),
+        "recommended": None if each.chosen is None else of_option(each.chosen, not each.owned_by),
         "gate": each.gate.value,
         "gate_reason": of_reason(each.gate_reason),
         "evidence": _evidence(each),
@@ -64,7 +64,7 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
     return {
         "version": VERSION,
         **of_recommendation(each),
-        "options": [of_option(option) for option in each.options],
+        "options": [of_option(option, not each.owned_by) for option in each.options],
         "excluded": [
             {
                 "instance_type": out.instance_type,
@@ -89,7 +89,7 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
     }
 
 
-def of_option(option: Option) -> dict[str, Any]:
+def of_option(option: Option, ours: bool = True) -> dict[str, Any]:
     return {
         "kind": option.kind.value,
         "change": sentences.change(option),
@@ -106,7 +106,7 @@ def of_option(option: Option) -> dict[str, Any]:
         "effort": option.effort.value,
         "restart_needed": option.restart_needed,
         "rollback_possible": option.rollback_possible,
-        "way_back": way_back(option.kind, option.in_place).value,
+        "way_back": way_back(option.kind, option.in_place and ours).value,
         "in_place": option.in_place,
         "client_change": option.client_change,
         "facts": dict(option.facts),

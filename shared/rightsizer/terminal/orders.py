@@ -173,7 +173,7 @@ def _proposal(one: Proposal) -> dict[str, Any]:
         "state": one.state.value,
         "approvable": one.approvable,
         "enable": one.enable,
-        "recommended": document.of_option(option) if option else None,
+        "recommended": document.of_option(option, one.approvable) if option else None,
         "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
         "created_at": one.created_at.isoformat(),
         "expires_at": one.expires_at.isoformat(),

@@ -112,7 +112,7 @@ def explanation(each: Recommendation) -> RenderableType:
     if any(each.hourly_requests):
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
     for rank, option in enumerate(each.options, start=1):
-        parts += [Text(), _facts(f"Option {rank}", _option(option))]
+        parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     parts += [Text(), _facts("Then", {each.gate.value: each.gate_reason.sentence})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
@@ -151,7 +151,7 @@ def _price(price: Price) -> str:
     return f"USD {sentences.rate(price.usd_per_hour)} per hour ({price.source}, {price.basis}, {price.as_of})"
 
 
-def _option(option: Option) -> dict[str, str]:
+def _option(option: Option, ours: bool) -> dict[str, str]:
     risks = ", ".join(f"{resource} {int(level)}" for resource, level in option.risks.items())
     facts = {
         "change": sentences.change(option),
@@ -163,7 +163,7 @@ def _option(option: Option) -> dict[str, str]:
         "confidence": f"{option.confidence:.1f} days' worth of evidence",
         "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
         "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart(option)}",
-        "way back": effects.undone(option),
+        "way back": effects.undone(option, ours),
         "callers": option.client_change,
         **option.facts,
     }
