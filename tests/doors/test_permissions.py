@@ -93,3 +93,13 @@ def test_a_permission_that_apply_lacks_hands_the_change_over_and_says_which() ->
         assert change.state in (ProposalState.HANDED_OVER, ProposalState.WITHDRAWN, ProposalState.ROLLED_BACK)
         assert "sagemaker:CreateEndpointConfig" in at.message(BIG).plain()
         assert at.box.config_name(BIG) == f"{BIG}-config"
+
+
+def test_evaluate_measures_models_of_its_account_and_reads_none() -> None:
+    with scene() as at:
+        here, elsewhere = ({"aws:ResourceAccount": account} for account in (at.box.account, "999988887777"))
+        listing = [Ask("s3:ListBucket", "arn:aws:s3:::models", context) for context in (here, elsewhere)]
+        asks = (*listing, Ask("s3:GetObject", "arn:aws:s3:::models/llama/1.safetensors", here))
+        cache = Ask("cloudwatch:QueryMetrics", "*")
+        assert asked(at, "evaluate", cache, *asks) == [True, True, False, False]
+        assert asked(at, "apply", cache, *asks) == [False] * 4
