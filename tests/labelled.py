@@ -118,7 +118,7 @@ def told(found: Recommendation) -> str:
     options: Sequence[Option] = found.options
     notes = [text for option in options for text in (*option.notes, option.client_change)]
     ruled_out = [excluded.reason.sentence for excluded in found.excluded]
-    once = [f"once USD {found.chosen.switch_usd}, {effects.restart(found.chosen)}"] if found.chosen else []
+    once = [f"once USD {found.chosen.switch_usd}, {effects.restart_of(found)}"] if found.chosen else []
     done = [*once, effects.way_back_of(found)]
     return "\n".join((found.reason.sentence, found.gate_reason.sentence, *notes, *ruled_out, *done))
 

@@ -1,5 +1,6 @@
 """How an option is undone and what restarts for it, in every place where people read it."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -27,7 +28,7 @@ SAID = {
     OptionKind.ROUTING: DEPLOYED,
     OptionKind.INSTANCE_POOLS: DEPLOYED,
     OptionKind.SCALE_IN: DEPLOYED,
-    OptionKind.INSTANCE_COUNT: "can be rolled back: rightsizer sets the old count again",
+    OptionKind.INSTANCE_COUNT: "can be rolled back: rightsizer puts back the old count or autoscaling",
     OptionKind.AUTOSCALING: "can be rolled back: rightsizer registers the old bounds again",
     OptionKind.SCHEDULE: "can be rolled back: rightsizer removes the schedule and sets the old count",
     OptionKind.COPIES: "can be rolled back: rightsizer sets the old numbers of copies again",
@@ -117,3 +118,20 @@ def test_a_shadow_test_promises_no_way_back_for_it_changes_nothing() -> None:
     found = recommendation(options=(made(OptionKind.INSTANCE_TYPE),), gate=Gate.TEST)
     assert effects.way_back_of(found) == "the shadow of the test is removed when it ends"
     assert effects.guarded(found).startswith("A shadow gets copies of the requests")
+
+
+def test_a_shadow_test_says_in_each_view_that_what_serves_is_deployed_twice_for_it() -> None:
+    twice = "the fleet is deployed twice, to add and to remove the shadow"
+    option = replace(made(OptionKind.INSTANCE_TYPE), test_usd=Decimal("4.5"))
+    long = "chat-with-a-name-as-long-as-names-of-endpoints-may-ever-become-x"
+    plain, found = (recommendation(long, options=(option,), gate=gate) for gate in (Gate.PROPOSE, Gate.TEST))
+    asked = proposal(recommendation=found)
+    (actions,) = (b for b in proposal_blocks(asked) if b["type"] == "actions")
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(explanation(found))
+    confirmed = actions["elements"][0]["confirm"]["text"]["text"]
+    for each in (confirmed, text.proposal(asked)[1], str(proposal_blocks(asked)[2]), details(asked), captured.get()):
+        assert twice in each
+    assert "is removed when it ends" in captured.get()
+    assert effects.restart_of(plain) == "the model starts on new instances"

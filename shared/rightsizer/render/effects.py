@@ -18,6 +18,11 @@ NOTHING_DEPLOYED = frozenset(
 """Kinds without a deployment, whose change no roll-back alarm watches: the requests that it serves are read."""
 
 
+TEST_DEPLOYS = "the fleet is deployed twice, to add and to remove the shadow"
+"""What a shadow test does to what serves (`cost_of_test` prices it)."""
+TEST_ENDS = "the shadow of the test is removed when it ends"
+
+
 def restart(option: Option) -> str:
     """Whether the model starts again: ``the model starts on new instances``."""
     if not option.restart_needed:
@@ -49,14 +54,22 @@ def undone(option: Option, ours: bool = True) -> str:
 
 
 def asked(option: Option, ours: bool = True) -> str:
-    """Both, as a note beside the effort."""
-    return f"{restart(option)}; {undone(option, ours)}"
+    """Both, as a note beside the effort; of a shadow test before it too."""
+    test = f"the test first: {TEST_DEPLOYS}; then: " if option.test_usd else ""
+    return f"{test}{restart(option)}; {undone(option, ours)}"
+
+
+def restart_of(found: Recommendation) -> str:
+    """What approving what is recommended restarts; a shadow test deploys all that serves, though it changes nothing."""
+    if found.gate is Gate.TEST:
+        return TEST_DEPLOYS
+    return restart(found.chosen) if found.chosen is not None else "nothing restarts"
 
 
 def way_back_of(found: Recommendation, approvable: bool = True) -> str:
     """How what is recommended is undone; a shadow test changes nothing that would have to be."""
     if found.gate is Gate.TEST:
-        return "the shadow of the test is removed when it ends"
+        return TEST_ENDS
     ours = approvable and not found.owned_by
     return undone(found.chosen, ours) if found.chosen is not None else "nothing is changed"
 
@@ -67,7 +80,8 @@ def guarded(found: Recommendation) -> str:
     if option is None:
         return ""
     if found.gate is Gate.TEST:
-        return "A shadow gets copies of the requests, and is removed when the test ends or its alarms say so."
+        shadow = "A shadow gets copies of the requests, and is removed when the test ends or its alarms say so."
+        return f"{shadow} For that {TEST_DEPLOYS}."
     if option.kind is OptionKind.DELETE:
         return "It is marked and watched; any request ends that, and its owner gets the command. Nothing is deleted."
     watches = "the requests that it serves say" if option.kind in NOTHING_DEPLOYED else "its alarms or requests say"
@@ -87,7 +101,7 @@ def _restores(option: Option) -> str:  # noqa: C901  (one arm for each kind, so 
         ):
             return "deploys the old configuration again"
         case OptionKind.INSTANCE_COUNT:
-            return "sets the old count again"
+            return "puts back the old count or autoscaling"
         case OptionKind.AUTOSCALING:
             return "registers the old bounds again"
         case OptionKind.SCHEDULE:

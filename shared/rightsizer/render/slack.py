@@ -72,6 +72,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         (label, f"{sentences.today(found)}, {sentences.a_month(found.usd_per_month)}"),
         ("Then", f"{sentences.change(option)}, {sentences.a_month(option.usd_per_month)}"),
         ("Performance risk", sentences.risk(option.risk)),
+        ("Restart", effects.restart_of(found)),
         ("The way back", effects.way_back_of(found, proposal.approvable)),
         ("Owner", found.owner or "nobody is named (tag rightsizer:owner)"),
     ]
@@ -119,10 +120,11 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
 def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
     made = kit.button(text, verb, proposal.id, style)
     if verb == "approve":
-        saved = sentences.headline(proposal.recommendation)
+        done = effects.guarded(proposal.recommendation)
+        saved = kit.cut(sentences.headline(proposal.recommendation), 298 - len(done))
         made["confirm"] = {
             "title": kit.plain("Change this endpoint?"),
-            "text": kit.plain(kit.cut(f"{saved}. {effects.guarded(proposal.recommendation)}", 300)),
+            "text": kit.plain(kit.cut(f"{saved}. {done}", 300)),
             "confirm": kit.plain("Approve"),
             "deny": kit.plain("Cancel"),
         }

@@ -15,7 +15,7 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
             f"Today:   {sentences.today(found)}, {sentences.a_month(found.usd_per_month)}",
             f"Then:    {sentences.change(option)}, {sentences.a_month(option.usd_per_month)}",
             f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
-            f" {effects.restart(option)}",
+            f" {effects.restart_of(found)}",
             f"Back:    {effects.way_back_of(found, asked.approvable)}",
         ]
         lines += [f"Callers: {option.client_change}"] if option.client_change else []

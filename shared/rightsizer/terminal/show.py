@@ -158,6 +158,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
         "price": _price(option.price),
         "shadow test": f"USD {option.test_usd:,.2f} once, whatever it shows" if option.test_usd else "",
+        "test's way back": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
         "switch": _switch(option),
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
         "confidence": f"{option.confidence:.1f} days' worth of evidence",
