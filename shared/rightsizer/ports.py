@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from rightsizer.model.digest import KeptUsage
 from rightsizer.model.history import History
 from rightsizer.model.observation import EndpointRef, Observation
+from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.price import PriceTable
 from rightsizer.model.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.model.recommendation import Recommendation
@@ -166,8 +167,13 @@ class RecommendationStore(Protocol):
         """The proposal as it stands, or None."""
         ...
 
-    def proposals(self, states: Iterable[ProposalState] = ()) -> Iterator[Proposal]:
-        """Proposals in these states, newest first; all when none is named."""
+    def proposals(
+        self, states: Iterable[ProposalState] = (), unread: list[UnreadRow] | None = None
+    ) -> Iterator[Proposal]:
+        """Proposals in these states, newest first; all when none is named.
+
+        Rows that cannot be read are passed over and put into `unread`.
+        """
         ...
 
     def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:

@@ -10,7 +10,7 @@ from rightsizer.model.component import ComponentSight
 from rightsizer.model.history import PastChange, Remembered
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.observation import EndpointRef, ScalableTarget
-from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.model.step import Step
@@ -151,16 +151,18 @@ class SavingsLedger(Protocol):
         """Record an entry; the same id twice is one entry."""
         ...
 
-    def entries(self, start: datetime, end: datetime) -> Iterator[LedgerEntry]:
-        """Entries of the window, oldest first."""
+    def entries(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[LedgerEntry]:
+        """Entries of the window, oldest first. Rows that cannot be read are passed over and put into `unread`."""
         ...
 
     def note(self, occurrence: Occurrence) -> bool:
         """Record an occurrence exactly once; False when its key was known already."""
         ...
 
-    def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
-        """Occurrences of the window, oldest first."""
+    def occurrences(
+        self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Occurrence]:
+        """Occurrences of the window, oldest first. Rows that cannot be read are passed over and put into `unread`."""
         ...
 
 
@@ -171,6 +173,9 @@ class PastBook(Protocol):
         """Record how a change ended; the same change again replaces what was recorded."""
         ...
 
-    def remembered(self, start: datetime, end: datetime) -> Iterator[Remembered]:
-        """The changes and tests of the account as they ended in the window, oldest first."""
+    def remembered(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[Remembered]:
+        """The changes and tests of the account as they ended in the window, oldest first.
+
+        Rows that cannot be read are passed over and put into `unread`.
+        """
         ...

@@ -103,6 +103,7 @@ def test_a_restored_minimum_is_registered_and_the_fleet_grows_to_it() -> None:
         assert change.state is ChangeState.PROVEN, change.outcome
         assert (target.minimum, target.maximum, count(w)) == (4, 4, 4)
         assert past.stated_risk is None, "a way back states no risk"
+        assert past.restores
 
 
 def test_a_restored_count_takes_our_hours_away_and_stays_over_the_next_ones() -> None:

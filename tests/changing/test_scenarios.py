@@ -285,7 +285,7 @@ def test_a_change_teaches_how_much_slower_the_new_type_works() -> None:
     assert change.state is ChangeState.PROVEN
     assert past.realised_slowdown == pytest.approx(1.4)
     assert past.latency_ratio == pytest.approx(1.2)
-    assert past.stated_risk == int(s.option.risk)
+    assert (past.stated_risk, past.restores) == (int(s.option.risk), False)
 
 
 def test_a_shadow_that_cannot_be_removed_is_an_incident() -> None:

@@ -8,7 +8,7 @@ import pytest
 from rightsizer.errors import ReadError
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
 from rightsizer.model.observation import EndpointRef, Unobserved
-from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.trigger import EndpointMoved, JobMoved, LookAt, LookAtAlarm, NoTrigger, Received
@@ -34,10 +34,12 @@ class Notes:
     def book(self, entry: LedgerEntry) -> None:
         raise AssertionError("no money is booked by an evaluation")
 
-    def entries(self, start: datetime, end: datetime) -> Iterator[LedgerEntry]:
+    def entries(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[LedgerEntry]:
         return iter(())
 
-    def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
+    def occurrences(
+        self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Occurrence]:
         return iter(self.noted)
 
 

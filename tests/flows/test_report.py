@@ -17,7 +17,7 @@ from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.notifier import Channels
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.reports import FolderReports
-from rightsizer.aws.table import Table
+from rightsizer.aws.table import Table, stamp
 from rightsizer.errors import PermissionMissingError, ThrottledError
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
 from rightsizer.model.history import PastChange
@@ -105,6 +105,38 @@ def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises
     assert record.overall.bias == pytest.approx(1.25)
     assert wire.loads(Report, Path(written.data).read_text()) == written.report
     assert "1.25 × the promised one" in Path(written.page).read_text()
+
+
+def test_rows_that_cannot_be_read_are_listed_and_the_report_is_written(ports: ReportPorts) -> None:
+    book = ports.sources.past
+    assert isinstance(book, HistoryBook)
+    past = PastChange(NOW - timedelta(days=9), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", stated_risk=1)
+    book.record("rank", "c-1", past)
+    table: Table = book._table
+    odd = {"pk": "ENDPOINT#chat", "sk": "PAST#c-9", "endpoint": "chat", "doc": "{}"}
+    table.put(odd | {"gsi1pk": "HISTORY", "gsi1sk": f"{stamp(past.at)}#c-9"})
+    for days in (3, 99):
+        at = NOW - timedelta(days=days)
+        entry = {"gsi1pk": f"LEDGER#{at:%Y-%m}", "gsi1sk": f"{stamp(at)}#x", "doc": "{}"}
+        table.put({"pk": f"ENTRY#x{days}", "sk": "ENTRY"} | entry)
+    seen = {"gsi1pk": f"OCCURRENCE#{NOW:%Y-%m}", "gsi1sk": f"{stamp(NOW - timedelta(days=1))}#o", "doc": "{}"}
+    table.put({"pk": "OCCURRENCE#o", "sk": "OCCURRENCE"} | seen)
+    table.put({"pk": "PROPOSAL#p", "sk": "PROPOSAL", "gsi1pk": "PROPOSAL#pending", "gsi1sk": "2026#p", "doc": "{}"})
+    written = report(ports, NOW - timedelta(days=7), NOW, NOW)
+    names = [row.key for row in written.report.unread]
+    assert sorted(names) == [
+        "ENDPOINT#chat PAST#c-9",
+        "ENTRY#x3 ENTRY",
+        "ENTRY#x99 ENTRY",
+        "OCCURRENCE#o OCCURRENCE",
+        "PROPOSAL#p PROPOSAL",
+    ]
+    assert written.report.track_record is not None
+    assert written.report.track_record.told == 1
+    page = Path(written.page).read_text()
+    assert "5 stored rows could not be read and are in no figure of this report." in page
+    assert all(name in page for name in names)
+    assert wire.loads(Report, Path(written.data).read_text()) == written.report
 
 
 def test_the_same_window_twice_is_the_same_file(ports: ReportPorts) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.model.history import PastChange, Remembered
+from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.policy import Policy
 from rightsizer.model.report import Report
 from rightsizer.render import promise_words, text
@@ -76,6 +77,31 @@ def test_the_page_lists_each_outcome_with_its_units_and_each_level_with_its_rang
     assert "0.5 to 2 %" in said
     assert "1 of 2 (50 %); at 95 % confidence 1.3 % to 99 %" in said
     assert "2 changes: too few to tell" in said
+
+
+def test_what_a_restore_took_back_later_is_not_called_proven() -> None:
+    stood = one(1, stated_risk=0, at=NOW - timedelta(days=9))
+    back = one(2, from_type=PAST.to_type, to_type=PAST.from_type, restores=True)
+    made = told(stood, back)
+    assert "1 tells whether the stated risk was right: 1 went back for how it served. Brier score 0.990" in email(made)
+    assert "where a change stood until a later one had to restore what ran before" in html(made)
+
+
+@pytest.mark.parametrize("view", [html, email, slack])
+def test_every_form_says_how_many_stored_rows_could_not_be_read(view: Any) -> None:
+    assert "could not be read" not in view(EMPTY).replace("Could not be read", "")
+    lost = tuple(UnreadRow(f"ENDPOINT#{EVIL} PAST#c-{k}", EVIL) for k in range(2))
+    assert "2 stored rows could not be read and are in no figure of this report." in view(replace(EMPTY, unread=lost))
+    assert "1 stored row could not be read and is in no figure" in view(replace(EMPTY, unread=lost[:1]))
+
+
+def test_the_page_lists_each_row_that_could_not_be_read_with_its_cause_and_both_stay_text() -> None:
+    lost = UnreadRow(f"ENDPOINT#{EVIL} PAST#c-1", f"reading a PastChange: at: {EVIL}")
+    outline = Outline(report(replace(EMPTY, unread=(lost,))))
+    assert (outline.count("script"), outline.count("img")) == (1, 0)
+    assert lost.key in outline.words
+    assert lost.cause in outline.words
+    assert "read-failed" in outline.words
 
 
 def test_the_json_of_a_report_holds_the_same_and_comes_back_equal() -> None:

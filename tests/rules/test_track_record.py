@@ -92,7 +92,7 @@ def test_a_figure_that_can_be_no_slowdown_is_not_measured_not_promised_and_no_bo
 
 @pytest.mark.parametrize("failure", ["alarm", "performance", "errors", "memory", "health-check"])
 def test_a_change_that_went_back_for_how_it_served_fell_short_of_its_risk(failure: str) -> None:
-    for ended in ("rolled-back", "update-failed"):
+    for ended in ("rolled-back", "update-failed", "handed-over"):
         (level,) = record(one(ended=ended, failure=failure, stated_risk=1)).levels
         assert (level.risk, level.n, level.fell_short) == (1, 1, 1)
 
@@ -101,7 +101,8 @@ def test_a_change_that_went_back_for_how_it_served_fell_short_of_its_risk(failur
     ("ended", "failure"),
     [
         ("applied", ""),
-        ("handed-over", "alarm"),
+        ("handed-over", "outside"),
+        ("handed-over", "unknown"),
         ("rolled-back", "asked"),
         ("rolled-back", "outside"),
         ("update-failed", "capacity"),
@@ -113,6 +114,95 @@ def test_what_went_back_for_another_reason_or_stands_unproven_tells_nothing_of_t
 ) -> None:
     found = record(one(ended=ended, failure=failure, stated_risk=1))
     assert (found.changes, found.levels, found.brier) == (1, (), None)
+
+
+def test_the_worst_harm_is_in_the_record() -> None:
+    found = record(
+        one(stated_risk=0),
+        one(change_id="c-2", stated_risk=0, ended="handed-over", failure="errors"),
+        one(change_id="c-3", stated_risk=0, ended="handed-over", failure="performance"),
+    )
+    assert (found.told, found.fell_short) == (3, 2)
+    assert found.brier == pytest.approx(((0.005) ** 2 + 2 * (0.005 - 1) ** 2) / 3)
+
+
+@pytest.mark.parametrize("failed_on_the_way", ["capacity", "unknown", "timeout", "permission", "outside"])
+def test_a_change_whose_way_back_failed_too_fell_short_whatever_the_way_failed_for(failed_on_the_way: str) -> None:
+    found = record(one(ended="handed-over", back_for="alarm", failure=failed_on_the_way, stated_risk=1))
+    assert (found.told, found.fell_short) == (1, 1)
+
+
+@pytest.mark.parametrize("failed_on_the_way", ["health-check", "memory", "alarm"])
+def test_the_old_fleet_that_does_not_start_on_a_way_back_that_was_asked_for_is_not_the_new_ones_fault(
+    failed_on_the_way: str,
+) -> None:
+    assert record(one(ended="handed-over", back_for="asked", failure=failed_on_the_way, stated_risk=1)).told == 0
+
+
+def back(days: float, change_id: str = "c-9", **changes: Any) -> Remembered:
+    """A restoring change, that many days later, from the type that `PAST` led to."""
+    types = {"from_type": PAST.to_type, "to_type": PAST.from_type} | changes
+    return one(change_id=change_id, at=NOW - timedelta(days=20 - days), restores=True, **types)
+
+
+def stood(change_id: str = "c-1", days: float = 0, stated_risk: int | None = 0, **changes: Any) -> Remembered:
+    return one(change_id=change_id, at=NOW - timedelta(days=20 - days), stated_risk=stated_risk, **changes)
+
+
+def levels(*remembered: Remembered) -> tuple[int, int]:
+    found = record(*remembered)
+    return found.told, found.fell_short
+
+
+@pytest.mark.parametrize("ended", ["proven", "applied"])
+@pytest.mark.parametrize("restored", ["proven", "applied", "rolled-back", "update-failed", "handed-over"])
+def test_a_change_that_stood_until_a_restore_fell_short_however_the_restore_went(ended: str, restored: str) -> None:
+    assert levels(stood(ended=ended), back(3, ended=restored, failure="capacity")) == (1, 1)
+
+
+def test_a_count_that_a_restore_raised_again_fell_short() -> None:
+    fewer = stood(to_type=PAST.from_type, from_count=4, to_count=2)
+    assert levels(fewer, back(3, from_type=PAST.from_type, to_type=PAST.from_type)) == (1, 1)
+
+
+def test_of_several_changes_a_restore_speaks_against_the_last_one() -> None:
+    then = stood("c-2", 1, 2, from_type=PAST.to_type)
+    found = record(stood(), then, back(3))
+    assert [(level.risk, level.fell_short) for level in found.levels] == [(0, 0), (2, 1)]
+    ordered = stood("c-2", 1, None, from_type=PAST.to_type)
+    assert levels(stood(), ordered, back(3)) == (1, 0), "what a person ordered last is blamed, and states no risk"
+
+
+def test_two_tries_of_a_restore_speak_against_one_change() -> None:
+    tries = (back(3, "c-8", ended="update-failed", failure="capacity"), back(4))
+    assert levels(stood("c-0", -9), stood(), *tries) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        back(-1),
+        back(0),
+        replace(back(3), endpoint="rank"),
+        back(3, from_type="ml.g6e.2xlarge"),
+        back(3, ended="running"),
+        back(20.5),
+        replace(back(3), past=replace(back(3).past, restores=False)),
+    ],
+    ids=["before", "at the same time", "of another", "from another type", "runs still", "after", "an order"],
+)
+def test_a_change_that_no_restore_took_back_stays_proven(other: Remembered) -> None:
+    assert levels(stood(), other) == (1, 0)
+
+
+def test_what_was_handed_over_last_is_blamed_by_its_own_failure_alone() -> None:
+    assert levels(stood(), stood("c-2", 1, ended="handed-over", failure="outside"), back(3)) == (1, 0)
+
+
+def test_records_from_before_restores_were_kept_are_read() -> None:
+    old = wire.plain(PAST)
+    del old["restores"], old["back_for"]
+    assert wire.revive(PastChange, old) == PAST
 
 
 @pytest.mark.parametrize("stated", [None, -1, 5, 99])
@@ -172,6 +262,9 @@ PASTS = st.builds(
     at=st.integers(0, 5).map(lambda days: NOW - timedelta(days=days)),
     ended=st.sampled_from(["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]),
     failure=st.sampled_from(["", "alarm", "capacity", "memory", "asked"]),
+    back_for=st.sampled_from(["", "alarm", "asked"]),
+    restores=st.booleans(),
+    to_type=st.sampled_from(["ml.g5.2xlarge", "ml.g6.2xlarge"]),
     framework=st.sampled_from(["", "vllm", "<b>"]),
     promised_slowdown=NUMBERS,
     promised_bound=NUMBERS,

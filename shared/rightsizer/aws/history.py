@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer import wire
+from rightsizer.aws.rows import Row, readable
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.model.history import TEACHES_DAYS, History, PastChange, Remembered
+from rightsizer.model.outcome import UnreadRow
 
 KEPT_DAYS = 800
 FRESH = timedelta(minutes=5)
@@ -57,21 +59,24 @@ class HistoryBook:
             gpu_usd_per_month=self._spending,
         )
 
-    def remembered(self, start: datetime, end: datetime) -> Iterator[Remembered]:
+    def remembered(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[Remembered]:
         """Every change and test that ended in the window, `start` included and `end` not, oldest first."""
-        for row in self._table.index("HISTORY", stamp(start), stamp(end)):
-            change_id = str(row["sk"]).removeprefix("PAST#")
-            yield Remembered(str(row["endpoint"]), change_id, wire.loads(PastChange, str(row["doc"])))
+        yield from readable(self._table.index("HISTORY", stamp(start), stamp(end)), _remembered, unread)
 
     def _account(self, now: datetime) -> list[tuple[str, PastChange]]:
         if self._read_at is None or abs(now - self._read_at) > FRESH:
             start = stamp(now - timedelta(days=TEACHES_DAYS))
             found = self._table.index("HISTORY", start)
-            self._rows = [(str(row["endpoint"]), wire.loads(PastChange, str(row["doc"]))) for row in found]
+            self._rows = [(one.endpoint, one.past) for one in readable(found, _remembered)]
             spent = self._table.get(*SPENDING)
             self._spending = Decimal(str(spent["usd"])) if spent else None
             self._read_at = now
         return self._rows
+
+
+def _remembered(row: Row) -> Remembered:
+    change_id = str(row["sk"]).removeprefix("PAST#")
+    return Remembered(str(row["endpoint"]), change_id, wire.loads(PastChange, str(row["doc"])))
 
 
 def _item(endpoint: str, change_id: str, past: PastChange) -> Item:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from rightsizer import wire
+from rightsizer.aws.rows import readable
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.errors import ConflictError
-from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
 
 OCCURRENCES_DAYS = 400
 """Occurrences go after this; ledger entries stay."""
@@ -35,11 +36,11 @@ class SavingsBook:
         except ConflictError:
             return  # the same entry is booked already: a repeated step books nothing twice
 
-    def entries(self, start: datetime, end: datetime) -> Iterator[LedgerEntry]:
+    def entries(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[LedgerEntry]:
         """Entries of the window, `start` included and `end` not, oldest first."""
         for month in _months(start, end):
-            for row in self._table.index(f"LEDGER#{month}", stamp(start), stamp(end)):
-                yield wire.loads(LedgerEntry, str(row["doc"]))
+            rows = self._table.index(f"LEDGER#{month}", stamp(start), stamp(end))
+            yield from readable(rows, lambda row: wire.loads(LedgerEntry, str(row["doc"])), unread)
 
     def note(self, occurrence: Occurrence) -> bool:
         """Record an occurrence exactly once; False when its key was known already."""
@@ -57,11 +58,13 @@ class SavingsBook:
             return False
         return True
 
-    def occurrences(self, start: datetime, end: datetime) -> Iterator[Occurrence]:
+    def occurrences(
+        self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Occurrence]:
         """Occurrences of the window, `start` included and `end` not, oldest first."""
         for month in _months(start, end):
-            for row in self._table.index(f"OCCURRENCE#{month}", stamp(start), stamp(end)):
-                yield wire.loads(Occurrence, str(row["doc"]))
+            rows = self._table.index(f"OCCURRENCE#{month}", stamp(start), stamp(end))
+            yield from readable(rows, lambda row: wire.loads(Occurrence, str(row["doc"])), unread)
 
 
 def _key(text: str) -> str:

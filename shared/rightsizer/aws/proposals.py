@@ -6,8 +6,10 @@ from datetime import datetime
 from rightsizer import wire
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import PREFIX, SORT, moved
+from rightsizer.aws.rows import readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError, VanishedError
+from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
@@ -48,11 +50,13 @@ class Proposals:
         found = decisions.find(self._table, proposal_id)
         return revive(found) if found and _of_an_endpoint(found) else None
 
-    def proposals(self, states: Iterable[ProposalState] = ()) -> Iterator[Proposal]:
+    def proposals(
+        self, states: Iterable[ProposalState] = (), unread: list[UnreadRow] | None = None
+    ) -> Iterator[Proposal]:
         """Proposals in these states, newest first; all when none is named."""
         wanted = tuple(states) or tuple(ProposalState)
         found = [row for state in wanted for row in self._table.index(f"{PREFIX}{state}") if _of_an_endpoint(row)]
-        yield from map(revive, sorted(found, key=lambda row: str(row["gsi1sk"]), reverse=True))
+        yield from readable(sorted(found, key=lambda row: str(row["gsi1sk"]), reverse=True), revive, unread)
 
     def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
         """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""

@@ -85,6 +85,7 @@ class Following:
             course=move.course or change.course,
             ending=ending or change.ending,
             failure=move.failure or change.failure,
+            back_for=(move.failure or change.failure) if move.course is Course.BACK else change.back_for,
             reason=move.reason if decided else change.reason,
             turned_at=now if move.turned else change.turned_at,
             returned_at=now if move.returned else change.returned_at,

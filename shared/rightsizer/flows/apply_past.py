@@ -37,13 +37,21 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         models=change.models if len(change.before.variants) == 1 else (),
         promised_slowdown=promise.slowdown if promise else None,
         promised_bound=promise.bound if promise else None,
-        stated_risk=None if change.option.restores or change.option.kind in ORDERED else int(change.option.risk),
+        stated_risk=_risk(change),
         demand=promise.peak_busy_gpus if promise else None,
         framework=promise.framework if promise else "",
         from_routing=change.before.routing,
         usd=change.once_usd if ended == "tested" else Decimal(0),
+        back_for=change.back_for.value,
+        restores=change.option.restores,
     )
     return taught(past, change, catalogue)
+
+
+def _risk(change: Change) -> int | None:
+    """The risk that users were told; None where it was none of theirs (a shadow), a way back, or a person's order."""
+    silent = change.plan.kind == "shadow-test" or change.option.restores or change.option.kind in ORDERED
+    return None if silent else int(change.option.risk)
 
 
 def _ended(change: Change) -> Ended:

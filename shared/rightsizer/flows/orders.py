@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rightsizer.errors import InputError
 from rightsizer.flows.apply_schedule import as_due
-from rightsizer.model.change import Change, ChangeState, Course, Entry
+from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.limits import Switch
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Gone
@@ -37,7 +37,8 @@ class Orders:
         note = Entry(now, "ask-back", "noted", by)
         asked = replace(change, asked_back_by=by, next_due=now, journal=(*change.journal, note))
         if change.closed or (change.course is Course.CLOSE and change.ending in STANDING):
-            asked = replace(asked, state=ChangeState.RETURNING, course=Course.BACK, ending=None, remaining=())
+            back = replace(asked, state=ChangeState.RETURNING, course=Course.BACK, ending=None, remaining=())
+            asked = replace(back, back_for=FailureClass.ASKED)
         if asked.course is Course.BACK:
             asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the way back"))
         return self.journal.reopen(replace(asked, lease_until=None)) if change.closed else self.journal.save(asked)

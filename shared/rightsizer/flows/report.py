@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rightsizer.errors import RightsizerError
 from rightsizer.model.history import TEACHES_DAYS
-from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.outcome import LedgerEntry, UnreadRow
 from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.report import Report
@@ -87,21 +87,24 @@ def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
 
 def made(given: ReportSources, start: datetime, end: datetime, now: datetime) -> Report:
     """The report of a window; nothing is written."""
+    unread: list[UnreadRow] = []
+    since = end - timedelta(days=TEACHES_DAYS)
     found = sorted(given.store.recommendations(), key=lambda one: one.ref.name)
+    past = list(given.past.remembered(since, end, unread))
     records = Records(
         account=given.account,
         region=given.region,
         recommendations=found,
-        proposals=list(given.store.proposals()),
-        ledger=_entries(given.ledger, start, end),
-        occurrences=list(given.ledger.occurrences(start, end)),
+        proposals=list(given.store.proposals(unread=unread)),
+        ledger=_entries(given.ledger, start, end, unread),
+        occurrences=list(given.ledger.occurrences(start, end, unread)),
         running_cost=_own_cost(given, found, start, end),
     )
-    since = end - timedelta(days=TEACHES_DAYS)
     return replace(
         tally(records, start, end, now),
         packs=packs(found, given.policy),
-        track_record=track_record(given.past.remembered(since, end), since, end, given.policy),
+        track_record=track_record(past, since, end, given.policy),
+        unread=tuple(unread),
     )
 
 
@@ -142,10 +145,10 @@ def _own_cost(
     return running_cost(used, given.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
 
 
-def _entries(ledger: SavingsLedger, start: datetime, end: datetime) -> list[LedgerEntry]:
+def _entries(ledger: SavingsLedger, start: datetime, end: datetime, unread: list[UnreadRow]) -> list[LedgerEntry]:
     """The window's entries, and the older promises of the changes that were billed in it."""
-    billed = list(ledger.entries(start, end))
+    billed = list(ledger.entries(start, end, unread))
     changes = {entry.change_id for entry in billed if entry.kind == "realised"}
-    older = ledger.entries(start - PROMISES, start)
+    older = ledger.entries(start - PROMISES, start, unread)
     promises = [entry for entry in older if entry.kind == "estimated" and entry.change_id in changes]
     return promises + billed

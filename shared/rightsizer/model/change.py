@@ -111,6 +111,8 @@ class Change:
     """When the turn was first seen to have arrived (law 2)."""
     returned_at: datetime | None = None
     failure: FailureClass = FailureClass.NONE
+    back_for: FailureClass = FailureClass.NONE
+    """Why the way back began. `failure` becomes another where that way fails too."""
     reason: Reason | None = None
     """Why it ended, or is ending, as it does."""
     outcome: str = ""

@@ -49,7 +49,12 @@ class PastChange:
     promised_bound: float | None = None
     """What `realised_slowdown` was to stay within; None where no bound was recorded."""
     stated_risk: int | None = None
-    """Performance risk that was stated, 0 to 4; None of a way back, of an order of a person, and where not recorded."""
+    """Performance risk that was stated, 0 to 4; None of ways back, tests and orders of a person, or not recorded."""
+    back_for: str = ""
+    """Class of the failure for which the way back began; `failure` may be that of the way back itself. Empty where none
+    began, and where that was not recorded."""
+    restores: bool = False
+    """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
 
     def outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
@@ -76,8 +81,12 @@ class PastChange:
 
     @property
     def fell_short(self) -> bool:
-        """Whether a change went back for how the new fleet served; not for want of capacity, or on request."""
-        return self.ended in ("rolled-back", "update-failed") and self.failure in SERVED_BADLY
+        """Whether a change went back for how the new fleet served; not for want of capacity, or on request.
+
+        One that was to go back and was handed over did too: its users met the new fleet for longer, not for less.
+        """
+        why = self.back_for or self.failure
+        return self.ended in ("rolled-back", "update-failed", "handed-over") and why in SERVED_BADLY
 
     @property
     def silent(self) -> bool:

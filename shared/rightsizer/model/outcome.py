@@ -46,3 +46,15 @@ class Occurrence:
     def __post_init__(self) -> None:
         named("Occurrence.key", self.key)
         aware("Occurrence.at", self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadRow:
+    """A row of the table that could not be read: it is in no figure."""
+
+    key: str
+    """Its keys ``pk`` and ``sk``, with a space between."""
+    cause: str
+
+    def __post_init__(self) -> None:
+        named("UnreadRow.key", self.key)

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from rightsizer.model.observation import EndpointRef
-from rightsizer.model.outcome import LedgerEntry, Occurrence
+from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.model.packing import Pack
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Reason
@@ -54,3 +54,5 @@ class Report:
     """Small endpoints that would fit on one card together; instead of their own options, not on top of them."""
     track_record: TrackRecord | None = None
     """Slowdowns and risks as promised and as they turned out, over half a year; None in reports older than it."""
+    unread: tuple[UnreadRow, ...] = ()
+    """Stored rows that could not be read and are in no figure."""

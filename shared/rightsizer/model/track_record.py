@@ -66,16 +66,16 @@ class RiskLevel:
     chance: float
     """The chance of harm that it states: from, and at most; 0..1."""
     n: int
-    """Changes that were proven, or went back for how they served; at least one."""
+    """Changes that were proven, or fell short; at least one."""
     fell_short: int
-    """Those of them that went back."""
+    """Those of them that went back for how they served, were to and could not, or were restored from later."""
     low: float
     high: float
     """Between these, 0..1, the chance lies at 95 % confidence (Clopper and Pearson, 1934)."""
 
     @property
     def share(self) -> float:
-        """The share that went back, 0..1."""
+        """The share that fell short, 0..1."""
         return self.fell_short / self.n
 
 
@@ -99,7 +99,7 @@ class TrackRecord:
     levels: tuple[RiskLevel, ...]
     """Ascending; only those of which a change tells."""
     brier: float | None
-    """Mean of (stated chance at most - went back)^2 over the changes that tell: 0 is best. None where none tells."""
+    """Mean of (stated chance at most - fell short)^2 over the changes that tell: 0 is best. None where none tells."""
     brier_without: float | None
     """The same for somebody who calls every change harmless."""
 
@@ -114,5 +114,5 @@ class TrackRecord:
 
     @property
     def fell_short(self) -> int:
-        """Those of them that went back for how they served."""
+        """Those of them that fell short."""
         return sum(level.fell_short for level in self.levels)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import report_parts, report_promises, sentences, svg
@@ -205,7 +206,11 @@ def _unread(told: Report) -> Markup:
     rows = [
         [Cell(ref.name), Cell(badge(reason.code)), Cell(reason.sentence, look="why")] for ref, reason in told.unobserved
     ]
-    return table("Could not be read", ("Endpoint", "Reason", "Why"), rows, "Every endpoint could be read.")
+    rows += [[Cell(one.key), Cell(badge(Code.READ_FAILED)), Cell(one.cause, look="why")] for one in told.unread]
+    heads = ("Endpoint or stored row", "Reason", "Why")
+    listed = table("Could not be read", heads, rows, "Every endpoint and every stored row could be read.")
+    lost = report_parts.unread(told.unread)
+    return tag("div", tag("p", lost) if lost else None, listed)
 
 
 def _running(told: Report) -> Markup:

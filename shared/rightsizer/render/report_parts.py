@@ -1,11 +1,12 @@
 """The report's figures by owner, by week and by change."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.outcome import LedgerEntry, UnreadRow
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.report import Report
@@ -108,3 +109,11 @@ def _owner(told: Report, name: str, proven: Decimal) -> Owner:
 def _monday(at: datetime) -> datetime:
     day = at.replace(hour=0, minute=0, second=0, microsecond=0)
     return day - timedelta(days=day.weekday())
+
+
+def unread(rows: Sequence[UnreadRow]) -> str:
+    """How many stored rows could not be read; empty where every one could."""
+    if not rows:
+        return ""
+    are = "is" if len(rows) == 1 else "are"
+    return f"{sentences.count(len(rows), 'stored row')} could not be read and {are} in no figure of this report."

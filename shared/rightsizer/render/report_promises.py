@@ -17,8 +17,9 @@ HOW = (
     " or the shadow's over production's."
 )
 WENT_BACK = (
-    "Went back: for latency, failed requests, memory or an alarm, or because the model did not start. Changes that"
-    " stand unproven, or went back for want of capacity or because somebody asked, tell nothing here."
+    "Went back: for latency, failed requests, memory or an alarm, or because the model did not start; also where"
+    " the way back failed, and where a change stood until a later one had to restore what ran before. Other changes"
+    " that stand unproven, or went back for want of capacity or because somebody asked, tell nothing here."
 )
 
 

@@ -5,7 +5,7 @@ from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Evidence, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import blocks as kit
-from rightsizer.render import effects, promise_words, sentences
+from rightsizer.render import effects, promise_words, report_parts, sentences
 from rightsizer.render.blocks import Block
 from rightsizer.render.spark import sparkline
 
@@ -60,6 +60,8 @@ def report_blocks(report: Report, link: str = "") -> list[Block]:
     if report.track_record is not None:
         said = promise_words.slowdown(report.track_record), promise_words.risk(report.track_record)
         blocks.append(kit.section(kit.escaped("\n".join(said), kit.SECTION)))
+    if report.unread:
+        blocks.append(kit.section(report_parts.unread(report.unread)))
     if link and len(link) <= kit.SHORT_LINK:
         blocks.append({"type": "actions", "elements": [kit.link("Open the report", link, "rightsizer_report")]})
     seen = sentences.count(totals.endpoints, "endpoint")

@@ -2,7 +2,7 @@
 
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.report import Report
-from rightsizer.render import effects, promise_words, sentences
+from rightsizer.render import effects, promise_words, report_parts, sentences
 from rightsizer.render.spark import sparkline
 
 
@@ -48,6 +48,8 @@ def report(told: Report, link: str = "") -> tuple[str, str]:
     ]
     if totals.unpriced:
         lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
+    if told.unread:
+        lines.append(f"Not read:   {report_parts.unread(told.unread)}")
     if told.running_cost is not None:
         lines.append(f"Rightsizer itself, estimated: {sentences.money(told.running_cost.usd)}")
     if told.track_record is not None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from rightsizer.model.history import PastChange, Remembered
+from rightsizer.model.history import Remembered
 from rightsizer.model.option import Risk
 from rightsizer.model.policy import Policy
 from rightsizer.model.track_record import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
@@ -14,21 +14,24 @@ FARTHEST = 1000.0
 apart are Inferentia1 and B200, with 149-fold bandwidth."""
 TAIL = 0.025
 """What lies outside of a range at 95 % confidence, on each side."""
+IN_FORCE = ("proven", "applied", "handed-over")
+"""Ends after which an endpoint runs what the change made, or what nobody knows."""
 
 
 def track_record(remembered: Iterable[Remembered], since: datetime, until: datetime, policy: Policy) -> TrackRecord:
     """The record of what ended between these; what still runs is left out. The order of `remembered` is nothing.
 
-    Slowdowns that are no positive numbers count as not measured, or as not promised.
+    Slowdowns that are no positive numbers count as not measured, or as not promised. A change that stood, and that a
+    restoring one of ours took back later, fell short as one that went back by itself did.
     """
     ended = [one for one in remembered if one.past.ended != "running" and since <= one.past.at < until]
     found = [outcome for outcome in map(_outcome, ended) if outcome is not None]
     found.sort(key=lambda one: (one.endpoint, one.change_id))
     found.sort(key=lambda one: one.at, reverse=True)
-    changes = [one.past for one in ended if one.past.ended != "tested"]
-    told = [(past, risk) for past in changes if (risk := _stated(past)) is not None]
-    harm = [float(past.fell_short) for past, _ in told]
-    errors = [(policy.stated_chance(risk)[1] - past.fell_short) ** 2 for past, risk in told]
+    changes = [one for one in ended if one.past.ended != "tested"]
+    told = list(_told(changes))
+    harm = [float(short) for _, short in told]
+    errors = [(policy.stated_chance(risk)[1] - short) ** 2 for risk, short in told]
     return TrackRecord(
         since=since,
         until=until,
@@ -97,18 +100,40 @@ def _summary(name: str, found: Sequence[SpeedOutcome]) -> SpeedSummary:
     )
 
 
-def _stated(past: PastChange) -> int | None:
-    """The risk that was stated of a change that tells whether it was right; None of the others.
+def _told(changes: Sequence[Remembered]) -> Iterable[tuple[int, bool]]:
+    """Stated risk, and whether it fell short, of each change that tells whether its risk was right.
 
     One that stands unproven, or went back for want of capacity or because somebody asked, tells neither.
     """
-    known = past.stated_risk is not None and past.stated_risk in set(Risk)
-    return past.stated_risk if known and (past.ended == "proven" or past.fell_short) else None
+    restored = _restored(changes)
+    for one in changes:
+        risk, short = one.past.stated_risk, one.past.fell_short or one in restored
+        if risk is not None and risk in set(Risk) and (short or one.past.ended == "proven"):
+            yield risk, short
 
 
-def _levels(told: Sequence[tuple[PastChange, int]], policy: Policy) -> Iterable[RiskLevel]:
-    for risk in sorted({risk for _, risk in told}):
-        ended = [past.fell_short for past, stated in told if stated == risk]
+def _restored(changes: Sequence[Remembered]) -> frozenset[Remembered]:
+    """The changes that stood until one of ours restored what was there before.
+
+    Of an endpoint that is the last one before it that was left in force, where it led to the type that was left: what
+    hurts now is blamed on the newest change by the judgement too.
+    """
+    found = set()
+    for back in (one for one in changes if one.past.restores):
+        earlier = [
+            one
+            for one in changes
+            if one.endpoint == back.endpoint and one.past.at < back.past.at and one.past.ended in IN_FORCE
+        ]
+        last = max(earlier, key=lambda one: (one.past.at, one.change_id), default=None)
+        if last is not None and last.past.ended != "handed-over" and last.past.to_type == back.past.from_type:
+            found.add(last)
+    return frozenset(found)
+
+
+def _levels(told: Sequence[tuple[int, bool]], policy: Policy) -> Iterable[RiskLevel]:
+    for risk in sorted({risk for risk, _ in told}):
+        ended = [short for stated, short in told if stated == risk]
         first, last = policy.stated_chance(risk)
         low, high = exact_range(sum(ended), len(ended))
         yield RiskLevel(risk, first, last, len(ended), sum(ended), low, high)

@@ -1,0 +1,82 @@
+"""A row that cannot be read stops no other, is logged, and is named."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from rightsizer.aws.history import HistoryBook
+from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.aws.table import Table
+from rightsizer.model.history import PastChange
+from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
+from tests.samples import NOW, proposal, recommendation
+from tests.table import create_table
+
+ENTRY = LedgerEntry("e1", "chat-7b", "c-1", "search", NOW, "realised", Decimal("12.5"), 24, True, "")
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name="eu-west-1")
+        create_table(client)
+        yield Table(client, "t")
+
+
+@pytest.fixture
+def store(table: Table) -> Recommendations:
+    return Recommendations(table, lambda: NOW)
+
+
+def spoil(table: Table, pk: str, sk: str, doc: str | None = "{}") -> None:
+    row = table.get(pk, sk)
+    assert row is not None
+    rest = {name: value for name, value in row.items() if name != "doc"}
+    table.put(rest if doc is None else rest | {"doc": doc})
+
+
+@pytest.mark.parametrize(
+    ("doc", "cause"), [("{}", "reading a PastChange: at: "), ("no", "reading a PastChange: "), (None, "attribute doc")]
+)
+def test_a_past_change_that_cannot_be_read_stops_no_other_and_is_named(
+    table: Table, store: Recommendations, doc: str | None, cause: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    book = HistoryBook(table)
+    past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "proven", stated_risk=1)
+    for name, change_id in (("chat-7b", "c-1"), ("rank", "c-2"), ("tts", "c-3")):
+        book.record(name, change_id, past)
+    spoil(table, "ENDPOINT#rank", "PAST#c-2", doc)
+    unread: list[UnreadRow] = []
+    found = list(book.remembered(NOW - timedelta(days=180), NOW, unread))
+    assert [one.endpoint for one in found] == ["chat-7b", "tts"]
+    assert [row.key for row in unread] == ["ENDPOINT#rank PAST#c-2"]
+    assert cause in unread[0].cause
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert vars(caplog.records[0])["row"] == "ENDPOINT#rank PAST#c-2"
+    assert len(store.history("chat-7b").account) == 1
+
+
+def test_ledger_rows_and_proposals_that_cannot_be_read_stop_no_other_and_are_named(
+    table: Table, store: Recommendations
+) -> None:
+    book, unread = SavingsBook(table), list[UnreadRow]()
+    for number in (1, 2):
+        book.book(replace(ENTRY, id=f"e{number}"))
+        book.note(Occurrence(f"o{number}", NOW, "spot-interruption", "i-1", "Taken back."))
+        store.save(recommendation(f"chat-{number}"), proposal(f"p-{number}", f"chat-{number}"))
+    spoil(table, "ENTRY#e1", "ENTRY")
+    spoil(table, "OCCURRENCE#o1", "OCCURRENCE")
+    spoil(table, "PROPOSAL#p-1", "PROPOSAL")
+    end = NOW + timedelta(days=1)
+    assert [one.id for one in book.entries(NOW, end, unread)] == ["e2"]
+    assert [one.key for one in book.occurrences(NOW, end, unread)] == ["o2"]
+    assert [one.id for one in store.proposals(unread=unread)] == ["p-2"]
+    assert [row.key for row in unread] == ["ENTRY#e1 ENTRY", "OCCURRENCE#o1 OCCURRENCE", "PROPOSAL#p-1 PROPOSAL"]
