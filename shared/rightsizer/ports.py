@@ -155,8 +155,8 @@ class RecommendationStore(Protocol):
         """
         ...
 
-    def recommendations(self) -> Iterator[Recommendation]:
-        """The latest recommendation of every endpoint."""
+    def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
+        """The latest recommendation of every endpoint; rows that cannot be read are passed over, into `unread`."""
         ...
 
     def history(self, endpoint: str) -> History:

@@ -80,3 +80,12 @@ def test_ledger_rows_and_proposals_that_cannot_be_read_stop_no_other_and_are_nam
     assert [one.key for one in book.occurrences(NOW, end, unread)] == ["o2"]
     assert [one.id for one in store.proposals(unread=unread)] == ["p-2"]
     assert [row.key for row in unread] == ["ENTRY#e1 ENTRY", "OCCURRENCE#o1 OCCURRENCE", "PROPOSAL#p-1 PROPOSAL"]
+
+
+def test_a_recommendation_that_cannot_be_read_stops_no_other_and_is_named(table: Table, store: Recommendations) -> None:
+    for name in ("chat-1", "chat-2"):
+        store.save(recommendation(name), None)
+    spoil(table, "ENDPOINT#chat-1", "RECOMMENDATION")
+    unread: list[UnreadRow] = []
+    assert [one.ref.name for one in store.recommendations(unread)] == ["chat-2"]
+    assert [row.key for row in unread] == ["ENDPOINT#chat-1 RECOMMENDATION"]

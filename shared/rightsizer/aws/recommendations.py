@@ -9,10 +9,12 @@ from rightsizer import wire
 from rightsizer.aws import decisions, proposals
 from rightsizer.aws.history import HistoryBook, spending
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
+from rightsizer.aws.rows import readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.history import History
 from rightsizer.model.option import ORDERED
+from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Recommendation
@@ -51,10 +53,10 @@ class Recommendations(Proposals):
         if total > 0:
             self._table.put(spending(total, at))
 
-    def recommendations(self) -> Iterator[Recommendation]:
-        """The latest recommendation of every endpoint."""
-        for row in self._table.index("RECOMMENDATION"):
-            yield wire.loads(Recommendation, str(row["doc"]))
+    def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
+        """The latest recommendation of every endpoint; rows that cannot be read are passed over, into `unread`."""
+        rows = self._table.index("RECOMMENDATION")
+        yield from readable(rows, lambda row: wire.loads(Recommendation, str(row["doc"])), unread)
 
     def history(self, endpoint: str) -> History:
         """Past changes, tests and failures of the endpoint and of its account."""

@@ -89,7 +89,7 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
     """The report of a window; nothing is written."""
     unread: list[UnreadRow] = []
     since = end - timedelta(days=TEACHES_DAYS)
-    found = sorted(given.store.recommendations(), key=lambda one: one.ref.name)
+    found = sorted(given.store.recommendations(unread), key=lambda one: one.ref.name)
     past = list(given.past.remembered(since, end, unread))
     records = Records(
         account=given.account,
