@@ -144,6 +144,10 @@ class EventSink(Protocol):
 class RecommendationStore(Protocol):
     """Keeps the latest recommendation of each endpoint and the proposals."""
 
+    def recommendation(self, endpoint: str) -> Recommendation | None:
+        """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
+        ...
+
     def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
         """When the endpoint was last evaluated and its fingerprint then."""
         ...

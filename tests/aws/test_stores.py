@@ -25,7 +25,7 @@ from rightsizer.errors import ConflictError, PermissionMissingError, ThrottledEr
 from rightsizer.model.history import PastChange
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.proposal import Decision, MessageRef, ProposalState
-from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.model.recommendation import Finding
 from rightsizer.ports import EvaluationLog, MessageBook, RecommendationStore
 from rightsizer.ports_change import PastBook, SavingsLedger
 from tests.samples import NOW, proposal, recommendation
@@ -62,6 +62,8 @@ def test_a_recommendation_and_its_proposal_come_back_equal(store: Recommendation
     assert store.proposal(PID) == asked
     assert list(store.recommendations()) == [asked.recommendation]
     assert store.last_evaluated("chat-7b") == (NOW, "chat-7b-cfg|1")
+    assert store.recommendation("chat-7b") == asked.recommendation
+    assert store.recommendation("other") is None
     assert store.evaluated() == {"chat-7b": NOW}
 
 
@@ -118,34 +120,6 @@ def test_missing_data_does_not_withdraw_a_proposal(store: Recommendations) -> No
     store.save(recommendation(), proposal("p-1"))
     store.save(recommendation(finding=Finding.NOT_ENOUGH_DATA, options=()), None)
     assert [p.id for p in store.proposals([ProposalState.PENDING])] == ["p-1"]
-
-
-def restoring() -> Recommendation:
-    back = replace(recommendation().options[0], restores=True)
-    return recommendation(finding=Finding.UNDER_PROVISIONED, options=(back,))
-
-
-def test_users_who_suffer_do_not_wait_behind_an_approved_change_that_waits(store: Recommendations) -> None:
-    store.save(recommendation(), proposal("p-1"))
-    store.decide("p-1", APPROVAL, NOW)
-    back = restoring()
-    assert store.save(back, proposal("p-2", recommendation=back))
-    waited = store.proposal("p-1")
-    assert waited is not None
-    assert (waited.state, waited.outcome) == (ProposalState.WITHDRAWN, "A newer proposal, p-2, takes its place.")
-    assert [p.id for p in store.proposals([ProposalState.PENDING])] == ["p-2"]
-
-
-def test_nothing_takes_the_place_of_a_change_that_runs_or_of_a_way_back(store: Recommendations) -> None:
-    store.save(recommendation(), proposal("p-1"))
-    store.decide("p-1", APPROVAL, NOW)
-    store.follow("p-1", ProposalState.APPLYING, "c-1", "Deploying.")
-    back = restoring()
-    assert not store.save(back, proposal("p-2", recommendation=back))
-    store.follow("p-1", ProposalState.PROVEN, "c-1", "Proven.")
-    assert store.save(back, proposal("p-3", recommendation=back))
-    store.decide("p-3", APPROVAL, NOW)
-    assert not store.save(back, proposal("p-4", recommendation=back))
 
 
 def test_a_decision_is_recorded_once_and_names_who_was_first(store: Recommendations) -> None:

@@ -13,6 +13,7 @@ from rightsizer.model.change import ChangeState
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.peak import Peak
 from rightsizer.model.proposal import ProposalState
+from rightsizer.model.recommendation import Gate
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
@@ -189,32 +190,12 @@ def test_a_shadow_test_waits_for_the_busiest_hour_and_sees_it() -> None:
         change = w.run(24)
     assert made == []
     assert "to see the busiest hour, 14:00 UTC" in waiting.outcome
-    assert waiting.next_due is not None
-    assert f"{waiting.next_due:%H:%M}" == "13:00"
+    assert "begins at 2026-11-02 13:00" in waiting.outcome
+    assert sum(1 for entry in change.journal if entry.step == "wait") == 1, "it looks each hour and says so once"
     assert change.turned_at is not None
     begins, ends = change.turned_at, change.turned_at + timedelta(seconds=change.plan.test_s)
     assert begins <= begins.replace(hour=14, minute=0) < begins.replace(hour=15, minute=0) <= ends
     assert "tested: the mean latency" in change.outcome
-
-
-def test_a_shadow_test_whose_peak_went_by_before_it_was_deployed_waits_for_the_next() -> None:
-    s, limits = scenarios.SHADOW, ChangeLimits(incident_alarms=("pager",))
-    option, judged = replace(s.option, facts={"test hours": "2"}), {**s.judged, "peak": PEAK}
-    with world(option, seed=pager, limits=limits, judged=judged, **s.endpoint) as w:
-        w.start()
-        while w.change.before is None:
-            w.run(0.25)
-        incident(w, "ALARM")
-        w.run(6)
-        incident(w, "OK")
-        w.run(4)
-        waiting = w.change
-        assert waiting.turned_at is None
-        change = w.run(24)
-    assert "to see the busiest hour, 14:00 UTC" in waiting.outcome
-    assert change.turned_at is not None
-    assert change.turned_at <= change.turned_at.replace(hour=14, minute=0)
-    assert change.turned_at.date() == (MONDAY + timedelta(days=1)).date()
 
 
 def test_a_shadow_test_that_missed_every_peak_for_days_begins_all_the_same() -> None:
@@ -223,24 +204,28 @@ def test_a_shadow_test_that_missed_every_peak_for_days_begins_all_the_same() -> 
     with world(option, seed=pager, limits=limits, judged=judged, **s.endpoint) as w:
         incident(w, "ALARM")
         w.start()
-        w.run(24 * 4 + 0.25)
+        w.run(24 * 6 + 0.25)
         assert w.change.turned_at is None
         incident(w, "OK")
         change = w.run(6)
     assert change.turned_at is not None
-    assert change.turned_at.date() == (MONDAY + timedelta(days=4)).date()
+    assert change.turned_at.date() == (MONDAY + timedelta(days=6)).date()
 
 
-def test_a_test_whose_proposal_was_withdrawn_while_it_waited_does_not_begin() -> None:
+def test_a_shadow_test_that_waits_gives_way_where_users_suffer_meanwhile() -> None:
     s = scenarios.SHADOW
     with world(s.option, seed=s.seed, judged={**s.judged, "peak": PEAK}, **s.endpoint) as w:
         w.start()
-        w.store.follow(w.proposal.id, ProposalState.WITHDRAWN, "", "A newer proposal, p-2, takes its place.")
-        change = w.run(24)
+        back = replace(w.proposal.recommendation, options=(replace(s.option, restores=True),), gate=Gate.PROPOSE)
+        asked = replace(w.proposal, id="p-2", recommendation=back, state=ProposalState.PENDING, decision=None)
+        assert not w.store.save(back, asked), "one proposal of an endpoint is open"
+        change = w.run(1.5)
         made = w.box.calls.of("sagemaker", "CreateEndpointConfig")
+        opened = w.store.save(back, asked)
     assert change.state is ChangeState.REFUSED
-    assert "is withdrawn: A newer proposal, p-2, takes its place." in change.outcome
+    assert "the shadow test gives way to what brings room back" in change.outcome
     assert made == []
+    assert opened
 
 
 def test_a_tag_that_was_taken_away_since_the_decision_stops_a_shadow_test_before_it_begins() -> None:

@@ -1,5 +1,6 @@
 """When most requests come: by the median over the days, and on which weekdays."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 from hypothesis import given
@@ -50,6 +51,14 @@ def test_no_hour_stands_out_of_a_flat_day_or_of_silence() -> None:
     assert peak_of([]) is None
     assert peak_of([day(0, {}, 0.0)]) is None
     assert peak_of([day(n, {8: 11.0}) for n in range(7)]) is None
+
+
+def test_what_is_not_known_counts_on_no_day() -> None:
+    days = [day(n, {14: 500.0}) for n in range(15)]
+    gaps = [replace(d, requests=(*d.requests[:168], *(None,) * 12, *d.requests[180:])) for d in days[:8]]
+    found = peak_of([*gaps, *days[8:]])
+    assert found is not None
+    assert (found.hour, found.weekdays) == (14, DAILY)
 
 
 def test_two_digests_of_a_day_are_one_day() -> None:

@@ -290,3 +290,13 @@ def test_a_minimum_that_comes_back_is_not_refused_for_a_maximum_above_the_quota(
     assert refusals(bounds) == ()
     assert [r.code for r in refusals(replace(bounds, option=back))] == [Code.NO_QUOTA]
     assert [r.code for r in refusals(replace(bounds, quota=1))] == [Code.NO_QUOTA]
+
+
+def test_a_count_of_a_variant_that_is_not_autoscaled_holds_beside_one_that_is() -> None:
+    two = (VARIANT, replace(VARIANT, name="Second", desired_count=4))
+    second = replace(TARGET, resource_id="endpoint/chat/variant/Second")
+    decided = proposed(fingerprint="old|1|AllTraffic=1,Second=2")
+    seen = ground(proposal=decided, endpoint=replace(LIVE, variants=two), scaling=(second,))
+    assert Code.CHANGED_SINCE not in [r.code for r in refusals(seen)], "autoscaling moves Second alone"
+    eight = (replace(VARIANT, desired_count=8), two[1])
+    assert Code.CHANGED_SINCE in [r.code for r in refusals(replace(seen, endpoint=replace(LIVE, variants=eight)))]

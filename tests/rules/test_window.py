@@ -63,10 +63,10 @@ def test_a_test_begins_so_that_the_busiest_hour_is_its_middle() -> None:
 
 
 def test_a_test_that_would_see_the_whole_hour_waits_no_longer() -> None:
-    for now in (at(12, 30), at(13), at(13, 30), at(14)):
+    for now in (at(12, 30), at(13), at(13, 30), at(13, 45)):
         assert begins(14, 2 * HOUR, now) == now
     assert begins(14, 2 * HOUR, at(12, 29)) > at(12, 29)
-    assert begins(14, 2 * HOUR, at(14, 1)) == at(13, 0, day=3)
+    assert begins(14, 2 * HOUR, at(13, 46)) == at(13, 0, day=3)
 
 
 def test_a_test_of_one_hour_may_miss_a_part_of_the_busiest_but_no_more() -> None:
@@ -77,11 +77,12 @@ def test_a_test_of_one_hour_may_miss_a_part_of_the_busiest_but_no_more() -> None
 
 
 def test_whoever_waited_may_come_a_little_late() -> None:
+    early = ChangeWindow("UTC", frozenset(), time(8, 45), time(17))
     nine = Peak(9, DAILY)
-    assert over_peak(OFFICE, nine, HOUR, at(6)) == at(9), "when the window opens, and not a second later"
-    assert over_peak(OFFICE, nine, HOUR, at(9, 2)) == at(9, day=3)
-    assert over_peak(OFFICE, nine, HOUR, at(9, 2), STEP) == at(9, 2)
-    assert over_peak(OFFICE, nine, HOUR, at(9, 16), STEP) == at(9, day=3)
+    assert over_peak(early, nine, HOUR, at(6)) == at(8, 45), "the last time, and not a second later"
+    assert over_peak(early, nine, HOUR, at(8, 47)) == at(8, 45, day=3)
+    assert over_peak(early, nine, HOUR, at(8, 47), STEP) == at(8, 47)
+    assert over_peak(early, nine, HOUR, at(9, 1), STEP) == at(8, 45, day=3)
 
 
 def test_a_busiest_hour_after_midnight_is_met_from_the_evening_before() -> None:
@@ -95,7 +96,8 @@ def test_a_test_of_a_day_sees_every_hour_and_begins_at_once() -> None:
 
 
 def test_the_window_moves_the_start_as_far_as_the_hour_is_still_seen() -> None:
-    assert begins(9, 2 * HOUR, at(6), OFFICE) == at(9), "half of the hour is missed at most"
+    assert begins(10, 2 * HOUR, at(6), OFFICE) == at(9), "which is the middle"
+    assert begins(9, 2 * HOUR, at(6), OFFICE) == at(9), "most of it is missed, but no other time is allowed"
     assert begins(18, 4 * HOUR, at(6), OFFICE) == at(16), "the middle would need 16:00"
 
 
@@ -115,9 +117,9 @@ def test_a_day_more_than_three_later_is_not_waited_for() -> None:
     assert over_peak(ChangeWindow(), Peak(14, (3,)), 2 * HOUR, at(18, day=5)) == at(13, day=6), "Friday, not Thursday"
 
 
-@given(MOMENTS, HOURS, st.floats(1, 24, exclude_max=True))
-def test_a_test_that_begins_then_meets_the_busiest_hour_within_a_day(now: datetime, hour: int, hours: float) -> None:
-    lasts = timedelta(hours=hours)
+@given(MOMENTS, HOURS, st.integers(60, 23 * 60))
+def test_a_test_that_begins_then_meets_the_busiest_hour_within_a_day(now: datetime, hour: int, length: int) -> None:
+    lasts = length * MINUTE
     first = begins(hour, lasts, now)
     live, over = first + LEAD, first + LEAD + lasts
     peak = first.replace(hour=hour, minute=0, second=0, microsecond=0)

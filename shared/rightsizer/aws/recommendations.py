@@ -41,6 +41,11 @@ class Recommendations(Proposals):
         found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
         return (datetime.fromisoformat(str(found["evaluated_at"])), str(found["fingerprint"])) if found else None
 
+    def recommendation(self, endpoint: str) -> Recommendation | None:
+        """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
+        found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
+        return wire.loads(Recommendation, str(found["doc"])) if found else None
+
     def evaluated(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
         rows = self._table.index("RECOMMENDATION", only=("gsi1sk", "evaluated_at"))
@@ -72,7 +77,7 @@ class Recommendations(Proposals):
         """Store the recommendation and, in the same write, the proposal; False when that proposal already existed.
 
         An older pending proposal of the endpoint is withdrawn; an approved one or one that is being applied stays,
-        and then the new one is not opened. What ends users' suffering also withdraws one that is approved and waits.
+        and then the new one is not opened.
         """
         doing = f"saving the recommendation for {recommendation.ref.name}"
         return self._written(recommendation, proposal, doing, lambda writes, _: writes)
@@ -113,7 +118,7 @@ class Recommendations(Proposals):
         now = recommendation.evaluated_at
         writes = [self._table.put_if(_item(recommendation))]
         current = self._open(recommendation.ref.name)
-        if current and current["state"] != ProposalState.PENDING and not _gives_way(current, proposal):
+        if current and current["state"] != ProposalState.PENDING:
             return writes, False
         if current and not _ordered(proposal) and _still_wanted(current, recommendation):
             return writes, False
@@ -177,15 +182,6 @@ def _ordered(proposal: Proposal | None) -> bool:
     """Whether a person asked for it."""
     option = proposal.recommendation.chosen if proposal is not None else None
     return option is not None and option.kind in ORDERED
-
-
-def _gives_way(current: dict[str, Value], proposal: Proposal | None) -> bool:
-    """Whether what is approved and has not begun gives way to what ends the users' suffering."""
-    option = proposal.recommendation.chosen if proposal is not None else None
-    if option is None or not option.restores or current["state"] != ProposalState.APPROVED:
-        return False
-    waiting = proposals.revive(current).recommendation.chosen
-    return waiting is not None and not waiting.restores
 
 
 def _still_wanted(current: dict[str, Value], recommendation: Recommendation) -> bool:

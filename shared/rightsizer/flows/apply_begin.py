@@ -9,7 +9,7 @@ from rightsizer.errors import ConflictError
 from rightsizer.flows import planning
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.component import ComponentSight
-from rightsizer.model.ground import Ground
+from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import OptionKind
@@ -25,6 +25,7 @@ PATIENCE = timedelta(days=7)
 """How long an approved change waits for its window, a thaw, the budget; then it is refused."""
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
+LOOK_AGAIN = timedelta(hours=1)
 UNLIMITED = 1_000_000
 
 
@@ -44,9 +45,9 @@ class Beginning:
         It is saved unless it is closed: the proposal follows first, so that a crash in between is made good.
         """
         proposal = self.store.proposal(change.proposal_id)
-        if proposal is None or proposal.state is ProposalState.WITHDRAWN:
-            why = "does not exist any more" if proposal is None else f"is withdrawn: {proposal.outcome}"
-            return self._refuse(change, (Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} {why}"),), now)
+        if proposal is None:
+            reason = Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
+            return self._refuse(change, (reason,), now)
         endpoint = self.changer.endpoint(change.ref.name)
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
@@ -65,9 +66,9 @@ class Beginning:
             return self._refuse(change, planned, now)
         later = planning.until_the_peak(change, planned.plan, limits, now)
         if later is not None:
-            return self._defer(change, later.until, later.sentence, now)
+            return self._for_the_peak(change, later, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
-        ready = replace(_planned(change, planned, now), models=tuple(sorted({*change.models, *ground.models})))
+        ready = replace(planned.on(change, now), models=tuple(sorted({*change.models, *ground.models})))
         if change.option.restores:  # no day's budget is spent on letting users suffer
             limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
         try:
@@ -92,16 +93,14 @@ class Beginning:
         ground = self._ground(change, proposal, endpoint, limits)
         refused = preflight.refusals(ground)
         planned = refused or planning.make(change, ground, catalogue, limits)
-        return _planned(change, planned, now) if isinstance(planned, planning.Planned) else planned
+        return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
 
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
         """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
         begun = change.turned_at is not None or change.course is not Course.FORWARD
         if begun or change.option.restores or change.plan.kind == "delete":
             return None
-        held = preflight.hold(self._incidents(limits), now, window.opens(limits.window, now))
-        later = planning.until_the_peak(change, change.plan, limits, now) if held is None else None
-        return Hold(later.until, Reason(Code.OFF_PEAK, later.sentence)) if later is not None else held
+        return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now))
 
     def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
         name = change.ref.name
@@ -208,22 +207,22 @@ class Beginning:
             replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))
         )
 
+    def _for_the_peak(self, change: Change, later: Deferred, now: datetime) -> Change:
+        """Waits, and looks each hour whether users suffer: what brings room back is not opened beside it."""
+        newest = self.store.recommendation(change.ref.name)
+        if newest is not None and newest.chosen is not None and newest.chosen.restores:
+            text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
+            return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)
+        until = min(later.until, now + LOOK_AGAIN)
+        if later.sentence == change.outcome:
+            return self._waits(replace(change, next_due=until, lease_until=None))
+        return self._defer(change, until, later.sentence, now)
+
     def _waits(self, change: Change) -> Change:
         """Saved; where an earlier try was made, its proposal says why the next one waits, before that."""
         if change.tries:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
         return self.journal.save(change)
-
-
-def _planned(change: Change, planned: planning.Planned, now: datetime) -> Change:
-    note = Entry(now, "plan", "noted", "; ".join((planned.plan.guardrail, *planned.notes)))
-    return replace(
-        change,
-        before=planned.before,
-        plan=planned.plan,
-        outcome=planned.plan.guardrail,
-        journal=(*change.journal, note),
-    )
 
 
 def _role(config: ConfigSight | None) -> str:

@@ -86,7 +86,6 @@ class Code(StrEnum):
     # change
     FROZEN = "frozen"
     OUTSIDE_WINDOW = "outside-window"
-    OFF_PEAK = "off-peak"
     CHANGED_SINCE = "changed-since"
     ANOTHER_CHANGE = "another-change"
     BUDGET_SPENT = "budget-spent"

@@ -204,7 +204,7 @@ def replay(found: Recommendation) -> list[tuple[str, str]]:
 def starts(found: Recommendation) -> str:
     """When what was approved begins, in one sentence."""
     if found.gate is Gate.TEST and found.peak is not None:
-        return f"The test starts before the next busiest hour, {found.peak.hour:02d}:00 UTC, in its window."
+        return f"The test starts at once or waits for a busiest hour ({found.peak.hour:02d}:00 UTC) in its window."
     return "The change starts with the next tick, or when its window opens."
 
 

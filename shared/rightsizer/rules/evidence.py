@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from statistics import median
+from statistics import fmean, median
 
 from rightsizer.model.demand import Demand, MemoryNeed
 from rightsizer.model.digest import DayDigest
@@ -118,19 +118,19 @@ def peak_of(days: Sequence[DayDigest]) -> Peak | None:
     """The busiest hour of the day by the median over the days, then by their sum; None where none stands out.
 
     The median, so that one batch in the night is no peak. A weekday on which the hour carries less than half of its
-    mean is not among the peak's.
+    mean is not among the peak's. What is not known counts on no day.
     """
-    found = by_day(days)
-    columns = list(zip(*found, strict=True))
-    if not columns:
+    seen: list[dict[date, float]] = [{} for _ in range(24)]
+    for digest in days:
+        for hour in range(24):
+            known = [v for v in digest.requests[12 * hour : 12 * hour + 12] if v is not None]
+            if known:
+                seen[hour][digest.day] = seen[hour].get(digest.day, 0.0) + sum(known)
+    means = [fmean(one.values()) if one else 0.0 for one in seen]
+    hour = max(range(24), key=lambda h: (median(seen[h].values()) if seen[h] else 0.0, means[h]))
+    if means[hour] <= 0 or means[hour] < STANDS_OUT * fmean(means):
         return None
-    hour = max(range(24), key=lambda h: (median(columns[h]), sum(columns[h])))
-    total = sum(map(sum, columns))
-    if sum(columns[hour]) < STANDS_OUT * total / 24 or total <= 0:
-        return None
-    dates = list(dict.fromkeys(digest.day for digest in days))
     on: dict[int, list[float]] = {weekday: [] for weekday in range(7)}
-    for day, count in zip(dates, columns[hour], strict=True):
+    for day, count in seen[hour].items():
         on[day.weekday()].append(count)
-    mean = sum(columns[hour]) / len(dates)
-    return Peak(hour, tuple(d for d, seen in on.items() if not seen or sum(seen) / len(seen) >= USUAL * mean))
+    return Peak(hour, tuple(d for d, found in on.items() if not found or fmean(found) >= USUAL * means[hour]))

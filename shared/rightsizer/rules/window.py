@@ -12,8 +12,8 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 LEAD = timedelta(minutes=30)
 """From the plan of a shadow test until its shadow gets requests: alarms, a deployment, a model that loads."""
-LATE = timedelta(minutes=30)
-"""How much of the busiest hour a test may miss."""
+LATE = timedelta(minutes=15)
+"""How much of the busiest hour a test may miss, beside what whoever begins it comes late."""
 PASSED_OVER = timedelta(days=3)
 """How much later a day may be on which the busiest hour carries what it usually does: over a weekend."""
 

@@ -1,7 +1,9 @@
 """A finished plan, before anything is written."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+from rightsizer.model.change import Change, Entry
 from rightsizer.model.option import OptionKind
 from rightsizer.model.plan import Before, Plan
 
@@ -25,3 +27,9 @@ class Planned:
     before: Before
     plan: Plan
     notes: tuple[str, ...] = ()
+
+    def on(self, change: Change, now: datetime) -> Change:
+        """The change with this plan, noted in its journal."""
+        note = Entry(now, "plan", "noted", "; ".join((self.plan.guardrail, *self.notes)))
+        said, journal = self.plan.guardrail, (*change.journal, note)
+        return replace(change, before=self.before, plan=self.plan, outcome=said, journal=journal)

@@ -21,7 +21,7 @@ from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import ConfigSight
 from rightsizer.rules import clone, guardrail, trial, window
 
-PEAK_PATIENCE = timedelta(days=4)
+PEAK_PATIENCE = timedelta(days=6)
 HOURS = 2.0
 """Length of a test where the option does not say (decision.md 4.6)."""
 
@@ -29,16 +29,13 @@ HOURS = 2.0
 def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: datetime) -> Deferred | None:
     """A shadow test waits for the busiest hour, which alone tells how the candidate bears it; None where it is near.
 
-    Asked when it is planned and again before its deployment, of which the beginning has passed by then. After four
-    days it waits no longer: something else was in its way at every peak.
+    On the last day of a change's patience it waits no longer: something was in its way at every peak.
     """
     if plan.peak is None or now - change.created_at > PEAK_PATIENCE:
         return None
-    late = window.STEP if change.before is None else window.STEP + window.LEAD
-    begins = window.over_peak(limits.window, plan.peak, timedelta(seconds=plan.test_s), now, late)
-    text = (
-        f"the shadow test begins at {begins:%Y-%m-%d %H:%M} UTC, to see the busiest hour, {plan.peak.hour:02d}:00 UTC"
-    )
+    lasts = timedelta(seconds=plan.test_s)
+    begins = window.over_peak(limits.window, plan.peak, lasts, now, window.STEP)
+    text = f"the shadow test begins at {begins:%Y-%m-%d %H:%M} to see the busiest hour, {plan.peak.hour:02d}:00 UTC"
     return Deferred(begins, text) if begins > now else None
 
 

@@ -120,11 +120,13 @@ def _same(ground: Ground) -> Reason | None:
     decided = ground.proposal.recommendation.fingerprint
     config, _, rest = decided.partition("|")
     counts = rest.rpartition("|")[2]
+    scaled = {t.resource_id.rpartition("/variant/")[2] for t in ground.scaling}  # SageMaker moves those counts
     live = ",".join(f"{v.name}={v.desired_count}" for v in ground.endpoint.variants)
     if config != ground.endpoint.config_name:
         text = f"it ran configuration {config} when this was decided, and runs {ground.endpoint.config_name} now"
         return Reason(Code.CHANGED_SINCE, text)
-    if counts != live and not ground.scaling and ground.option.kind not in ORDERED:  # SageMaker moves those counts
+    kept = [{one for one in told.split(",") if one.rpartition("=")[0] not in scaled} for told in (counts, live)]
+    if kept[0] != kept[1] and ground.option.kind not in ORDERED:
         return Reason(Code.CHANGED_SINCE, f"its counts were {counts} when this was decided, and are {live} now")
     return None
 
