@@ -31,8 +31,11 @@ def test_seeds_that_are_no_numbers_are_refused(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
 def test_make_passes_seeds_and_speed_on() -> None:
+    alone = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+
     def said(*words: str) -> str:
-        done = subprocess.run(["make", "-n", "replay", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        command = ["make", "-n", "--no-print-directory", "replay", *words]
+        done = subprocess.run(command, cwd=ROOT, env=alone, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()[-1].partition("python ")[2]
 
     assert said().split() == ["-m", "bench.replay"]
