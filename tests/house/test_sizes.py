@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("shared", "functions", "scripts")
 AROUND = ("tests", "sandbox", "bench")
-MODULE_LINES = dict.fromkeys(PRODUCT, 250) | dict.fromkeys(AROUND, 400)
+MODULE_LINES = dict.fromkeys((*PRODUCT, *AROUND), 400)
 FUNCTION_LINES = 50
 HANDLER_LINES = 15
 
