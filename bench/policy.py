@@ -170,7 +170,9 @@ def _facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
     names = {t.name for t in types}
     known = compiled(tables.instances(), tables.accelerators())
     catalogue = Catalogue({t.name: t for t in known if t.name in names})
-    book = PriceListBook(None, commitment=lambda: Commitment(Decimal(0), 0.0, known=True))
+    book = PriceListBook(
+        None, lambda: datetime.min.replace(tzinfo=UTC), lambda: Commitment(Decimal(0), 0.0, known=True)
+    )
     return catalogue, book.table("us-east-1", names)
 
 

@@ -73,9 +73,10 @@ class CostExplorer:
 
     def GetSavingsPlansUtilization(self, p: Params) -> Params:
         """How much of the commitment was used; an error when there is no plan."""
-        commitment = sum(float(plan["commitment"]) for plan in self._plans.plans if plan["state"] == "active")
-        if not commitment:
+        active = [plan for plan in self._plans.plans if plan["state"] == "active"]
+        if not active:
             raise AwsRefusal("DataUnavailableException", "The requested data is unavailable.")
+        commitment = sum(float(plan["commitment"]) for plan in active if _matches(plan, p.get("Filter")))
         start, end = _day(p["TimePeriod"]["Start"]), _day(p["TimePeriod"]["End"])
         total = commitment * (end - start).total_seconds() / 3600
         spent = sum(count * hourly(self._world.region, kind) for kind, count in self._hours(start, end).items())
@@ -84,10 +85,31 @@ class CostExplorer:
             "Total": {
                 "Utilization": {
                     "TotalCommitment": f"{total:.6f}", "UsedCommitment": f"{used:.6f}",
-                    "UnusedCommitment": f"{total - used:.6f}", "UtilizationPercentage": f"{100 * used / total:.2f}",
+                    "UnusedCommitment": f"{total - used:.6f}",
+                    "UtilizationPercentage": f"{100 * used / total:.2f}" if total else "0",
                 }
             }
         }  # fmt: skip
+
+
+BILLED_AS = {"SageMaker": "SageMakerSavingsPlans", "Compute": "ComputeSavingsPlans"}
+"""Cost Explorer's word for a plan type, the bill's, where DescribeSavingsPlans has its own."""
+
+
+def _matches(plan: Params, wanted: Params | None) -> bool:
+    """Whether the filter covers the plan; a value that nothing has matches nothing, and is no error."""
+    if not wanted:
+        return True
+    row = wanted.get("Dimensions") or {}
+    known = {
+        "SAVINGS_PLAN_ARN": plan["savingsPlanArn"],
+        "SAVINGS_PLANS_TYPE": BILLED_AS.get(plan["savingsPlanType"], plan["savingsPlanType"]),
+        "REGION": plan["region"],
+        "PAYMENT_OPTION": plan["paymentOption"],
+    }
+    if list(wanted) != ["Dimensions"] or row.get("Key") not in known:
+        raise NotSimulated(f"GetSavingsPlansUtilization with the filter {wanted}")
+    return known[row["Key"]] in row["Values"]
 
 
 def _amounts(metrics: list[str], cost: float, usage: float) -> Params:

@@ -116,9 +116,12 @@ class SavingsPlans:
 
     def buy(self, usd_per_hour: float, kind: str = "SageMaker") -> None:
         """Buy a plan with this commitment, active since a year."""
+        plan_id = self._world.unique()
         self.plans.append(
             {
-                "savingsPlanId": self._world.unique(), "state": "active", "savingsPlanType": kind, "currency": "USD",
+                "savingsPlanId": plan_id,
+                "savingsPlanArn": f"arn:aws:savingsplans::{self._world.account}:savingsplan/{plan_id}",
+                "state": "active", "savingsPlanType": kind, "currency": "USD",
                 "commitment": f"{usd_per_hour:.8f}", "region": self._world.region, "paymentOption": "No Upfront",
                 "productTypes": ["SageMaker"], "termDurationInSeconds": 94608000,
                 "start": "2025-11-01T00:00:00.000Z", "end": "2028-10-31T23:59:59.000Z",

@@ -19,6 +19,8 @@ type Key = tuple[str, str]
 """(instance type, zone)."""
 
 PLENTY = 10**6
+ELSEWHERE = "us-west-2"
+"""A Region that is scored too where none is named."""
 HISTORY = timedelta(days=90)
 
 
@@ -99,7 +101,9 @@ class Ec2Spot:
 
     def GetSpotPlacementScores(self, p: Params) -> Params:
         """Scores by zone id for a set of types; too few types score low, too many new requests are refused."""
-        asked = (tuple(sorted(p.get("InstanceTypes", []))), p["TargetCapacity"], p.get("SingleAvailabilityZone", False))
+        regions = sorted(p.get("RegionNames") or [self._world.region, ELSEWHERE])
+        zones = p.get("SingleAvailabilityZone", False)
+        asked = (tuple(sorted(p.get("InstanceTypes", []))), p["TargetCapacity"], zones, tuple(regions))
         if asked not in self._pools.score_requests:
             if len(self._pools.score_requests) >= self._pools.score_limit:
                 raise AwsRefusal("MaxConfigLimitExceeded", "You have reached the limit of configurations in 24 hours")
@@ -108,5 +112,8 @@ class Ec2Spot:
         rows = [
             {"Region": self._world.region, "AvailabilityZoneId": zone, "Score": min(score, cap)}
             for zone, score in sorted(self._pools.scores.items())
+            if self._world.region in regions
         ]
+        if ELSEWHERE in regions:  # another Region always has more room than ours
+            rows.append({"Region": ELSEWHERE, "AvailabilityZoneId": "usw2-az1", "Score": cap})
         return {"SpotPlacementScores": rows}

@@ -57,6 +57,7 @@ class Tagging:
 
     def GetResources(self, p: dict[str, Any]) -> dict[str, Any]:
         """Tagged resources of these types, or with these ARNs."""
+        _exclusive(p)
         arns = self._arns(p)
         for wanted in p.get("TagFilters", []):
             arns = [arn for arn in arns if _matches(self._world.tags.of(arn), wanted)]
@@ -78,6 +79,15 @@ class Tagging:
                 )
             arns += fleet.arns(kind.partition(":")[2])
         return [arn for arn in arns if self._world.tags.of(arn)]
+
+
+def _exclusive(p: dict[str, Any]) -> None:
+    """ResourceARNList excludes filters and every pagination parameter, an empty token too (API GetResources)."""
+    others = ("ResourceTypeFilters", "TagFilters", "ResourcesPerPage", "TagsPerPage", "PaginationToken")
+    beside = [name for name in others if name in p]
+    if "ResourceARNList" in p and beside:
+        text = f"ResourceARNList and {beside[0]} cannot both be specified."  # [assumed] text
+        raise AwsRefusal("InvalidParameterException", text)
 
 
 def _matches(tags: dict[str, str], wanted: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from rightsizer.aws.fleet import SageMakerFleet
 from rightsizer.aws.gpu_places import MOST_INSTANCES, places_of
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.prices import PriceListBook
-from rightsizer.aws.quotas import EndpointQuotas
+from rightsizer.aws.quotas import FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.session import Session
 from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
 from rightsizer.flows.usage import UsageReader
@@ -39,7 +39,8 @@ def add(box: Sandbox, *, enhanced: bool = True, home: str = TYPE, count: int = 1
 def found(box: Sandbox, account: Session) -> tuple[tuple[str, str], list[Reason]]:
     """The figure of the GPUs and the rung, through fleet, metrics and rules, and what was told beside them."""
     fleet, told = SageMakerFleet(account), list[Reason]()
-    metrics, prices, quotas = CloudWatchMetrics(account), PriceListBook(account), EndpointQuotas(account)
+    metrics, prices = CloudWatchMetrics(account), PriceListBook(account, lambda: box.clock.now)
+    quotas = EndpointQuotas(account, lambda: box.clock.now, FOR_A_DECISION)
     ports = EvaluatePorts(fleet, metrics, prices, quotas, hardware())
     watcher, policy = Watcher(told=told.append), Policy(lookback_days=DAYS)
     (one,) = judged(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)

@@ -130,14 +130,41 @@ def test_throttling_of_one_endpoint_is_its_own(box: Sandbox, account: Session) -
     assert endpoint(seen["b"]).plain
 
 
-def test_without_the_permission_for_tags_nothing_is_allowed_and_the_permission_is_named(
+def test_where_tags_cannot_be_read_in_bulk_they_are_read_one_by_one(box: Sandbox, account: Session) -> None:
+    box.add_endpoint("chat", tags={"rightsizer:mode": "auto"})
+    box.add_endpoint("plain")
+    box.deny("tag:GetResources")
+    seen = {name: endpoint(each) for name, each in observe(SageMakerFleet(account)).items()}
+    assert [(seen[n].mode, seen[n].mode_declared) for n in ("chat", "plain")] == [
+        (Mode.AUTO, True),
+        (Mode.PROPOSE, False),
+    ]
+    assert all(each.tags_unread is None and each.notes == () for each in seen.values())
+
+
+def test_where_no_call_reads_the_tags_nothing_is_allowed_and_the_permission_is_named(
     box: Sandbox, account: Session
 ) -> None:
     box.add_endpoint("chat", tags={"rightsizer:mode": "auto"})
     box.deny("tag:GetResources")
+    box.deny("sagemaker:ListTags")
     seen = endpoint(observe(SageMakerFleet(account))["chat"])
     assert (seen.mode, seen.mode_declared) == (Mode.REPORT, False)
-    assert "tag:GetResources" in seen.notes[0].sentence
+    assert seen.tags_unread is not None
+    assert "sagemaker:ListTags" in seen.tags_unread.sentence
+    assert seen.tags_unread in seen.notes
+
+
+def test_tags_are_read_with_one_request_for_a_hundred_endpoints_and_without_a_token(
+    box: Sandbox, account: Session
+) -> None:
+    for number in range(3):
+        box.add_endpoint(f"e{number}", tags={"rightsizer:mode": "auto"})
+    box.calls.clear()
+    assert all(endpoint(each).mode is Mode.AUTO for each in observe(SageMakerFleet(account)).values())
+    (call,) = box.calls.of("resourcegroupstaggingapi", "GetResources")
+    assert "PaginationToken" not in call.params
+    assert box.calls.of("sagemaker", "ListTags") == []
 
 
 def test_without_the_permission_for_models_the_kind_is_unknown(box: Sandbox, account: Session) -> None:

@@ -17,7 +17,7 @@ from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.model_data import SMALLEST, weights_size
 from rightsizer.aws.models import facts_of
 from rightsizer.aws.prices import PriceListBook
-from rightsizer.aws.quotas import EndpointQuotas
+from rightsizer.aws.quotas import FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.session import Session
 from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
 from rightsizer.flows.usage import Memory, UsageReader
@@ -66,7 +66,11 @@ def found(box: Sandbox, account: Session) -> tuple[str, str, list[Reason]]:
     """The rung and the figure of the KV cache, through fleet, metrics and rules, and what was told beside them."""
     fleet, told = SageMakerFleet(account), list[Reason]()
     ports = EvaluatePorts(
-        fleet, CloudWatchMetrics(account), PriceListBook(account), EndpointQuotas(account), hardware()
+        fleet,
+        CloudWatchMetrics(account),
+        PriceListBook(account, lambda: box.clock.now),
+        EndpointQuotas(account, lambda: box.clock.now, FOR_A_DECISION),
+        hardware(),
     )
     watcher, policy = Watcher(told=told.append), Policy(lookback_days=DAYS)
     (one,) = judged(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)

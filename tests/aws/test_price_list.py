@@ -1,16 +1,21 @@
 """A price is believed only when everything about the product agrees."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from rightsizer.aws.prices import PriceListBook, parse
+from rightsizer.aws.commitments import SavingsPlans
+from rightsizer.aws.prices import KEEP, KEEP_FAILURE, PriceListBook, parse
+from rightsizer.aws.session import Session
 from rightsizer.model.price import NoPrice, Price
 from rightsizer.model.reason import Code
+from sandbox.account import Sandbox
 
 REGION = "eu-west-1"
+NOW = datetime(2026, 11, 2, tzinfo=UTC)
 
 
 def product(
@@ -84,7 +89,7 @@ def test_an_upfront_fee_is_not_an_hourly_price() -> None:
 
 
 def test_without_the_api_the_snapshot_answers_with_its_basis_date_and_doubt() -> None:
-    table = PriceListBook(None).table("us-east-1", ["ml.g6.xlarge", "ml.p3.2xlarge", "ml.p5e.48xlarge"])
+    table = PriceListBook(None, lambda: NOW).table("us-east-1", ["ml.g6.xlarge", "ml.p3.2xlarge", "ml.p5e.48xlarge"])
     found, old = table.prices["ml.g6.xlarge"], table.prices["ml.p3.2xlarge"]
     assert isinstance(found, Price)
     assert (found.source, found.basis, found.listed) == ("snapshot", "direct-hosting", True)
@@ -98,6 +103,45 @@ def test_without_the_api_the_snapshot_answers_with_its_basis_date_and_doubt() ->
 
 
 def test_an_unknown_region_has_no_prices_rather_than_another_ones() -> None:
-    table = PriceListBook(None).table("mars-north-1", ["ml.g5.xlarge"])
+    table = PriceListBook(None, lambda: NOW).table("mars-north-1", ["ml.g5.xlarge"])
     assert table.find("ml.g5.xlarge") is None
     assert not table.commitment.known
+
+
+def test_a_failed_reading_of_prices_is_tried_again_after_minutes(box: Sandbox, account: Session) -> None:
+    book = PriceListBook(account, lambda: box.clock.now)
+    box.fail("pricing", "GetProducts", "ThrottlingException", times=1)
+    assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
+    assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
+    box.clock.advance(KEEP_FAILURE)
+    assert book.table(box.region, []).notes == ()
+    box.calls.clear()
+    box.clock.advance(KEEP - timedelta(minutes=1))
+    assert book.table(box.region, []).notes == ()
+    assert box.calls.of("pricing") == []
+
+
+def test_a_failed_reading_of_savings_plans_is_tried_again_after_minutes(box: Sandbox, account: Session) -> None:
+    box.world.plans.buy(2.5)
+    book = PriceListBook(account, lambda: box.clock.now, SavingsPlans(account, lambda: box.clock.now))
+    box.fail("savingsplans", "DescribeSavingsPlans", "ThrottlingException", times=1)
+    assert not book.table(box.region, []).commitment.known
+    box.clock.advance(KEEP_FAILURE)
+    assert book.table(box.region, []).commitment.usd_per_hour == Decimal("2.5")
+
+
+def test_the_use_of_a_plan_is_found_by_its_arn_and_not_by_a_name_of_its_type(box: Sandbox, account: Session) -> None:
+    box.add_endpoint("chat", "ml.g5.xlarge", created=box.clock.now - timedelta(days=10))
+    box.world.plans.buy(100.0)
+    box.world.plans.buy(1.0, kind="Compute")
+    found = SavingsPlans(account, lambda: box.clock.now)()
+    assert (found.usd_per_hour, found.known) == (Decimal(100), True)
+    assert 0 < found.utilisation < 0.05
+    span = {"Start": str((box.clock.now - timedelta(days=7)).date()), "End": str(box.clock.now.date())}
+    spelt = {"Dimensions": {"Key": "SAVINGS_PLANS_TYPE", "Values": ["SageMaker"]}}
+    answer = box.client("ce").get_savings_plans_utilization(TimePeriod=span, Filter=spelt)
+    assert answer["Total"]["Utilization"]["UtilizationPercentage"] == "0"
+
+
+def test_an_account_without_plans_of_its_own_may_have_its_payers(account: Session) -> None:
+    assert not SavingsPlans(account, lambda: NOW)().known

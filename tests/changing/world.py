@@ -14,7 +14,7 @@ from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.metrics import CloudWatchMetrics
-from rightsizer.aws.quotas import EndpointQuotas
+from rightsizer.aws.quotas import BEFORE_A_WRITE, EndpointQuotas
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
@@ -184,7 +184,7 @@ def world(
             ledger=ledger,
             history=HistoryBook(Table(table, "t")),
             metrics=CloudWatchMetrics(session, workers=1),
-            quotas=EndpointQuotas(session),
+            quotas=EndpointQuotas(session, lambda: box.clock.now, BEFORE_A_WRITE),
             catalogue=catalogue(tables.instances(), tables.accelerators()),
             limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
             tell=lambda subject, text: told.append((subject, text)),

@@ -76,12 +76,12 @@ def test_throttled_metrics_leave_the_endpoint_unread_rather_than_judged(
 def test_one_missing_permission_is_named_and_the_rest_goes_on(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     box.add_endpoint("idle", "ml.g5.2xlarge")
     use(box, "idle", gpu=0.0, requests=0)
-    box.deny("servicequotas:ListServiceQuotas", "tag:GetResources")
+    box.deny("servicequotas:ListServiceQuotas", "tag:GetResources", "sagemaker:ListTags")
     code, found, err = scan(capsys)
     assert code == Exit.SAVINGS_FOUND
     assert rows(found)["idle"]["finding"] == "Idle"
     assert rows(found)["idle"]["mode"] == "report"
-    assert "tag:GetResources is missing" in err
+    assert "sagemaker:ListTags is missing" in err
     assert "servicequotas:ListServiceQuotas is missing" in err
 
 

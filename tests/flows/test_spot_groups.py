@@ -39,12 +39,12 @@ def table(scene: Scene) -> Table:
 
 
 def market(scene: Scene) -> Market:
-    return Market(scene.box.client("ec2"), table(scene), lambda: scene.box.clock.now)
+    return Market(scene.box.client("ec2"), scene.box.region, table(scene), lambda: scene.box.clock.now)
 
 
 def ports(scene: Scene) -> CapacityPorts:
     known = catalogue(tables.instances(), tables.accelerators())
-    book = PriceListBook(None, None)
+    book = PriceListBook(None, lambda: scene.box.clock.now)
     agent = AgentMetrics(scene.box.client("cloudwatch"))
     ledger, errands = scene.ports.ledger, Errands(table(scene))
     return CapacityPorts(scene.ports.book, market(scene), book, agent, known, ledger, errands)
@@ -198,6 +198,15 @@ def test_scores_are_asked_once_a_day_and_a_limit_costs_only_the_score(scene: Sce
     assert len(scene.box.calls.of("ec2", "GetSpotPlacementScores")) == 1
     scene.spot.pools.score_limit = 0
     assert market(scene).score(TYPES, 5) == {}
+
+
+def test_the_scores_of_other_regions_are_not_the_groups(scene: Scene) -> None:
+    scene.spot.pools.scores = {"euw1-az1": 2}
+    assert market(scene).score(TYPES, 4) == {"euw1-az1": 2}
+    everywhere = scene.box.client("ec2").get_spot_placement_scores(
+        InstanceTypes=list(TYPES), TargetCapacity=4, SingleAvailabilityZone=True
+    )
+    assert max(row["Score"] for row in everywhere["SpotPlacementScores"]) == 10
 
 
 def test_a_set_of_two_types_is_not_scored(scene: Scene) -> None:

@@ -151,3 +151,10 @@ def test_an_option_that_is_not_carried_out_in_place_has_no_approve_button_and_is
     assert proposal is not None
     assert (proposal.approvable, proposal.state) == (False, ProposalState.PENDING)
     assert "call another endpoint" in proposal.enable
+
+
+def test_an_endpoint_whose_tags_could_not_be_read_is_out_of_reach_for_that_reason() -> None:
+    blind = replace(ENDPOINT, mode=Mode.REPORT, tags_unread=Reason(Code.THROTTLED, "AWS throttles sagemaker:ListTags"))
+    reach = reach_of(blind, writes=True, untagged=True)
+    assert (reach.approvable, reach.tag) == (False, False)
+    assert "AWS throttles" in reach.enable

@@ -1,15 +1,18 @@
 """The gate: what nobody is asked about."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
 from rightsizer.flows import choose
 from rightsizer.flows.judge import judge
 from rightsizer.model.history import History
+from rightsizer.model.observation import Mode
 from rightsizer.model.option import OptionKind, Risk
 from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
+from rightsizer.model.price import Commitment, Price
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate
 from rightsizer.rules.gate import Case, gate
 from tests.rules import kit
@@ -54,3 +57,40 @@ def test_hours_that_halve_the_fleet_on_average_ask_a_person(
     verdict, why = gate(replace(case, option=option), History(), policy, kit.NOW)
     assert verdict is wanted
     assert ("more than half" in why.sentence) is (wanted is Gate.PROPOSE)
+
+
+def test_an_endpoint_whose_tags_could_not_be_read_is_not_said_to_be_tagged_report() -> None:
+    unread = Reason(Code.THROTTLED, "reading the tags of chat: AWS throttles sagemaker:ListTags")
+    blind = replace(kit.endpoint(mode=Mode.REPORT), tags_unread=unread)
+    load = [kit.window(kit.steady())]
+    found = judge(blind, load, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert (found.gate, found.gate_reason.code) == (Gate.SILENT, Code.THROTTLED)
+    assert "says report" not in found.gate_reason.sentence
+    assert unread.sentence in found.gate_reason.sentence
+    assert any(unread.sentence in line for line in found.not_checked)
+
+
+def test_a_saving_is_said_to_depend_on_plans_that_cannot_be_seen() -> None:
+    unknown = Commitment(Decimal(0), 0.0, known=False)
+    load = [kit.window(kit.steady())]
+    found = judge(
+        kit.endpoint(), load, kit.prices(commitment=unknown), kit.catalogue(), {}, History(), Policy(), kit.NOW
+    )
+    assert any("payer account" in line for line in found.not_checked)
+    found = judge(kit.endpoint(), load, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert not any("payer account" in line for line in found.not_checked)
+
+
+def test_a_type_that_no_price_list_sells_is_no_candidate_but_may_go_on_running() -> None:
+    load = [kit.window(kit.steady())]
+    table = kit.prices()
+    first = judge(kit.endpoint(), load, table, kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert first.chosen is not None
+    chosen = first.chosen.target.instance_type
+    for name in (chosen, "ml.g6e.xlarge"):
+        price = table.prices[name]
+        assert isinstance(price, Price)
+        table = replace(table, prices={**table.prices, name: replace(price, listed=False)})
+    found = judge(kit.endpoint(), load, table, kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert all(option.target.instance_type != chosen for option in found.options)
+    assert {e.instance_type for e in found.excluded if e.reason.code is Code.NOT_SOLD} == {chosen}

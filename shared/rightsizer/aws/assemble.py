@@ -20,8 +20,8 @@ class Parts:
     described: Mapping[str, Any]
     configuration: Configuration
     models: tuple[ModelFacts, ...]
-    tags: Mapping[str, str] | None
-    """None when the tags could not be read: then nobody allowed anything."""
+    tags: Mapping[str, str] | Reason
+    """Why the tags could not be read, in place of them: then nobody allowed anything."""
     scaling: Mapping[str, tuple[ScalableTarget, ...]] | None
     """None when autoscaling could not be read: then the kind is unknown, so that nobody acts against it."""
 
@@ -34,7 +34,9 @@ def resource_id(endpoint: str, variant: str) -> str:
 def endpoint(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
     """The endpoint as a whole. `notes` tell what could not be read."""
     described, configuration = parts.described, parts.configuration
-    said = wishes(parts.tags or {})
+    unread = parts.tags if isinstance(parts.tags, Reason) else None
+    tags = parts.tags if not isinstance(parts.tags, Reason) else {}
+    said = wishes(tags)
     variants = _variants(described, configuration)
     images = tuple(image.specified for variant in variants for image in variant.images)
     images += tuple(image for model in parts.models for image in model.images)
@@ -48,8 +50,9 @@ def endpoint(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
         kind=applicable[0],
         kinds=applicable,
         variants=variants,
-        tags=dict(parts.tags or {}),
-        mode=Mode.REPORT if parts.tags is None else said.mode,
+        tags=dict(tags),
+        tags_unread=unread,
+        mode=said.mode if unread is None else Mode.REPORT,
         mode_declared=said.mode_declared,
         objective=said.objective,
         owner=said.owner,

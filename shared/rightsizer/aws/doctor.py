@@ -76,13 +76,27 @@ def _calls(session: Session, now: datetime) -> Iterator[tuple[str, str, Call]]:
         lambda: sagemaker.describe_model(ModelName=NOBODY),
     )
     tagging = session.client("resourcegroupstaggingapi")
+    nobody = f"arn:aws:sagemaker:{session.region}:{_account(session)}:endpoint/{NOBODY}"
     yield (
         "tag:GetResources",
         "reading rightsizer:mode and owners",
-        partial(tagging.get_resources, ResourceTypeFilters=["sagemaker:endpoint"]),
+        partial(tagging.get_resources, ResourceARNList=[nobody]),
+    )
+    yield (
+        "sagemaker:ListTags",
+        "reading them one by one where that fails",
+        partial(sagemaker.list_tags, ResourceArn=nobody),
     )
     yield from _scaling(session.client("application-autoscaling"))
     yield from _figures(session, now)
+
+
+def _account(session: Session) -> str:
+    """The account, for an ARN that names nothing; another one's where STS does not answer, which is told already."""
+    try:
+        return session.account()
+    except RightsizerError:
+        return "000000000000"
 
 
 def _scaling(scaling: Any) -> Iterator[tuple[str, str, Call]]:

@@ -18,7 +18,7 @@ from rightsizer.aws.model_data import weights_size
 from rightsizer.aws.models import ModelFacts, ModelReader
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.session import Session
-from rightsizer.aws.tags import TagReader
+from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 from rightsizer.model.observation import Endpoint, EndpointRef, Observation, ScalableTarget, Unobserved
 from rightsizer.model.reason import Code, Reason
@@ -36,7 +36,7 @@ type Answer = Mapping[str, Any]
 class _Shared:
     """What a chunk of endpoints shares, and what could not be read of it."""
 
-    tags: Mapping[str, Mapping[str, str]] | None
+    tags: Mapping[str, Tags | Reason]
     scaling: Mapping[str, tuple[ScalableTarget, ...]] | None
     notes: tuple[Reason, ...]
 
@@ -49,7 +49,7 @@ class SageMakerFleet:
         self._client: SageMakerClient = session.client("sagemaker")
         self._configurations = ConfigurationReader(self._client, cache or InMemoryConfigurations())
         self._models = ModelReader(self._client)
-        self._tags = TagReader(session.client("resourcegroupstaggingapi"))
+        self._tags = TagReader(session.client("resourcegroupstaggingapi"), self._client)
         self._scaling = ScalingReader(session.client("application-autoscaling"))
         self._workers = workers
         self._described: dict[str, Answer] = {}
@@ -111,12 +111,8 @@ class SageMakerFleet:
 
     def _share(self, summaries: Sequence[EndpointSummary], known: Sequence[tuple[Answer, Configuration]]) -> _Shared:
         notes = []
-        tags: dict[str, dict[str, str]] | None = None
         scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
-        try:
-            tags = self._tags.read([summary.ref.arn for summary in summaries])
-        except RightsizerError as error:
-            notes.append(reason_of(error))
+        tags = self._tags.read([summary.ref.arn for summary in summaries])
         resources = [
             assemble.resource_id(endpoint["EndpointName"], variant["VariantName"])
             for endpoint, _ in known
@@ -140,7 +136,9 @@ class SageMakerFleet:
                 models.append(self._models.read(name, summary.ref.account))
             except ReadError as error:
                 notes.append(reason_of(error))
-        tags = None if shared.tags is None else shared.tags.get(summary.ref.arn, {})
+        tags = shared.tags[summary.ref.arn]
+        if isinstance(tags, Reason):
+            notes.append(tags)
         parts = assemble.Parts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
         try:
             return self._weighed(assemble.endpoint(parts, tuple(notes)), models)

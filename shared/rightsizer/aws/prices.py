@@ -10,8 +10,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.session import Session
@@ -23,6 +24,10 @@ from rightsizer.model.reason import Code, Reason
 if TYPE_CHECKING:
     from types_boto3_pricing import PricingClient
 
+KEEP = timedelta(hours=6)
+"""Prices change a few times a year; a commitment and its use from day to day."""
+KEEP_FAILURE = timedelta(minutes=10)
+"""A failure is kept so that one message tells of it, not one an endpoint; a throttled minute must not cost a day."""
 UNKNOWN_COMMITMENT = Commitment(Decimal(0), 0.0, known=False)
 
 
@@ -35,73 +40,68 @@ class Offers:
     """Types with several or unreadable products, and what is wrong."""
 
 
-class OfferCache(Protocol):
-    """Keeps the offers of a Region between runs; prices change a few times a year, so a day is fresh."""
+@dataclass(frozen=True, slots=True)
+class _Kept[T]:
+    """An answer, and until when it is believed."""
 
-    def load(self, region: str) -> Offers | None:
-        """The offers, or None when there are none that are fresh."""
-        ...
-
-    def keep(self, region: str, offers: Offers) -> None:
-        """Remember the offers."""
-        ...
+    answer: T
+    until: datetime
 
 
 class PriceListBook:
-    """Prices from the Price List API, kept for the life of the process; the snapshot where the API fails."""
+    """Prices from the Price List API, the snapshot where it fails. Answers are kept for hours, failures for minutes."""
 
     def __init__(
         self,
         session: Session | None,
-        cache: OfferCache | None = None,
+        clock: Callable[[], datetime],
         commitment: Callable[[], Commitment] = lambda: UNKNOWN_COMMITMENT,
     ) -> None:
         self._client: PricingClient | None = session.pricing() if session else None
-        self._cache = cache
+        self._clock = clock
         self._commitment = commitment
-        self._committed: Commitment | None = None
-        self._offers: dict[str, Offers | Reason] = {}
+        self._committed: _Kept[Commitment | Reason] | None = None
+        self._offers: dict[str, _Kept[Offers | Reason]] = {}
         self._lock = threading.Lock()
 
     def table(self, region: str, instance_types: Iterable[str]) -> PriceTable:
         """Prices of these types, from the Price List API or the dated snapshot; NoPrice where neither knows one."""
-        notes: list[Reason] = []
         with self._lock:
             offers = self._known(region)
-            commitment = self._commit(notes)
-        if isinstance(offers, Reason):
-            notes.append(offers)
+            commitment = self._commit()
+        notes = tuple(each for each in (offers, commitment) if isinstance(each, Reason))
+        plan = UNKNOWN_COMMITMENT if isinstance(commitment, Reason) else commitment
         snapshot = {row.instance_type: row for row in tables.prices(region)}
         prices = {name: _price(name, region, offers, snapshot.get(name)) for name in instance_types}
-        return PriceTable(region, prices, commitment, tuple(notes), _serverless(region))
+        return PriceTable(region, prices, plan, notes, _serverless(region))
 
-    def _commit(self, notes: list[Reason]) -> Commitment:
-        if self._committed is None:
+    def _commit(self) -> Commitment | Reason:
+        """What the account has committed to, or why that is not known."""
+        if self._committed is None or self._clock() >= self._committed.until:
             try:
-                self._committed = self._commitment()
+                self._committed = self._keep(self._commitment())
             except RightsizerError as error:
-                notes.append(reason_of(error))
-                return UNKNOWN_COMMITMENT
-        return self._committed
+                self._committed = self._keep(reason_of(error))
+        return self._committed.answer
 
     def _known(self, region: str) -> Offers | Reason:
-        """The offers of the Region, or why there are none. A failure is kept too: one message, not one an endpoint."""
-        if region not in self._offers:
-            kept = self._cache.load(region) if self._cache else None
-            self._offers[region] = kept or self._ask(region)
-        return self._offers[region]
+        """The offers of the Region, or why there are none."""
+        kept = self._offers.get(region)
+        if kept is None or self._clock() >= kept.until:
+            kept = self._offers[region] = self._keep(self._ask(region))
+        return kept.answer
+
+    def _keep[T](self, answer: T) -> _Kept[T]:
+        return _Kept(answer, self._clock() + (KEEP_FAILURE if isinstance(answer, Reason) else KEEP))
 
     def _ask(self, region: str) -> Offers | Reason:
         if self._client is None:
             return Reason(Code.READ_FAILED, f"the Price List API was not asked; {region} is priced by the snapshot")
         try:
-            offers = parse(region, _products(self._client, region))
+            return parse(region, _products(self._client, region))
         except RightsizerError as error:
             reason = reason_of(error)
             return Reason(reason.code, f"{reason.sentence}; prices come from the dated snapshot")
-        if self._cache and offers.prices:
-            self._cache.keep(region, offers)
-        return offers
 
 
 def _products(client: "PricingClient", region: str) -> Iterator[str]:

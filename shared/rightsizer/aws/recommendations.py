@@ -16,7 +16,7 @@ from rightsizer.model.history import History
 from rightsizer.model.option import ORDERED
 from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.reason import Code
+from rightsizer.model.reason import UNREADABLE, Code
 from rightsizer.model.recommendation import Finding, Recommendation
 
 KEPT_DAYS = 90
@@ -194,4 +194,6 @@ def _still_wanted(current: dict[str, Value], recommendation: Recommendation) -> 
 def _outdated(current: dict[str, Value], recommendation: Recommendation) -> bool:
     """Missing data does not withdraw a proposal; another configuration or another judgement does."""
     asked = proposals.revive(current).recommendation
+    if recommendation.gate_reason.code in UNREADABLE:
+        return False
     return asked.fingerprint != recommendation.fingerprint or recommendation.finding is not Finding.NOT_ENOUGH_DATA

@@ -30,8 +30,8 @@ SCORE_DAYS = 1
 class Market:
     """Keeps the promises of `ports_spot.SpotMarket`; scores are kept in the table for a day."""
 
-    def __init__(self, ec2: "EC2Client", table: Table, clock: Callable[[], datetime]) -> None:
-        self._ec2, self._table, self._clock = ec2, table, clock
+    def __init__(self, ec2: "EC2Client", region: str, table: Table, clock: Callable[[], datetime]) -> None:
+        self._ec2, self._region, self._table, self._clock = ec2, region, table, clock
 
     def prices(self, types: Sequence[str], zones: Sequence[str], start: datetime, end: datetime) -> list[SpotPrice]:
         """Price of each pool of these types and zones that EC2 has a history for."""
@@ -51,10 +51,18 @@ class Market:
         return [_price(pool, sorted(changes), start, end) for pool, changes in sorted(found.items())]
 
     def score(self, types: Sequence[str], target: int) -> Mapping[str, int]:
-        """Placement score 1 to 10 by zone id for the set of types; empty when EC2 will not say."""
+        """Placement score 1 to 10 by zone id of this Region for the set of types; empty when EC2 will not say.
+
+        Without RegionNames EC2 scores every Region (API GetSpotPlacementScores).
+        """
         if len(set(types)) < LEAST_TYPES:
             return {}
-        request = {"InstanceTypes": sorted(set(types)), "TargetCapacity": target, "SingleAvailabilityZone": True}
+        request = {
+            "InstanceTypes": sorted(set(types)),
+            "TargetCapacity": target,
+            "SingleAvailabilityZone": True,
+            "RegionNames": [self._region],
+        }
         key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:32]
         now = self._clock()
         held = self._table.get(f"SCORE#{key}", "SCORE")

@@ -1,16 +1,19 @@
 """Tags of endpoints in bulk, and what ours mean. A nonsense tag is a reason, never a crash."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import reading, reason_of
+from rightsizer.errors import RightsizerError
 from rightsizer.model.observation import ERROR_TAG, Mode, Objective, allowed_errors
 from rightsizer.model.reason import Code, Reason
+from rightsizer.telemetry import logger
 
 if TYPE_CHECKING:
     from types_boto3_resourcegroupstaggingapi import ResourceGroupsTaggingAPIClient
+    from types_boto3_sagemaker import SageMakerClient
 
 PAGE = 100
 """ARNs in one GetResources request (API limit)."""
@@ -23,29 +26,48 @@ MANAGER_TAGS = frozenset({"managed-by", "managed_by", "managedby", "provisioner"
 MANAGERS = ("terraform", "opentofu", "pulumi", "cdk", "cloudformation", "crossplane", "ack")
 
 
+type Tags = Mapping[str, str]
+
+
 class TagReader:
-    """Reads tags of many resources with the tagging API."""
+    """Reads the tags of many endpoints: a hundred with one request, one by one where that request fails.
 
-    def __init__(self, client: "ResourceGroupsTaggingAPIClient") -> None:
-        self._client = client
+    GetResources takes no pagination parameter beside ResourceARNList (Resource Groups Tagging API, GetResources), so an
+    answer that announces another page is not whole, and the endpoints that it leaves out are asked one by one.
+    """
 
-    def read(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Tags by lower-case ARN; resources that never had a tag are absent."""
-        found: dict[str, dict[str, str]] = {}
+    def __init__(self, client: "ResourceGroupsTaggingAPIClient", sagemaker: "SageMakerClient") -> None:
+        self._client, self._sagemaker = client, sagemaker
+
+    def read(self, arns: Sequence[str]) -> dict[str, Tags | Reason]:
+        """For each ARN its tags, or why they could not be read. An endpoint without tags has an empty mapping."""
+        found: dict[str, Tags | Reason] = {}
         for start in range(0, len(arns), PAGE):
-            for resource in self._pages(arns[start : start + PAGE]):
-                found[resource["ResourceARN"].lower()] = {tag["Key"]: tag["Value"] for tag in resource["Tags"]}
+            found |= self._chunk(arns[start : start + PAGE])
         return found
 
-    def _pages(self, arns: Sequence[str]) -> Iterator[Any]:
-        token = ""
-        while True:
+    def _chunk(self, arns: Sequence[str]) -> dict[str, Tags | Reason]:
+        try:
             with reading("tag:GetResources", "reading the tags of endpoints"):
-                page = self._client.get_resources(ResourceARNList=list(arns), PaginationToken=token)
-            yield from page["ResourceTagMappingList"]
-            token = page.get("PaginationToken", "")
-            if not token:
-                return
+                answer = self._client.get_resources(ResourceARNList=list(arns))
+        except RightsizerError as error:
+            logger.warning("tags are read one by one", extra={"endpoints": len(arns), "problem": str(error)})
+            return {arn: self._listed(arn) for arn in arns}
+        rows = answer["ResourceTagMappingList"]
+        tagged = {row["ResourceARN"].lower(): {tag["Key"]: tag["Value"] for tag in row["Tags"]} for row in rows}
+        whole = not answer.get("PaginationToken")
+        return {
+            arn: tagged.get(arn.lower(), {}) if whole or arn.lower() in tagged else self._listed(arn) for arn in arns
+        }
+
+    def _listed(self, arn: str) -> Tags | Reason:
+        """The tags of one endpoint by SageMaker's own ListTags."""
+        try:
+            with reading("sagemaker:ListTags", f"reading the tags of {arn.rpartition('/')[2]}"):
+                pages: Any = self._sagemaker.get_paginator("list_tags").paginate(ResourceArn=arn)
+                return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
+        except RightsizerError as error:
+            return reason_of(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,11 +119,12 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     from rightsizer.aws.fleet import SageMakerFleet
     from rightsizer.aws.metrics import CloudWatchMetrics
     from rightsizer.aws.prices import PriceListBook
-    from rightsizer.aws.quotas import EndpointQuotas
+    from rightsizer.aws.quotas import FOR_A_DECISION, EndpointQuotas
     from rightsizer.flows.evaluate import EvaluatePorts
 
-    prices = PriceListBook(account, commitment=SavingsPlans(account, now()))
-    fleet, metrics, quotas = SageMakerFleet(account), CloudWatchMetrics(account), EndpointQuotas(account)
+    prices = PriceListBook(account, now, commitment=SavingsPlans(account, now))
+    quotas = EndpointQuotas(account, now, FOR_A_DECISION)
+    fleet, metrics = SageMakerFleet(account), CloudWatchMetrics(account)
     if history is None:
         return EvaluatePorts(fleet, metrics, prices, quotas, catalogue())
     return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), history)

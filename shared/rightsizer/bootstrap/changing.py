@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import catalogue, notifier, once, session, settings, store, table
+from rightsizer.bootstrap import catalogue, notifier, now, once, session, settings, store, table
 from rightsizer.settings import require
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def apply() -> Apply:
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.metrics import CloudWatchMetrics
-    from rightsizer.aws.quotas import EndpointQuotas
+    from rightsizer.aws.quotas import BEFORE_A_WRITE, EndpointQuotas
     from rightsizer.flows.apply import Apply
 
     known, client = settings(), session().client
@@ -40,7 +40,7 @@ def apply() -> Apply:
         ledger=SavingsBook(table()),
         history=HistoryBook(table()),
         metrics=CloudWatchMetrics(session()),
-        quotas=EndpointQuotas(session()),
+        quotas=EndpointQuotas(session(), now, BEFORE_A_WRITE),
         catalogue=catalogue(),
         limits=known.limits,
         tell=notifier().publish,

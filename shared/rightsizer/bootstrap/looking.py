@@ -110,9 +110,9 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
 
         client, writes, days = session().client, not settings().dry_run, settings().proposal_days
         errands, ledger, jobs = Errands(table()), SavingsBook(table()), TrainingJobs(client("sagemaker"))
-        book, market = InterruptionBook(table()), Market(client("ec2"), table(), now)
+        book, market = InterruptionBook(table()), Market(client("ec2"), session().region, table(), now)
         groups = Groups(client("autoscaling"), client("ec2"), session().region)
-        agent, prices = AgentMetrics(client("cloudwatch")), PriceListBook(None)
+        agent, prices = AgentMetrics(client("cloudwatch")), PriceListBook(None, now)
         return (
             CapacityPorts(book, market, prices, agent, catalogue(), ledger, errands, writes, days),
             TrainingPorts(jobs, errands, ledger, catalogue(), writes, days),

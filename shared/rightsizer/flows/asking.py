@@ -122,6 +122,8 @@ class Asking:
             raise InputError(f"no endpoint is named {name} in this account and Region")
         if not isinstance(found, Endpoint):
             raise ReadError(f"reading {name}: {found.reason.sentence}")
+        if found.tags_unread is not None:
+            raise ReadError(f"reading the tags of {name}, which say what may be changed: {found.tags_unread.sentence}")
         if found.kind is not EndpointKind.INFERENCE_COMPONENTS:
             raise InputError(f"{name} is of the kind {found.kind.value}: it has no inference components")
         if found.mode_declared and found.mode in SAID_NO:

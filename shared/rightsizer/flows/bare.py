@@ -8,6 +8,7 @@ from rightsizer.flows.given import Given
 from rightsizer.model.demand import Demand, MemoryClass
 from rightsizer.model.digest import DayDigest
 from rightsizer.model.observation import Endpoint
+from rightsizer.model.price import PriceTable
 from rightsizer.model.reason import Reason
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.rules.cost import monthly
@@ -53,6 +54,22 @@ def of_several(found: Recommendation, endpoint: Endpoint) -> Recommendation:
     reason = Reason(found.reason.code, f"variant {first}: {found.reason.sentence}")
     why = reason if found.gate_reason == found.reason else found.gate_reason
     return replace(found, beside=beside, not_checked=(left, *found.not_checked), reason=reason, gate_reason=why)
+
+
+def with_unknown_plans(found: Recommendation, prices: PriceTable) -> Recommendation:
+    """The recommendation, which says that a Savings Plan may keep a part of its saving where none could be seen."""
+    if prices.commitment.known or not found.options:
+        return found
+    left = "Savings Plans of the organisation's payer account: use that they cover would go on being billed"
+    return replace(found, not_checked=(*found.not_checked, left))
+
+
+def with_unread_tags(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The recommendation, which says that objective, owner and permission are unknown where the tags were not read."""
+    if endpoint.tags_unread is None:
+        return found
+    left = f"its tags (mode, objective, owner, stack) could not be read: {endpoint.tags_unread.sentence}"
+    return replace(found, not_checked=(left, *found.not_checked))
 
 
 def not_checked(demand: Demand, days: Sequence[DayDigest]) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def _too_slow(at: Situation, hardware: InstanceType, ratio: Ratio, source: str, 
 def _limits(at: Situation, name: str, price: Price | None) -> Limits:
     """What is asked of a candidate beside the load; what runs already needs no room that was never asked of it."""
     room = at.policy.memory_room_smaller if name != at.runs.name else 0.0
-    return Limits(price, at.given.quotas.get(name), room)
+    return Limits(price, at.given.quotas.get(name), room, runs_now=name in (at.runs.name, at.reference.name))
 
 
 def _phi(at: Situation, hardware: InstanceType) -> float:

@@ -24,7 +24,7 @@ from rightsizer.model.usage import NoMetrics
 from rightsizer.ports import EndpointSummary, FleetReader, MetricReader, PriceBook, QuotaReader, RecommendationStore
 from rightsizer.rules import enable
 from rightsizer.rules.ask import Reach, proposal_for, unless_undone
-from rightsizer.telemetry import logger
+from rightsizer.telemetry import count, logger
 
 CHUNK = 250
 """Endpoints that are read and judged together; each window is folded as it comes, a digest is about 70 kB."""
@@ -92,13 +92,18 @@ def evaluate(
     once_in = FULL_ONCE_IN if because == "full-sweep" else ONCE_IN
     due = [summary for summary in ports.fleet.find(names) if _due(keeping.store, summary, once_in, now)]
     watcher = Watcher(told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)}))
+    unread = 0
     for result in judged(ports, due, policy, now, watcher):
         if isinstance(result, Unobserved):
+            unread += 1
             yield result
             continue
+        unread += result.endpoint.tags_unread is not None
         proposal = proposal_for(result.recommendation, within_reach(keeping, result), keeping.proposal_days, now)
         keeping.store.save(result.recommendation, proposal)
         yield result.recommendation
+    if unread:
+        count(EndpointsUnread=unread)
 
 
 def within_reach(keeping: Keeping, result: Judged) -> Reach:

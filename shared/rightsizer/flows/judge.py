@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.flows.alternatives import with_alternatives
-from rightsizer.flows.bare import bare, not_checked, of_several
+from rightsizer.flows.bare import bare, not_checked, of_several, with_unknown_plans, with_unread_tags
 from rightsizer.flows.choose import chosen_or_kept
 from rightsizer.flows.given import Given
 from rightsizer.flows.quiet import idled, unheard
@@ -50,7 +50,7 @@ def judge(
     variant = endpoint.variants[0] if endpoint.variants else None
     hardware = catalogue.find(variant.instance_type) if variant else None
     if unread is not None and not windows:
-        return _told(bare(endpoint, given, unread.reason), endpoint)
+        return _told(bare(endpoint, given, unread.reason), endpoint, prices)
     if variant is None or hardware is None:
         return judge_digests(endpoint, None, prices, catalogue, quotas, history, policy, now)
     usage = digested(endpoint, windows, hardware, history, policy)
@@ -88,12 +88,16 @@ def judge_digests(
 ) -> Recommendation:
     """The judgement of one endpoint from digests already folded; of several variants of the first."""
     given = Given(prices, catalogue, quotas, history, policy, now)
-    return _told(_of_first(endpoint.first_alone, usage, given), endpoint)
+    return _told(_of_first(endpoint.first_alone, usage, given), endpoint, prices)
 
 
-def _told(found: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """The judgement with what it leaves alone whatever it finds: targets of policies, other variants."""
-    return of_several(with_targets_left(found, endpoint.first_alone), endpoint)
+def _told(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Recommendation:
+    """The judgement with what it leaves alone or does not know whatever it finds.
+
+    Targets of policies, other variants, tags that could not be read, Savings Plans that another account bought.
+    """
+    found = with_unknown_plans(of_several(with_targets_left(found, endpoint.first_alone), endpoint), prices)
+    return with_unread_tags(found, endpoint)
 
 
 def _of_first(endpoint: Endpoint, usage: UsageDigest | None, given: Given) -> Recommendation:

@@ -190,6 +190,8 @@ class Endpoint:
     """Whether its configuration has SageMaker publish OpenTelemetry metrics (EnableDetailedObservability)."""
     notes: tuple[Reason, ...] = ()
     """What could not be read about it (tags, autoscaling, a model), and why."""
+    tags_unread: Reason | None = None
+    """Why its tags could not be read; `mode` is then `report`, since nobody is known to allow more."""
     kind_tag: Literal["endpoint"] = "endpoint"
 
     def __post_init__(self) -> None:

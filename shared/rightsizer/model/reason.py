@@ -127,6 +127,10 @@ class Code(StrEnum):
     CLUSTER_SHORT = "cluster-short"
 
 
+UNREADABLE = frozenset({Code.PERMISSION_MISSING, Code.THROTTLED, Code.READ_FAILED})
+"""AWS did not answer a read. It says nothing about the endpoint, and may be over at the next look."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """A code and the sentence that goes with it; the sentence carries the numbers."""

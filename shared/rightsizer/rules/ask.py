@@ -30,6 +30,8 @@ def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
     `writes`: the stack was deployed with write permissions. `untagged`: it may change endpoints without the mode tag.
     The answer mirrors the IAM conditions of the template, so that no button is shown that IAM would refuse.
     """
+    if endpoint.tags_unread is not None:
+        return Reach(False, f"its tags could not be read: {endpoint.tags_unread.sentence}")
     if endpoint.owned_by:
         return Reach(False, f"change it in {endpoint.owned_by}; a change from outside would drift and be reverted")
     if endpoint.kind not in CHANGEABLE:

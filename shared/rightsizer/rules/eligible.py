@@ -17,12 +17,17 @@ class Limits:
     """Applied quota; None when unknown."""
     memory_room: float = 0.0
     """Room over the largest GPU memory seen that a smaller card has to keep, as a share of it."""
+    runs_now: bool = False
+    """Whether the endpoint runs on this type already, so that nobody has to sell it a first instance."""
 
 
 def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: Limits) -> Reason | None:
     """Why the candidate is no option, or None. Cheap checks first; memory before speed."""
     if limits.price is None:
         return Reason(Code.NO_PRICE, f"{candidate.name} has no price in this Region, so it is no candidate")
+    if not limits.price.listed and not limits.runs_now:
+        sentence = f"no price list shows that {limits.price.region} sells {candidate.name} for hosting"
+        return Reason(Code.NOT_SOLD, f"{sentence}; its price is an estimate of {limits.price.as_of}")
     return (
         _hardware(now, candidate, spread_over(now, demand))
         or _memory(now, candidate, demand, limits.memory_room)

@@ -16,6 +16,14 @@ OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
 REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report, so nobody is asked")
 
 
+def why_report(endpoint: Endpoint) -> Reason:
+    """Why nobody is asked about an endpoint whose mode is `report`: its tag, or tags that could not be read."""
+    if endpoint.tags_unread is None:
+        return REPORT
+    sentence = f"its tags could not be read, so what its owner allows is unknown: {endpoint.tags_unread.sentence}"
+    return Reason(endpoint.tags_unread.code, sentence)
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """Everything the gate looks at."""
@@ -78,7 +86,7 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     if (banned := blacklisted(case, history, policy, now)) is not None:
         return Gate.SILENT, banned
     if endpoint.mode is Mode.REPORT:
-        return Gate.SILENT, REPORT
+        return Gate.SILENT, why_report(endpoint)
     return None
 
 
@@ -145,7 +153,7 @@ def asked(endpoint: Endpoint, why: Reason) -> Verdict:
         case Mode.OFF:
             return Gate.SILENT, OFF
         case Mode.REPORT:
-            return Gate.SILENT, REPORT
+            return Gate.SILENT, why_report(endpoint)
         case _:
             return Gate.PROPOSE, why
 
