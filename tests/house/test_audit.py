@@ -22,7 +22,11 @@ def test_a_known_vulnerability_is_named_with_its_remedy_and_fails() -> None:
 
 
 def test_a_vulnerability_in_one_file_fails_whatever_the_others_say() -> None:
-    found = [("a", read({"dependencies": [KNOWN]})), ("b", read({"dependencies": [CLEAN]})), ("c", "no route to host")]
+    found: list[tuple[str, Audit | str]] = [
+        ("a", read({"dependencies": [KNOWN]})),
+        ("b", read({"dependencies": [CLEAN]})),
+        ("c", "no route to host"),
+    ]
     assert tell(found)[1] == 1
 
 
