@@ -10,7 +10,7 @@ SOURCES := template.yaml $(shell find shared functions -type f -not -name '*.pyc
 TRACES ?=
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help install check test fast lint format types contracts guards readme validate build bench replay faults spot \
+.PHONY: help install check test fast lint format types contracts guards audit secrets readme validate build bench replay faults spot \
 	sandbox demo readme-table clean
 
 help: ## List the commands
@@ -69,6 +69,14 @@ guards: # A requirement file that names a host or a machine's path ties every us
 	@! grep -nE '://|--index-url|--extra-index-url|--find-links|^-e |file:' requirements/*.txt shared/requirements*.txt \
 	|| { echo "guards: compile these again with scripts/compile_requirements.sh" >&2; exit 1; }
 
+audit: install ## Known vulnerabilities in what is pinned; says "not checked" where the database cannot be reached
+	$(BIN)/python scripts/audit.py
+
+secrets: install # Keys and tokens by their form. What is no secret carries "pragma: allowlist secret".
+	@git rev-parse -q --git-dir >/dev/null 2>&1 || { echo "secrets: not checked, this is no git checkout"; exit 0; }; \
+	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --disable-plugin Base64HighEntropyString \
+	--disable-plugin HexHighEntropyString --disable-plugin KeywordDetector
+
 readme: install
 	$(RUN) scripts/check_readme.py
 
@@ -78,7 +86,7 @@ readme-table: install ## Run the demo and put its table into README.md
 validate: .venv-sam/.installed ## Validate and lint the template
 	$(SAM) validate --lint
 
-check: lint types contracts guards readme validate ## Lint, types, import contracts, README, template
+check: lint types contracts guards secrets audit readme validate ## Lint, types, contracts, secrets, vulnerabilities, README, template
 
 # $(1) processor, $(2) folder. SAM calls shared/Makefile for the layer and passes it no processor, hence ARCH.
 define sam_build

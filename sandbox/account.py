@@ -66,7 +66,7 @@ class Sandbox(Seeding):
 
     def _environment(self) -> dict[str, str]:
         return {
-            "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
+            "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",  # pragma: allowlist secret (AWS's own example)
             "AWS_SECRET_ACCESS_KEY": "sandbox",
             "AWS_SESSION_TOKEN": "sandbox",
             "AWS_DEFAULT_REGION": self.region,

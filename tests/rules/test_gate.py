@@ -36,11 +36,15 @@ def test_an_option_that_is_too_likely_to_harm_is_not_even_proposed(monkeypatch: 
         assert why.code is Code.RISK_TOO_HIGH
 
 
-@pytest.mark.parametrize(("night", "wanted"), [(2, Gate.APPLY), (1, Gate.PROPOSE)])
+@pytest.mark.parametrize(
+    ("others", "wanted"),
+    [((2,) * 23, Gate.APPLY), ((2,) * 15 + (1,) * 8, Gate.PROPOSE), ((1,) * 23, Gate.PROPOSE)],
+    ids=["half", "a little less than half", "a quarter"],
+)
 def test_hours_that_halve_the_fleet_on_average_ask_a_person(
-    night: int, wanted: Gate, monkeypatch: pytest.MonkeyPatch
+    others: tuple[int, ...], wanted: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four in the day is as many as today; two at night is half, and one makes less than half of all hours."""
+    """Four in one hour are as many as today; two in all others are half, and fewer make less than half of all hours."""
     cases: list[Case] = []
 
     def seen(case: Case, *rest: object) -> object:
@@ -52,7 +56,7 @@ def test_hours_that_halve_the_fleet_on_average_ask_a_person(
     history, load = History(), [kit.window(kit.steady())]
     judge(kit.endpoint(count=4), load, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
     case = cases[0]
-    hours = replace(case.option.target, instance_type=case.instance_type, hourly_counts=(4,) + (night,) * 23)
+    hours = replace(case.option.target, instance_type=case.instance_type, hourly_counts=(4, *others))
     option = replace(case.option, kind=OptionKind.SCHEDULE, target=hours, risk=Risk.LOW, risks={})
     verdict, why = gate(replace(case, option=option), History(), policy, kit.NOW)
     assert verdict is wanted
