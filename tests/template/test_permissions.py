@@ -165,10 +165,13 @@ def test_instances_run_only_as_a_tagged_launch_template_says(deployed: Stack) ->
     assert "iam:PassRole" not in deployed.actions("apply")
 
 
-def test_respond_can_record_a_decision_on_a_proposal_and_read_its_secret_and_nothing_else(deployed: Stack) -> None:
+def test_respond_can_record_a_decision_on_a_proposal_read_its_secret_and_link_pages_and_nothing_else(
+    deployed: Stack,
+) -> None:
     assert deployed.actions("respond") - {"sqs:SendMessage"} == {
         "dynamodb:GetItem",
         "dynamodb:PutItem",
+        "s3:GetObject",
         "secretsmanager:GetSecretValue",
     }
     (record,) = granting(deployed, "respond", "dynamodb:PutItem")

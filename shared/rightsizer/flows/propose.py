@@ -36,7 +36,7 @@ class Voice:
     """How proposals are said; `rightsizer.render` has the functions."""
 
     blocks: Callable[[Asked, str], Sequence[Mapping[str, Any]]]
-    """Slack blocks, with the link to the details."""
+    """Slack blocks; the second argument is where the details page is kept, empty where it is not."""
     line: Callable[[Asked], str]
     """One line for the notification."""
     text: Callable[[Asked, str], tuple[str, str]]
@@ -83,16 +83,16 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> 
         return
     if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
-    link = _page(ports, proposal)
-    message = _message(ports, proposal, None if reopened else known, link)
+    page = _page(ports, proposal)
+    message = _message(ports, proposal, None if reopened else known, page)
     if _worth_a_text(proposal, before):
-        ports.notifier.publish(*ports.voice.text(proposal, link))
+        ports.notifier.publish(*ports.voice.text(proposal, page))
     ports.book.remember(replace(message, shown=shown))
 
 
-def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, link: str) -> MessageRef:
+def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, page: str) -> MessageRef:
     """The message as it now stands: updated, or posted and noted at once, so that a retry updates it."""
-    blocks, line = ports.voice.blocks(proposal, link), ports.voice.line(proposal)
+    blocks, line = ports.voice.blocks(proposal, page), ports.voice.line(proposal)
     if known and known.ts:
         try:
             ports.notifier.update(known, blocks, line)
@@ -122,7 +122,7 @@ def _announce(events: EventSink, proposal: Proposal) -> None:
 
 
 def _page(ports: ProposePorts, proposal: Asked) -> str:
-    """A link to the details page; without one the message still asks."""
+    """Where the details page is kept; without one the message still asks."""
     try:
         body = ports.voice.page(proposal).encode()
         return ports.pages.put(f"pages/{proposal.id}.html", body, "text/html; charset=utf-8")
