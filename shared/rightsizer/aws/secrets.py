@@ -86,7 +86,7 @@ def _reading(arn: str) -> Iterator[None]:
             yield
         except ClientError as error:
             if code_of(error) in DENIED and "KMS" in text_of(error):
-                remedy = f"{text_of(error)}; the stack's parameter SlackSecretKeyArn gives it"
+                remedy = f"{text_of(error)}; the stack gives it for keys of its account: let the key's policy allow it"
                 raise PermissionMissingError("kms:Decrypt", doing, remedy) from error
             raise
 
