@@ -95,6 +95,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
         own=LambdaUse(session().client("cloudwatch"), settings().functions),
         stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
         policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
+        misread=settings().misread,
     )
     files = BucketReports(session().client("s3"), settings().bucket)
     voice = flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report)

@@ -53,6 +53,8 @@ class ReportSources:
     stack: Stack
     policy: Policy = field(default_factory=Policy)
     """What a saving must be worth, and how busy a shared card may be."""
+    misread: tuple[str, ...] = ()
+    """Settings that could not be understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
         packs=packs(found, given.policy),
         track_record=track_record(past, since, end, given.policy),
         unread=tuple(unread),
+        misread=given.misread,
     )
 
 
