@@ -83,7 +83,15 @@ def test_slack_is_waited_for_once_when_it_asks_so(server: SlackServer) -> None:
     assert server.slept == [3.0]
 
 
-@pytest.mark.parametrize("answers", [[(429, {"Retry-After": "60"}, b"")], [(429, {}, b"")] * 2, [(503, {}, b"")]])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [(429, {"Retry-After": "60"}, b"")],
+        [(429, {}, b"")] * 2,
+        [(503, {}, b"")],
+        [(200, {}, {"ok": False, "error": "internal_error"})],
+    ],
+)
 def test_a_busy_slack_is_left_to_the_retry(server: SlackServer, answers: list[Any]) -> None:
     server.answers = answers
     with pytest.raises(ThrottledError, match="tried again later"):

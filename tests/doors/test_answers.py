@@ -68,3 +68,18 @@ def test_the_button_of_the_report_opens_it() -> None:
         (link,) = at.slack.answers[-1].links()
         assert BIG.encode() in opened(at.box, link, at.stack.roles.role("respond"))
         assert at.slack.triangles == 0
+
+
+def test_an_app_that_nobody_invited_is_told_by_the_topic_and_leaves_no_dead_letters() -> None:
+    with scene() as at:
+        at.slack.members = False
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        at.pass_time(hours=1)
+        said = [call.params for call in at.box.calls.of("sns", "Publish")]
+        assert [one["Subject"] for one in said if "refuses" in one["Subject"]] == [
+            "rightsizer: Slack refuses its messages"
+        ]
+        assert any("/invite @rightsizer" in one["Message"] for one in said)
+        assert any(f"rightsizer approve {at.proposals()[0].id}" in one["Message"] for one in said)
+        assert at.stack.dead_letters() == []

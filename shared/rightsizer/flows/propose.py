@@ -24,6 +24,8 @@ TOLD_BY_TEXT = frozenset(
     }
 )
 """The states that are worth an e-mail; the message shows all of them."""
+REFUSED = "slack-refused"
+"""Name of the note in the message book that says what Slack refused, and that the topic was told."""
 CLOSED_UNANSWERED = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 
 
@@ -93,18 +95,43 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> 
 def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, page: str) -> MessageRef:
     """The message as it now stands: updated, or posted and noted at once, so that a retry updates it."""
     blocks, line = ports.voice.blocks(proposal, page), ports.voice.line(proposal)
-    if known and known.ts:
-        try:
-            ports.notifier.update(known, blocks, line)
-        except WriteRefusedError as error:
-            if error.code != "message_not_found":
-                raise
-        else:
+    try:
+        if known and known.ts and _updated(ports.notifier, known, blocks, line):
             return known
-    posted = ports.notifier.post(blocks, line)
+        posted = ports.notifier.post(blocks, line)
+    except WriteRefusedError as error:
+        _tell_once(ports, error)
+        return known or MessageRef(proposal.id, "", "", "")
     message = MessageRef(proposal.id, posted.channel if posted else "", posted.ts if posted else "", "")
     ports.book.remember(message)
+    if posted and ports.book.message(REFUSED):
+        ports.book.remember(MessageRef(REFUSED, "", "", ""))
     return message
+
+
+def _updated(notifier: Notifier, known: MessageRef, blocks: Sequence[Mapping[str, Any]], line: str) -> bool:
+    """Whether the message took its new form; False when somebody deleted it."""
+    try:
+        notifier.update(known, blocks, line)
+    except WriteRefusedError as error:
+        if error.code != "message_not_found":
+            raise
+        return False
+    return True
+
+
+def _tell_once(ports: ProposePorts, error: WriteRefusedError) -> None:
+    """Tell the topic that Slack refuses, and what to do; once for each cause, until Slack takes a message again.
+
+    What Slack refuses now it refuses in a minute too: tries again would end in the dead letters, where nobody looks.
+    """
+    logger.error("Slack refuses the message; the topic is told instead", extra={"error": str(error)})
+    count(SlackRefused=1)
+    told = ports.book.message(REFUSED)
+    if told is None or told.shown != error.code:
+        text = f"{error}.\n\nUntil then proposals are told by this topic, with the commands that answer them.\n"
+        ports.notifier.publish("rightsizer: Slack refuses its messages", text)
+        ports.book.remember(MessageRef(REFUSED, "", "", error.code))
 
 
 def _worth_a_text(proposal: Asked, before: ProposalState | None) -> bool:

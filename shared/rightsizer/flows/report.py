@@ -125,14 +125,19 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
 
 def tell(ports: ReportPorts, written: Written) -> bool:
     """Tell the channel and the topic; False when that failed, for the report is stored and is not made again."""
+    subject, text = ports.voice.text(written.report, written.page)
+    told = True
     try:
-        subject, text = ports.voice.text(written.report, written.page)
         ports.notifier.post(ports.voice.blocks(written.report, written.page), subject)
+    except RightsizerError as error:
+        logger.error("the report is stored, but Slack did not take it", error=str(error), report=written.page)
+        text, told = f"{text}\nSlack did not take this report: {error}\n", False
+    try:
         ports.notifier.publish(subject, text)
     except RightsizerError as error:
         logger.error("the report is stored, but telling it failed", error=str(error), report=written.page)
         return False
-    return True
+    return told
 
 
 def _own_cost(
