@@ -8,7 +8,7 @@ from typing import Any
 
 from rightsizer.aws.errors import reading
 from rightsizer.aws.gpu_places import UTILISATION
-from rightsizer.aws.kv_cache import SECONDS, query_of
+from rightsizer.aws.kv_cache import PERMISSIONS, SECONDS, query_of
 from rightsizer.aws.session import Session
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 
@@ -164,7 +164,7 @@ def _finer(session: Session, end: datetime) -> Iterator[tuple[str, str, Call]]:
         lambda: session.client("cloudwatch").list_metrics(Namespace=UTILISATION, RecentlyActive="PT3H"),
     )
     yield (
-        "cloudwatch:QueryMetrics",
+        PERMISSIONS,
         "knowing how full the KV cache of vLLM and SGLang is, with detailed observability",
         lambda: session.client("cloudwatch-promql", seconds=SECONDS).query_metrics(
             Query=query_of(NOBODY, "AllTraffic", 300),

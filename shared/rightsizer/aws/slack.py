@@ -63,6 +63,8 @@ class Slack:
             found = None
         if not isinstance(found, dict) or found.get("ok") is not True:
             code = str(found.get("error", "")) if isinstance(found, dict) else f"HTTP {answer.status}"
+            if code in PASSING:
+                raise ThrottledError(f"{doing}: Slack answers {code}; it is tried again later")
             raise WriteRefusedError(doing, code, REMEDIES.get(code, "see Slack's documentation of this error"))
         return found
 
@@ -74,13 +76,17 @@ class Slack:
             raise ThrottledError(f"{doing}: no answer ({type(error).__name__}); it is tried again later") from None
 
 
+PASSING = frozenset({"fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable"})
+"""Errors of Slack's own that pass. Source: Slack API documentation, "chat.postMessage", errors."""
 REMEDIES = {
-    "not_in_channel": "invite the app to the channel",
-    "channel_not_found": "check the channel id, and invite the app if the channel is private",
+    "not_in_channel": "invite the app to the channel, by /invite @rightsizer in it (docs/slack.md)",
+    "channel_not_found": "check the stack's parameter SlackChannel, and invite the app if the channel is private",
+    "is_archived": "unarchive the channel, or name another in the stack's parameter SlackChannel",
+    "account_inactive": "the app was removed: install it again and store its new bot token",
     "invalid_auth": "store the current bot token in the secret",
     "not_authed": "store the bot token in the secret",
     "token_revoked": "install the app again and store its new bot token",
-    "missing_scope": "give the app the scope chat:write",
+    "missing_scope": "give the app the scopes of docs/slack-app-manifest.yaml and install it again",
     "message_not_found": "the message was deleted; a new one is posted",
 }
 

@@ -17,9 +17,9 @@ from rightsizer.aws.deployed import limits_of
 from rightsizer.aws.doctor import Check, examine, incident_alarms
 from rightsizer.aws.doctor_roles import execution_roles
 from rightsizer.aws.session import Session
-from rightsizer.errors import RightsizerError, SettingsError
+from rightsizer.errors import RightsizerError
 from rightsizer.model.policy import Policy
-from rightsizer.settings import LOOKBACK, change_limits
+from rightsizer.settings import LOOKBACK, from_environment
 from rightsizer.terminal import document, show
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.survey import Survey, survey
@@ -156,14 +156,15 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
     """What the settings of a deployed stack name; a scan needs none, so who may not read them lacks nothing."""
     try:
         limits = limits_of(session, stack)
-        names = change_limits(limits).incident_alarms if limits is not None else ()
-    except SettingsError as error:
-        yield Check("cloudformation:DescribeStacks", f"the settings of stack {stack}", ok=False, detail=str(error))
+        known = from_environment({"RIGHTSIZER_LIMITS": limits or "{}"})
     except RightsizerError as error:
         detail = f"not checked: {error}"
         yield Check("cloudformation:DescribeStacks", f"the settings of stack {stack}", ok=True, detail=detail)
     else:
-        yield from incident_alarms(session, names)
+        for problem in known.misread:
+            said = f"{problem}; no change begins until it is put right"
+            yield Check("cloudformation:DescribeStacks", f"the settings of stack {stack}", ok=False, detail=said)
+        yield from incident_alarms(session, known.limits.incident_alarms)
 
 
 def code_of(found: Survey) -> Exit:

@@ -101,6 +101,7 @@ def _settings(session: Session, stack: str, limits: str | None, errors: Console)
         return Settings(), "the defaults of Limits, the stack's could not be read"
     if text is None:
         return Settings(), f"the defaults of Limits, no stack {stack} is deployed here"
+    change_limits(text)  # with limits that mean nothing the stack changes nothing, and a back-test would show otherwise
     return from_environment({"RIGHTSIZER_LIMITS": text}), f"Limits of the stack {stack}"
 
 
