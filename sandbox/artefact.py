@@ -29,6 +29,9 @@ runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)
 """
 """Starts the runtime client with the simulated account's time; no file of the artefact is changed for it."""
 
+PATIENCE = 10
+"""How much longer than on AWS a run may take: a test judges what is done, not how busy the machine is."""
+
 
 class FunctionError(Exception):
     """A built function ended with an error; the text has Lambda's type and message, and the end of the log."""
@@ -57,7 +60,7 @@ class Artefact:
     def __call__(self, function: Function, event: Any, request_id: str) -> Any:
         """The handler's answer; FunctionError when it raised, timed out or its process ended."""
         environment = self._environment(function)
-        answer = environment.invoke(event)
+        answer = environment.invoke(event, timeout=PATIENCE * function.timeout)
         if answer.error is not None:
             kind, message = answer.error.get("errorType"), answer.error.get("errorMessage")
             raise FunctionError(f"{function.door}: {kind}: {message}\n{answer.log[-2000:]}")
