@@ -99,6 +99,7 @@ def play(on: Course) -> Outcome:
     at, ours = on.at, (PROVEN, ALARMED, ASKED)
     before = {name: type_of(at, name) for name in ours}
     at.sweep("Daily")
+    assert [f"{run.door}: {run.error}" for run in at.stack.failures] == []
     for name in ours:
         at.drive(name)
     at.pass_time(minutes=10)
