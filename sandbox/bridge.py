@@ -9,7 +9,7 @@ import importlib
 import json
 import re
 import threading
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +25,7 @@ from sandbox import shapes
 from sandbox.answers import error_answer
 from sandbox.cloudwatch.promql import Telemetry
 from sandbox.gate import Call, Gate
+from sandbox.plain import plain
 from sandbox.refusals import NotSimulated
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
         def _answer(self, name: str, handler: Any) -> Any:
             self.automated_parameter_parsing = True
             self.parse_parameters(self.normalized_request)
-            params = _plain(self.params)
+            params = plain(self.params)
             try:
                 shapes.check(service, name, params)
                 answer = handler(params) or {}
@@ -180,17 +181,6 @@ def _points(answer: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
     """GetMetricData in one go: moto's serialiser takes its time for each of a hundred thousand datapoints."""
     body = json.dumps({key: value for key, value in answer.items() if value is not None}, default=datetime.timestamp)
     return 200, {"content-type": "application/x-amz-json-1.0", "status": "200"}, body.encode()
-
-
-def _plain(value: Any) -> Any:
-    """The parsed request as plain containers, without absent members, with aware times."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    return value
 
 
 def _operation_name(response: Any) -> str:

@@ -59,12 +59,8 @@ class Roles:
                 key = f"/{params['Key']}" if "Key" in params else ""
                 asked = "s3:ListBucket" if call.operation == "ListObjectsV2" else action
                 yield Ask(asked, f"arn:aws:s3:::{params['Bucket']}{key}", {"aws:ResourceAccount": self._box.account})
-            case "sqs":
-                yield Ask(action, arn("sqs", params["QueueUrl"].rpartition("/")[2]))
-            case "sns":
-                yield Ask(action, params["TopicArn"])
-            case "secretsmanager":
-                yield Ask(action, params["SecretId"])
+            case "sqs" | "sns" | "secretsmanager" | "ecr":
+                yield Ask(action, self._named(call))
             case "events":
                 yield from self._events(action, params)
             case "autoscaling" if call.operation.startswith(GROUP_WRITES):
@@ -100,6 +96,19 @@ class Roles:
                 tags = {f"aws:ResourceTag/{key}": value for key, value in group.tags.items()}
                 return Ask(action, self._group_arn(group.name), tags)
         return Ask(action, self._group_arn(params.get("AutoScalingGroupName", "none")))
+
+    def _named(self, call: Call) -> str:
+        """ARN of the one resource that a request of these services names."""
+        params = call.params
+        match call.service:
+            case "sqs":
+                return self._box.world.arn("sqs", params["QueueUrl"].rpartition("/")[2])
+            case "sns":
+                return str(params["TopicArn"])
+            case "secretsmanager":
+                return str(params["SecretId"])
+        owner = params.get("registryId", self._box.account)
+        return f"arn:aws:ecr:{self._box.region}:{owner}:repository/{params['repositoryName']}"
 
     def _group_arn(self, name: str) -> str:
         return self._box.world.arn("autoscaling", f"autoScalingGroup:sandbox:autoScalingGroupName/{name}")

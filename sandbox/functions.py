@@ -3,11 +3,13 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 from unittest.mock import patch
+
+from sandbox.gate import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Invocation:
     event: Any
     answer: Any = None
     error: BaseException | None = None
+    calls: Sequence[Call] = ()
+    """The requests to AWS that it made."""
 
 
 class Invoker(Protocol):
@@ -43,6 +47,10 @@ class Invoker(Protocol):
 
     def __call__(self, function: Function, event: Any, request_id: str) -> Any:
         """The handler's answer."""
+        ...
+
+    def cold(self) -> None:
+        """Start each function anew at its next invocation."""
         ...
 
 
@@ -77,6 +85,12 @@ class InProcess:
     _built_for: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
+        _forget()
+
+    def cold(self) -> None:
+        """Forget the doors and everything that they built."""
+        self._warm.clear()
+        self._built_for = None
         _forget()
 
     def __call__(self, function: Function, event: Any, request_id: str) -> Any:

@@ -31,13 +31,7 @@ class Role:
 
     def refusal(self, call: Call) -> Fault | None:
         """AccessDenied with the action that is missing, or None when the role may."""
-        if call.writes and call.service in GUARDED:
-            asks = self._asks(call)
-        elif self._others is not None:
-            asks = iter(self._others(call))
-        else:
-            return None
-        denied = next((ask for ask in asks if not self.allows(ask)), None)
+        denied = next((ask for ask in self.asks(call) if not self.allows(ask)), None)
         if denied is None:
             return None
         text = (
@@ -45,6 +39,12 @@ class Role:
             f"{denied.action} on resource: {denied.resource} because no identity-based policy allows the action"
         )
         return Fault("AccessDeniedException", text)
+
+    def asks(self, call: Call) -> Iterable[Ask]:
+        """What a request needs of the role; nothing for a request that is not judged."""
+        if call.writes and call.service in GUARDED:
+            return self._asks(call)
+        return self._others(call) if self._others is not None else ()
 
     def allows(self, ask: Ask) -> bool:
         """Whether a statement allows one action on one resource; an operator may have put policies on the role."""

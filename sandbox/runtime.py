@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -161,8 +161,18 @@ class ExecutionEnvironment:
     After a timeout or an exit the process is gone, and the next invocation starts a new one, as on AWS.
     """
 
-    def __init__(self, function: BuiltFunction, python: Path, endpoint_url: str, **variables: str) -> None:
+    def __init__(
+        self,
+        function: BuiltFunction,
+        python: Path,
+        endpoint_url: str,
+        *,
+        start: Sequence[str] = ("-m", "awslambdaric"),
+        **variables: str,
+    ) -> None:
+        """`start`: what the interpreter is given before the handler's name, in place of the runtime client itself."""
         self.function, self.python, self.endpoint_url, self.variables = function, python, endpoint_url, variables
+        self._start = start
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
         self._api: _RuntimeApi | None = None
@@ -173,6 +183,10 @@ class ExecutionEnvironment:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process; what it printed is gone with it."""
         self._stop()
         self._log.close()
 
@@ -224,7 +238,7 @@ class ExecutionEnvironment:
         self._api = _RuntimeApi(self.function)
         threading.Thread(target=self._api.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         self._process = subprocess.Popen(
-            [self.python, "-m", "awslambdaric", self.function.handler],
+            [self.python, *self._start, self.function.handler],
             cwd=self.function.folder,
             env=self._environment(self._api.server_address[1]),
             stdout=self._log,

@@ -25,13 +25,10 @@ from sandbox.account import Sandbox
 from sandbox.answers import error_answer
 from sandbox.gate import Call, Fault
 from sandbox.refusals import Killed, NotSimulated
+from sandbox.requests import described
 
 type Environ = dict[str, Any]
 type Start = Callable[..., Any]
-
-_SIGNING_NAMES = {
-    "monitoring": "cloudwatch", "tagging": "resourcegroupstaggingapi", "servicequotas": "service-quotas",
-}  # fmt: skip
 
 
 class GatedApplication:
@@ -52,8 +49,8 @@ class GatedApplication:
 
     def _gated(self, environ: Environ, start: Start) -> Iterable[bytes]:
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        service, operation, params = described({**environ, "wsgi.input": BytesIO(body)})
         environ["wsgi.input"] = BytesIO(body)
-        service, operation, params = described(environ, body)
         try:
             call, fault = self._box.gate.arrive(service, operation, params)
         except Killed as killed:  # the caller is another process: it sees the connection fail
@@ -93,27 +90,6 @@ class GatedApplication:
             case _:
                 return _answer(start, 404, {}, b"{}")
         return _answer(start, 200, {"content-type": "application/json"}, json.dumps(answer).encode())
-
-
-def described(environ: Environ, body: bytes) -> tuple[str, str, dict[str, Any]]:
-    """(service, operation, parameters) of a signed request, as far as they can be read without its model."""
-    scope = re.search(r"Credential=[^/]+/\d+/[^/]+/([^/]+)/aws4_request", environ.get("HTTP_AUTHORIZATION", ""))
-    service = scope[1] if scope else "unsigned"
-    service = _SIGNING_NAMES.get(service, service)
-    params: dict[str, Any] = {}
-    if target := environ.get("HTTP_X_AMZ_TARGET"):
-        if "json" in environ.get("CONTENT_TYPE", ""):
-            params = json.loads(body or b"{}")
-        return service, target.rpartition(".")[2], params
-    if environ["PATH_INFO"] == "/api/v1/query_range":
-        query = parse_qs(environ.get("QUERY_STRING", ""))
-        return service, "QueryMetrics", {key.capitalize(): values[0] for key, values in query.items()}
-    if match := re.search(r"/operation/([^/?]+)", environ["PATH_INFO"]):
-        return service, match[1], params
-    form = parse_qs(body.decode("latin-1")) if "form" in environ.get("CONTENT_TYPE", "") else {}
-    if "Action" in form:
-        return service, form["Action"][0], {key: values[0] for key, values in form.items()}
-    return service, f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}", params
 
 
 def _headers(environ: Environ) -> dict[str, str | bytes]:

@@ -4,9 +4,9 @@
         stack = Stack(box, Path("template.yaml"))
         box.clock.advance(timedelta(hours=1))      # schedules fire, events arrive, queues drain
 
-Handlers are called as Python; everything between them is built from the template: patterns, filters, batch sizes,
-retries, dead-letter queues; and each request of a function is judged by the function's own role. Sources: the user
-guides of EventBridge, Lambda and Scheduler.
+Handlers are called as Python, or as they were built (`sandbox.artefact`); everything between them is made from the
+template: patterns, filters, batch sizes, retries, dead-letter queues; and each request of a function is judged by the
+function's own role. Sources: the user guides of EventBridge, Lambda and Scheduler.
 """
 
 import json
@@ -111,7 +111,7 @@ class Stack:
         for name, function in self.parts.functions.items():
             self.parts.functions[name] = replace(function, environment={**function.environment, **changed})
         self.roles = Roles(self.box, self.template)
-        self.invoke_with = InProcess(lambda: self.box.clock.now, self.box.region)
+        self.invoke_with.cold()
 
     def fire(self, schedule: str) -> None:
         """Fire a schedule of the template now, such as ``Sweep.Daily``."""
@@ -235,6 +235,7 @@ class Stack:
         for metric, value in (("Invocations", 1.0), ("Duration", DURATION_MS)):
             name = {"FunctionName": function.name}
             self.box.world.metrics.add("AWS/Lambda", metric, name, self.box.clock.now, Sample.even(value))
+        before = len(self.box.calls)
         try:
             copy = json.loads(json.dumps(event, default=str))
             with self.roles.assumed(function.door):
@@ -243,6 +244,7 @@ class Stack:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             run.error = error
+        run.calls = self.box.calls[before:]
         return run
 
     # queues

@@ -43,7 +43,11 @@ def read(path: Path) -> Json:
 
 
 def slim(model: Json, operations: Iterable[str]) -> Json:
-    """The model with these operations (API names), the shapes that they reach, and no documentation."""
+    """The model with these operations (API names) and the shapes that they reach, without the documentation of both.
+
+    What the model says of the whole service stays as it is: botocore requires documentation in some of it
+    (`ServiceModel.client_context_parameters`), and of operations and shapes it takes none for an empty text.
+    """
     kept = {name: model["operations"][name] for name in sorted(operations)}
     waiting = [found for operation in kept.values() for found in _shapes(operation)]
     shapes: Json = {}
@@ -52,8 +56,11 @@ def slim(model: Json, operations: Iterable[str]) -> Json:
         if name not in shapes:
             shapes[name] = model["shapes"][name]
             waiting.extend(_shapes(shapes[name]))
-    cut: Json = _undocumented({**model, "operations": kept, "shapes": dict(sorted(shapes.items()))})
-    return cut
+    of_the_service = {key: value for key, value in model.items() if key != "documentation"}
+    return of_the_service | {
+        "operations": _undocumented(kept, members=True),
+        "shapes": _undocumented(dict(sorted(shapes.items())), members=True),
+    }
 
 
 def _shapes(node: Any) -> Iterable[str]:
@@ -73,7 +80,7 @@ def _undocumented(node: Any, members: bool = False) -> Any:
     """Without documentation; a member or shape that is itself called so is kept."""
     if isinstance(node, dict):
         return {
-            key: _undocumented(value, members=key in ("members", "shapes", "operations"))
+            key: _undocumented(value, members=key == "members")
             for key, value in node.items()
             if members or key not in ("documentation", "documentationUrl", "examples")
         }

@@ -75,6 +75,20 @@ def test_the_evaluation_of_a_page_leaves_a_recommendation_in_the_table(deployed:
     assert item["finding"]["S"] == "NotEnoughData"
 
 
+OLD = "import botocore, runpy; botocore.__version__ = '1.37.0'; runpy.run_module('awslambdaric', run_name='__main__')"
+
+
+@pytest.mark.parametrize("door", ["sweep", "respond"])
+def test_an_older_botocore_is_told_once_at_the_start_of_a_function(door: str, deployed: Deployed) -> None:
+    """In both kinds of session that doors open."""
+    function = deployed.functions[door.capitalize()]
+    with ExecutionEnvironment(function, deployed.python, deployed.url, start=("-c", OLD)) as environment:
+        for _ in range(2):
+            answer = environment.invoke(event("scheduler/sweep-light"), timeout=120)
+    told = [line for line in answer.log.splitlines() if '"WARNING"' in line and "botocore 1.37.0" in line]
+    assert len(told) == 1, answer.log
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_a_door_starts_and_names_what_is_wrong_with_an_event_that_is_none(door: str, deployed: Deployed) -> None:
     answer = deployed.invoke(door, {"nonsense": True})

@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from rightsizer import bootstrap
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Recommendation
 from sandbox.account import Sandbox
+from sandbox.functions import Invoker
 from sandbox.gate import Call
 from sandbox.seed import AUTO, PROPOSE, Resident, residents, write_backlog
 from sandbox.slack import CHANNEL, Message, Workspace, listening
@@ -26,6 +27,8 @@ REGION = "us-east-1"
 APPROVER = "U0ADA"
 BIG = "search-embeddings"
 """Plainly too big; its tags say whether it is changed by itself."""
+type Functions = Callable[[Sandbox, Mapping[str, str]], AbstractContextManager[Invoker]]
+"""What runs the functions of a stack with these parameters in an account."""
 DENIED = {"AccessDeniedException", "AccessDenied", "UnauthorizedOperation"}
 
 
@@ -101,14 +104,18 @@ class Scene:
 
 
 @contextmanager
-def scene(*, now: datetime = START, slack: bool = True, **parameters: str) -> Iterator[Scene]:
-    """An empty account with the stack; `parameters` are the template's."""
-    with Sandbox(now=now, region=REGION) as box, listening(workspace := Workspace()) as address:
+def scene(
+    *, now: datetime = START, slack: bool = True, functions: Functions | None = None, **parameters: str
+) -> Iterator[Scene]:
+    """An empty account with the stack; `parameters` are the template's, `functions` run in place of the source."""
+    with ExitStack() as held, listening(workspace := Workspace()) as address:
+        box = held.enter_context(Sandbox(now=now, region=REGION))
         asked: dict[str, str] = dict(parameters)
         if slack:
             made = box.client("secretsmanager").create_secret(Name="slack", SecretString=workspace.secret())
             asked = {"SlackSecretArn": made["ARN"], "SlackChannel": CHANNEL, "Approvers": APPROVER} | asked
-        stack = Stack(box, ROOT / "template.yaml", parameters=asked)
+        invoker = held.enter_context(functions(box, asked)) if functions else None
+        stack = Stack(box, ROOT / "template.yaml", parameters=asked, invoker=invoker)
         for name, function in stack.parts.functions.items():
             environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
             stack.parts.functions[name] = replace(function, environment=environment)

@@ -2,8 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import botocore
+import pytest
+from botocore.model import ServiceModel
 
 from slim_models import names_in, read, slim, slim_service
 
@@ -37,3 +40,26 @@ def test_every_shape_that_a_cut_model_mentions_is_in_it() -> None:
     for name in cut["shapes"]:
         assert f'"shape": "{name}"' in mentioned
     assert '"documentation"' not in mentioned
+
+
+CUT = ("s3", "sqs", "dynamodb", "sns", "savingsplans")
+
+
+def whole(service: str) -> dict[str, Any]:
+    return read(max(path for path in (DATA / service).iterdir() if path.is_dir()) / "service-2")
+
+
+def test_s3_keeps_the_documentation_that_botocore_reads_with_each_request() -> None:
+    """Without it every call of S3 ends in a KeyError."""
+    model = whole("s3")
+    expected = ServiceModel(model, "s3").client_context_parameters
+    assert len(expected) > 0
+    assert ServiceModel(slim(model, {"PutObject"}), "s3").client_context_parameters == expected
+
+
+@pytest.mark.parametrize("service", CUT)
+def test_only_operations_and_shapes_lose_their_documentation(service: str) -> None:
+    model = whole(service)
+    cut = slim(model, sorted(model["operations"])[:1])
+    left_out = {"operations", "shapes", "documentation"}
+    assert {k: v for k, v in cut.items() if k not in left_out} == {k: v for k, v in model.items() if k not in left_out}

@@ -4,6 +4,7 @@ botocore's session, not boto3's: the clients are the same, and boto3 would load 
 each cold start, which costs as much as everything else together (`make bench`).
 """
 
+import re
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -16,6 +17,30 @@ PRICING_REGIONS: Mapping[str, str] = {"ap": "ap-south-1", "eu": "eu-central-1"}
 """The Price List API answers in three Regions only (botocore endpoints); the nearest to the caller is used."""
 OWN_MODELS = Path(__file__).with_name("service_models")
 """Services that botocore has no model of: CloudWatch's Prometheus-compatible API (decision 44)."""
+
+OLDEST_BOTOCORE = "1.39.0"
+"""The oldest botocore that is supported: the built functions are tested with it (requirements/lambda-oldest.in).
+
+Of earlier ones 1.37.0 fails at CloudWatch's model (KeyError 'smithy-rpc-v2-cbor'); 1.38.0 and 1.38.23 ask CloudWatch
+and the tagging API in CBOR, which the simulated account does not speak, so that nothing could be tried with them.
+"""
+
+
+def complaint_about(version: str) -> str:
+    """What to do where botocore is older than what is supported; empty where it is not, or where nobody can tell."""
+    found = _numbers(version)
+    if not found or found >= _numbers(OLDEST_BOTOCORE):
+        return ""
+    return (
+        f"botocore {version} of this runtime is older than {OLDEST_BOTOCORE}, the oldest that rightsizer supports, and "
+        f"calls of CloudWatch may fail: set the function's runtime management to Auto, or add a layer with botocore "
+        f"{OLDEST_BOTOCORE} or newer"
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    return tuple(int(part) for part in match.groups()) if match else ()
 
 
 def moment(value: Any) -> datetime:

@@ -68,7 +68,19 @@ def session() -> Session:
     """The session whose clients all adapters share."""
     from rightsizer.aws.session import Session
 
+    warn_about_botocore()
     return Session()
+
+
+def warn_about_botocore() -> None:
+    """Log a warning where the runtime's botocore is older than what is supported."""
+    import botocore
+
+    from rightsizer.aws.session import complaint_about
+    from rightsizer.telemetry import logger
+
+    if complaint := complaint_about(botocore.__version__):
+        logger.warning(complaint)
 
 
 @once

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import notifier, now, once, session, settings, store, table
+from rightsizer.bootstrap import notifier, now, once, session, settings, store, table, warn_about_botocore
 from rightsizer.settings import require
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
     from rightsizer.intake.slack import interaction
     from rightsizer.render import answer
 
+    warn_about_botocore()
     known, light = settings(), LightSession()
     require(known, "table", "slack_secret", "bucket")
     one_table = Table(light.dynamodb(), known.table)

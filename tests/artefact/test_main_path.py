@@ -1,0 +1,154 @@
+"""The built functions do the whole job, over HTTP for every service, with the pinned and the oldest botocore."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rightsizer.aws.session import OLDEST_BOTOCORE, complaint_about
+from rightsizer.model.proposal import ProposalState
+from tests.artefact.conftest import ROOT
+from tests.artefact.course import (
+    ALARMED,
+    ASKED,
+    GROUP,
+    PROVEN,
+    Course,
+    Outcome,
+    course,
+    expected,
+    operations,
+    play,
+    table_of,
+)
+from tests.artefact.further import play_further
+from tests.doors.scene import APPROVER
+from tests.template.stack import DOORS
+
+pytestmark = [pytest.mark.artefact, pytest.mark.slow]
+EITHER = [
+    pytest.param("runtime_python", marks=pytest.mark.xdist_group("artefact-pinned")),
+    pytest.param("oldest_python", marks=pytest.mark.xdist_group("artefact-oldest")),
+]
+PINNED = pytest.mark.parametrize("played", EITHER[:1], indirect=True)
+NORMAL = {"NoSuchKey", "ConditionalCheckFailedException", "ValidationException"}
+"""Answers that are no failures: nothing kept yet, somebody was first, no such endpoint or configuration."""
+NOT_SEEN: dict[tuple[str, str], str] = {
+    ("sweep", "dynamodb:GetItem"): "the table's adapter is shared; a sweep queries",
+    ("sweep", "tag:GetResources"): "the fleet's adapter is shared; a sweep lists names",
+    ("evaluate", "sagemaker:ListEndpoints"): "the fleet's adapter is shared; the messages have the names",
+    ("propose", "dynamodb:Query"): "the table's adapter is shared; a message is found by its key",
+    ("propose", "s3:GetObject"): "a link that propose signs is opened by a person's browser",
+    ("apply", "application-autoscaling:DeleteScheduledAction"): "a step that no plan of today has",
+    ("apply", "cloudwatch:ListTagsForResource"): "Application Auto Scaling's call has the same name",
+    ("apply", "secretsmanager:GetSecretValue"): "apply tells the topic; propose writes to Slack",
+    ("interruption", "autoscaling:DescribeAutoScalingGroups"): "the groups' adapter is shared; the sweep reads groups",
+    ("interruption", "autoscaling:DescribeLifecycleHooks"): "the groups' adapter is shared; the sweep reads groups",
+    ("interruption", "dynamodb:Query"): "the table's adapter is shared; an interruption is found by its key",
+    ("interruption", "secretsmanager:GetSecretValue"): "interruption tells the topic; propose writes to Slack",
+    ("report", "dynamodb:GetItem"): "the table's adapter is shared; a report queries",
+    ("report", "dynamodb:PutItem"): "the ledger's adapter is shared; a report reads",
+    ("report", "s3:GetObject"): "a link that report signs is opened by a person's browser",
+}
+"""Allowed to a door, named in its adapters and not made by it in this run, with the reason. An entry that is seen
+fails the test, as does an operation that is neither seen nor here."""
+
+
+@pytest.fixture(scope="module", params=EITHER)
+def played(request: pytest.FixtureRequest, build: Path) -> Iterator[tuple[Course, Outcome]]:
+    """The course after its main path, and what that left; with the pinned botocore the rest was played too."""
+    with course(build, request.getfixturevalue(request.param)) as on:
+        outcome = play(on)
+        if request.param == "runtime_python":
+            play_further(on)
+        yield on, outcome
+
+
+@pytest.fixture
+def on(played: tuple[Course, Outcome]) -> Course:
+    return played[0]
+
+
+@pytest.fixture
+def outcome(played: tuple[Course, Outcome]) -> Outcome:
+    return played[1]
+
+
+def test_every_door_ran_and_none_failed_or_gave_anything_up(on: Course) -> None:
+    assert {run.door for run in on.at.stack.invocations} == set(DOORS)
+    assert [f"{run.door} at {run.at:%a %H:%M}: {run.error}" for run in on.at.stack.failures] == []
+    assert on.at.stack.dead_letters() == []
+    assert on.at.stack.peek("EvaluationQueue") == []
+    assert {(call.action, call.error) for call in on.at.box.calls if call.error not in {None, *NORMAL}} == set()
+    assert [run.answer for run in on.at.stack.invocations if (run.answer or {}).get("batchItemFailures")] == []
+
+
+def test_the_sweep_fills_the_queue_and_evaluate_keeps_digests_and_judgements(on: Course, outcome: Outcome) -> None:
+    assert len(on.made("sweep", "sqs:SendMessage")) >= 1
+    assert [name for name in outcome.files if name.startswith("digests/")] != []
+    assert {PROVEN, ALARMED, ASKED} <= set(on.at.recommendations())
+
+
+def test_each_proposal_has_a_details_page_a_message_in_slack_and_a_notice(on: Course, outcome: Outcome) -> None:
+    for name, proposal in outcome.proposals.items():
+        assert name.encode() in outcome.files[f"pages/{proposal.id}.html"]
+        assert any(name in message for message in outcome.messages)
+        assert any(name in str(call.params["Message"]) for call in on.made("propose", "sns:Publish"))
+    assert len(on.made("propose", "events:PutEvents")) >= 3
+
+
+def test_a_signed_click_is_recorded_and_its_change_proven(outcome: Outcome) -> None:
+    asked = outcome.proposals[ASKED]
+    assert asked.state is ProposalState.PROVEN
+    assert asked.decision is not None
+    assert asked.decision.state is ProposalState.APPROVED
+    assert APPROVER in asked.decision.by
+
+
+def test_an_opted_in_endpoint_is_changed_and_proven_and_another_brought_back_by_its_alarm(outcome: Outcome) -> None:
+    assert outcome.proposals[PROVEN].state is ProposalState.PROVEN
+    assert outcome.types[PROVEN] != outcome.before[PROVEN]
+    assert outcome.types[ASKED] != outcome.before[ASKED]
+    assert outcome.proposals[ALARMED].state is ProposalState.ROLLED_BACK
+    assert outcome.types[ALARMED] == outcome.before[ALARMED]
+
+
+def test_a_spot_warning_asks_for_a_replacement_records_it_and_tells_the_topic(on: Course, outcome: Outcome) -> None:
+    assert outcome.detached == [GROUP]
+    assert outcome.serving == 4
+    assert any(GROUP in str(call.params["Subject"]) for call in on.made("interruption", "sns:Publish"))
+
+
+def test_the_weekly_report_is_a_page_a_table_and_data_and_is_told_in_slack_and_by_mail(
+    on: Course, outcome: Outcome
+) -> None:
+    (page,), (rows,), (data,) = (
+        [body for name, body in outcome.files.items() if name.startswith("reports/") and name.endswith(suffix)]
+        for suffix in (".html", ".csv", ".json")
+    )
+    for name in (PROVEN, ALARMED, ASKED):
+        assert name.encode() in page
+        assert name.encode() in rows
+    assert {one["ref"]["name"] for one in json.loads(data)["recommendations"]} >= {PROVEN, ALARMED, ASKED}
+    assert len(on.made("report", "sns:Publish")) == 1
+    assert outcome.told_by_report > 0
+
+
+def test_the_log_has_no_word_against_this_botocore(on: Course) -> None:
+    assert OLDEST_BOTOCORE not in on.functions.log()
+
+
+def test_the_oldest_supported_botocore_is_the_one_that_is_tested() -> None:
+    assert f"botocore=={OLDEST_BOTOCORE}" in (ROOT / "requirements" / "lambda-oldest.in").read_text()
+    assert complaint_about(OLDEST_BOTOCORE) == ""
+
+
+@PINNED
+def test_every_operation_that_a_role_allows_and_the_doors_adapters_name_is_made(on: Course) -> None:
+    seen, wanted = operations(on), expected()
+    sys.stdout.write(f"{table_of(seen)}\n")
+    missing = {(door, action) for door in DOORS for action in wanted[door] - seen[door]}
+    assert missing - NOT_SEEN.keys() == set(), table_of(seen)
+    assert NOT_SEEN.keys() - missing == set(), "seen, or not expected any more: take it out of the table"
