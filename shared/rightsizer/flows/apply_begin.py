@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.errors import ConflictError
+from rightsizer.errors import ConflictError, ReadError
 from rightsizer.flows import planning
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.component import ComponentSight
@@ -42,8 +42,18 @@ class Beginning:
     def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
         """The change with its plan (`before` is set), closed as refused, or waiting.
 
-        It is saved unless it is closed: the proposal follows first, so that a crash in between is made good.
+        It is saved unless it is closed: the proposal follows first, so that a crash in between is made good. Raises
+        ReadError where something could not be seen now: that is tried again, until the change has waited too long.
         """
+        try:
+            return self._begun(change, now, catalogue, limits)
+        except ReadError as error:
+            if now - change.created_at <= PATIENCE:
+                raise
+            text = f"it waited {PATIENCE.days} days and could not be looked at: {error}"
+            return self._refuse(change, (Reason(Code.READ_FAILED, text),), now)
+
+    def _begun(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
         proposal = self.store.proposal(change.proposal_id)
         if proposal is None:
             reason = Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
@@ -157,7 +167,11 @@ class Beginning:
         parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
         deploys = change.option.kind in planning.CONFIG_KINDS
         names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
-        return self.changer.images(change.ref, names) if names else {}
+        found = self.changer.images(change.ref, names) if names else {}
+        late = next((sight for sight in found.values() if sight.passing), None)
+        if late is not None:
+            raise ReadError(f"reading what the tag of {late.name} means: {late.problem}")
+        return found
 
     def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
         """The configured alarms as they are now; one that is not found is there, as missing."""

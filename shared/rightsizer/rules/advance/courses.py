@@ -6,7 +6,7 @@ from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.limits import Switch
 from rightsizer.model.move import Finish, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import EndpointSight, Sight, Verdict
+from rightsizer.model.sight import EndpointSight, Sight, VariantSight, Verdict
 from rightsizer.model.step import Step, StepKind
 from rightsizer.rules.advance.outside import foreign, hand_over, old_config
 from rightsizer.rules.advance.steps import attempt, first
@@ -21,7 +21,8 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
     """Forward, before the new configuration has arrived."""
     plan = change.plan
     if _arrived(change, sight, endpoint):
-        return Steer(Reason(Code.UNPROVEN, f"{change.ref.name} runs what was asked; now it has to serve"), turned=True)
+        text = f"{change.ref.name} runs what was asked{_other_counts(change, endpoint)}; now it has to serve"
+        return Steer(Reason(Code.UNPROVEN, text), turned=True)
     if plan.turn is not None and endpoint.config_name == plan.new_config:
         return _misfit(change, endpoint)
     unseen = not_shown(change, plan.turn, endpoint, now)
@@ -73,13 +74,31 @@ def _arrived(change: Change, sight: Sight, endpoint: EndpointSight) -> bool:
     if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.shows(turn):
         return False
     live = {v.name: v for v in endpoint.variants}
-    kept = change.plan.keeps_counts
     return all(
         (v := live.get(w.name)) is not None
         and v.current_count == v.desired_count
-        and (kept or v.desired_count == w.count)
+        and (change.plan.keeps_counts or v.desired_count == w.count or _theirs(change, v, endpoint))
         for w in change.plan.after
     )
+
+
+def _theirs(change: Change, variant: VariantSight, endpoint: EndpointSight) -> bool:
+    """Whether a count that was not asked is the owner's: they set it on the new configuration since it arrived.
+
+    UpdateEndpoint without RetainAllVariantProperties brings the count of the configuration, so that another one that
+    is running whole was set since.
+    """
+    return bool(change.plan.new_config) and (variant.desired_count >= 1 or endpoint.asynchronous)
+
+
+def _other_counts(change: Change, endpoint: EndpointSight) -> str:
+    """A clause about the counts that somebody set since the deployment arrived; empty where there are none."""
+    asked = {v.name: v.count for v in change.plan.after}
+    moved = [v for v in endpoint.variants if v.desired_count != asked.get(v.name, v.desired_count)]
+    if not moved or change.plan.keeps_counts:
+        return ""
+    said = ", ".join(f"{v.name} has {v.desired_count} and {asked[v.name]} were asked" for v in moved)
+    return f", with counts that somebody set since ({said})"
 
 
 def _misfit(change: Change, endpoint: EndpointSight) -> Move:
