@@ -65,7 +65,8 @@ def hold(incident_alarms: Iterable[AlarmSight], now: datetime, window_opens: dat
 def _dry_run(ground: Ground) -> Reason | None:
     if not ground.limits.dry_run:
         return None
-    text = "the stack was deployed with MayChange=nothing, so it changes no endpoint; MayChange=tagged allows it"
+    text = "the stack was deployed with MayChange=nothing or read-only, so it changes no endpoint; "
+    text += "MayChange=tagged allows it"
     return Reason(Code.PERMISSION_MISSING, text)
 
 
