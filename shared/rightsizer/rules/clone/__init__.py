@@ -16,9 +16,27 @@ from rightsizer.model.option import Target
 from rightsizer.model.plan import VariantCount
 from rightsizer.model.reason import Reason
 from rightsizer.model.sight import ConfigSight
-from rightsizer.rules.clone.refusals import CARRIED, CARRIED_OF_VARIANT, refusals
+from rightsizer.rules.clone.refusals import (
+    CARRIED,
+    CARRIED_OF_VARIANT,
+    foreign_key,
+    key_on_nvme,
+    refusals,
+    unknown_fields,
+)
 
-__all__ = ["CARRIED", "CHANGE_TAG", "Clone", "as_written", "clone", "content_hash", "renamed"]
+__all__ = [
+    "CARRIED",
+    "CHANGE_TAG",
+    "Clone",
+    "as_written",
+    "clone",
+    "content_hash",
+    "foreign_key",
+    "key_on_nvme",
+    "renamed",
+    "unknown_fields",
+]
 
 NAME_LIMIT = 63
 CHANGE_TAG = "rightsizer:change"

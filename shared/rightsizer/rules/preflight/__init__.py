@@ -17,7 +17,18 @@ from rightsizer.rules.preflight.image import moved, tagged
 from rightsizer.rules.preflight.owner import owned_by
 
 ALARMS_TAG = "rightsizer:alarms"
-__all__ = ["MISSING", "blindness", "deferral", "hold", "moved", "owned_by", "refusals", "tagged", "unchecked"]
+__all__ = [
+    "MISSING",
+    "blindness",
+    "deferral",
+    "hold",
+    "moved",
+    "owned_by",
+    "refusals",
+    "replaced",
+    "tagged",
+    "unchecked",
+]
 
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
@@ -109,11 +120,14 @@ def _config(ground: Ground) -> Reason | None:
         text = f"configuration {ground.endpoint.config_name} does not exist any more, so there is no way back"
         return Reason(Code.CONFIGURATION_REPLACED, text)
     if ground.config.created_at > ground.endpoint.modified_at:
-        text = (
-            f"configuration {ground.config.name} was created anew after it was deployed, so its content proves nothing"
-        )
-        return Reason(Code.CONFIGURATION_REPLACED, text)
+        return replaced(ground.config.name)
     return None
+
+
+def replaced(config: str) -> Reason:
+    """The refusal of a configuration that is younger than its deployment."""
+    text = f"configuration {config} was created anew after it was deployed, so its content proves nothing"
+    return Reason(Code.CONFIGURATION_REPLACED, text)
 
 
 def _same(ground: Ground) -> Reason | None:
