@@ -32,7 +32,7 @@ def may_pass(sts: Identity, iam: "IAMClient", role: str) -> RolePass:
         raise_transient(error, "sts:GetCallerIdentity", "asking who we are")
         return RolePass(role, "", None)
     by = caller(arn)
-    return RolePass(role, by, simulated(iam, _principal(arn, by), role))
+    return RolePass(role, by, simulated(iam, principal(arn, by), role))
 
 
 def simulated(iam: "IAMClient", principal: str, role: str) -> bool | None:
@@ -52,7 +52,7 @@ def simulated(iam: "IAMClient", principal: str, role: str) -> bool | None:
     return all(r["EvalDecision"] == "allowed" for r in results) if results else None
 
 
-def _principal(arn: str, by: str) -> str:
+def principal(arn: str, by: str) -> str:
     """The ARN that IAM knows: of the role where one is assumed, of the user otherwise."""
     _, partition, _, _, account, _ = arn.split(":", 5)
     return f"arn:{partition}:iam::{account}:role/{by}" if by else arn

@@ -12,9 +12,11 @@ from rightsizer.model.component import ComponentSight
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import OptionKind
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.option import ORDERED, OptionKind
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Gate
 from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
@@ -146,6 +148,7 @@ class Beginning:
             blind=self._blind(change, sorted(models), _role(config)),
             registry=self._registry(change, endpoint, placed),
             passes=self._passes(change, config),
+            unrestorable=self._unrestorable(change, proposal, scaling),
         )
         ground = planning.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
         return replace(ground, most=planning.most(change, ground))
@@ -154,6 +157,11 @@ class Beginning:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
         role = _role(config)
         return self.changer.passes(role) if role and change.option.kind in planning.CONFIG_KINDS else None
+
+    def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
+        """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
+        taken = change.option.kind in planning.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
+        return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
         """The components that are placed anew, with their tags; one that does not exist is left out."""

@@ -117,9 +117,10 @@ def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
     if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
         text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
         return undone(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
-    return Wait(
-        now + timedelta(minutes=2), f"alarm {waiting[0]} is {states[waiting[0]]}; it must be OK before the start"
+    text = (
+        f"alarm {waiting[0]} is {states[waiting[0]]} since {began:%Y-%m-%d %H:%M} UTC; it must be OK before the start, "
     )
+    return Wait(now + timedelta(minutes=2), f"{text}and is waited for until {began + ALARMS_READY:%H:%M}")
 
 
 def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:

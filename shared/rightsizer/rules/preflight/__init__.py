@@ -12,7 +12,7 @@ from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import CHANGEABLE, OF_COMPONENTS, ORDERED, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
-from rightsizer.rules.preflight import components, consent, image, passing, quota
+from rightsizer.rules.preflight import components, consent, image, passing, quota, restoring
 from rightsizer.rules.preflight.image import moved, tagged
 from rightsizer.rules.preflight.owner import owned_by
 
@@ -193,5 +193,6 @@ _CHECKS: tuple[Check, ...] = (
     image.image,
     _sighted,
     passing.passing,
+    restoring.restoring,
     components.components,
 )
