@@ -29,6 +29,8 @@ class Fleet:
         self.scripts: dict[str, list[Ending]] = {}
         self.image_generation: Counter[str] = Counter()
         """How often a moving image tag has been pointed at another digest."""
+        self.takes_metrics_config = True
+        """Whether this Region knows MetricsConfig."""
         self.load = LoadDriver(self)
         self.ran: dict[str, list[tuple[datetime, Mapping[str, int]]]] = {}
         """What each endpoint has run: (since when, instances by type), for the bill."""

@@ -85,3 +85,24 @@ def test_a_question_that_nobody_answers_for_a_week_refuses_the_change() -> None:
         change = w.run(24 * 8)
     assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.READ_FAILED)
     assert "waited 7 days" in change.outcome
+
+
+def test_a_region_that_refuses_the_switch_for_metrics_gets_a_configuration_without_it() -> None:
+    with world() as w:
+        w.box.world.fleet.takes_metrics_config = False
+        w.start()
+        change = w.run(12)
+        made = w.box.world.fleet.config(w.box.config_name(NAME)).request
+    assert change.state is ChangeState.PROVEN, change.outcome
+    assert "MetricsConfig" not in made
+    assert any("MetricsConfig is refused here, so it is left out" in entry.detail for entry in change.journal)
+
+
+def test_a_configuration_that_is_refused_for_something_else_is_not_made_again() -> None:
+    with world() as w:
+        text = "The weight of the variant is not valid"
+        w.box.gate.fail("sagemaker", "CreateEndpointConfig", "ValidationException", text, times=math.inf)
+        w.start()
+        change = w.run(12)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert len(w.box.calls.of("sagemaker", "CreateEndpointConfig")) == 1

@@ -55,7 +55,7 @@ def new_config(
         guardrail=guard.sentence,
         exchange=(capacity_of(change, ground).old, capacity_of(change, ground).new),
     )
-    return Planned(before, plan, new.notes)
+    return Planned(before, plan, (*new.notes, *_unproven_alarms(names)))
 
 
 def keeping_counts(
@@ -161,6 +161,14 @@ def update(endpoint: str, config: str, deployment: dict[str, object], keep_count
     if deployment:
         params["DeploymentConfig"] = deployment
     return Step(StepKind.UPDATE_ENDPOINT, f"{endpoint} to {config}", params)
+
+
+def _unproven_alarms(names: tuple[str, ...]) -> tuple[str, ...]:
+    """What is said of alarms on a dimension that may get no data before the deployment is over."""
+    if not names:
+        return ()
+    text = "the roll-back alarms watch the new configuration; should AWS publish nothing under its name while it "
+    return (f"{text}deploys, they cannot fire, and the variant's own metrics are judged 15 and 30 minutes after it",)
 
 
 def _total(variants: tuple[VariantCount, ...]) -> int:

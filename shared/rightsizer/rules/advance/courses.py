@@ -15,6 +15,8 @@ from rightsizer.rules.advance.taken import given_back, owners_again, reopened, t
 from rightsizer.rules.advance.turning import not_shown, rolled_back
 
 ALARMS_READY = timedelta(minutes=30)
+EARLY = timedelta(minutes=15)
+"""Until the first and the second look after a deployment that roll-back alarms watched."""
 
 
 def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, switch: Switch) -> Move:
@@ -165,8 +167,14 @@ def _delete(change: Change) -> str:
 
 
 def _probation(change: Change, now: datetime) -> datetime:
-    """Hourly in the first day, then every second day: a change costs at most 40 invocations."""
+    """Hourly in the first day, then every second day: a change costs at most 40 invocations.
+
+    After a deployment the first two looks come sooner. Whether AWS publishes metrics of the new configuration while it
+    deploys is not known: where it does not, no roll-back alarm could fire, and these looks are the first judgement.
+    """
     since = now - (change.turned_at or now)
+    if change.plan.new_config and change.plan.alarms and since < 2 * EARLY:
+        return now + EARLY
     return now + (timedelta(hours=1) if since < timedelta(hours=24) else timedelta(hours=48))
 
 

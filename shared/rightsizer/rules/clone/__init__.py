@@ -107,8 +107,13 @@ def renamed(made: Clone, source: str, body: Mapping[str, Any]) -> Clone:
 
 
 def content_hash(body: Mapping[str, Any]) -> str:
-    """Hash of everything that a configuration says, without its name, tags and output-only fields."""
+    """Hash of everything that a configuration says, without its name, tags and output-only fields.
+
+    Metrics that are switched off are as good as not named: where AWS refuses the field it is left out.
+    """
     content = {k: v for k, v in body.items() if k in CARRIED and v is not None}
+    if not any((content.get("MetricsConfig") or {}).values()):
+        content.pop("MetricsConfig", None)
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
