@@ -19,6 +19,8 @@ class Iam:
     def __init__(self) -> None:
         self.blind: set[str] = set()
         """ARNs of roles that may not describe alarms."""
+        self.forbidden: set[str] = set()
+        """Actions that nobody may take, as a boundary or an organisation's policy says."""
         self._given: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
 
     def given(self, role: str) -> list[Mapping[str, Any]]:
@@ -44,6 +46,8 @@ class Iam:
 
     def _decision(self, p: Mapping[str, Any], ask: Ask) -> str:
         source = p["PolicySourceArn"]
+        if ask.action in self.forbidden:
+            return "explicitDeny"
         if ask.action == "iam:PassRole":
             return "allowed" if allowed(self.given(source.rpartition("/")[2]), ask) else "implicitDeny"
         denied = source in self.blind and ask.action == "cloudwatch:DescribeAlarms"

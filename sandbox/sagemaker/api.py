@@ -61,8 +61,14 @@ class SageMaker:
         """Create a configuration; it can never be changed, and its name not be used again."""
         checks.name("endpointConfigName", p["EndpointConfigName"])
         checks.config(p, self._fleet.models)
+        if not self._fleet.takes_metrics_config and "MetricsConfig" in p:
+            raise invalid("MetricsConfig is not supported in this Region.")  # [assumed], that it happens too
         # MetricsConfig: "default for new endpoint configurations is True"
-        kept = p | {"MetricsConfig": {"EnableDetailedObservability": True} | (p.get("MetricsConfig") or {})}
+        kept = (
+            p
+            if not self._fleet.takes_metrics_config
+            else p | {"MetricsConfig": {"EnableDetailedObservability": True} | (p.get("MetricsConfig") or {})}
+        )
         return {
             "EndpointConfigArn": self._create("endpoint-config", p["EndpointConfigName"], kept, self._fleet.configs)
         }

@@ -185,8 +185,8 @@ def _rolling(policy: Mapping[str, Any], variants: Mapping[str, Variant], new: Ma
     for variant in variants.values():
         batch = _share("MaximumBatchSize", policy["MaximumBatchSize"], variant, 50, at_least=5)
         back = policy.get("RollbackMaximumBatchSize")
-        if back and size(back, variant.count) != variant.count:
-            raise invalid("RollbackMaximumBatchSize must be 100 percent of the capacity.")  # API text
+        if back and size(back, variant.count) > variant.count:  # below 100 %: in batches (API CapacitySize)
+            raise invalid(f"RollbackMaximumBatchSize is more than the {variant.count} instances.")  # [assumed] text
         waits = policy["WaitIntervalInSeconds"] * -(-variant.count // batch)
         timeout = policy.get("MaximumExecutionTimeoutInSeconds")
         if timeout is not None and timeout <= waits:

@@ -29,6 +29,8 @@ class Fleet:
         self.scripts: dict[str, list[Ending]] = {}
         self.image_generation: Counter[str] = Counter()
         """How often a moving image tag has been pointed at another digest."""
+        self.takes_metrics_config = True
+        """Whether this Region knows MetricsConfig."""
         self.load = LoadDriver(self)
         self.ran: dict[str, list[tuple[datetime, Mapping[str, int]]]] = {}
         """What each endpoint has run: (since when, instances by type), for the bill."""
@@ -223,10 +225,32 @@ class Fleet:
     def _roll_back(self, endpoint: Endpoint, why: Ending, now: datetime, **facts: Any) -> None:
         deployment = endpoint.deployment
         assert deployment is not None
+        if self._no_room_to_return(endpoint, deployment):
+            deployment.ending = why = Ending.UPDATE_ROLLBACK_FAILED
         deployment.reason = REASONS[why].format_map({"variant": "", "alarms": "", "timeout": ""} | facts)[:1024]
         deployment.phases.append(Phase("RollingBack", self.timing.roll_back, 0.0))
         deployment.at, deployment.entered = len(deployment.phases) - 1, now
         events.deployment_changed(self.world, endpoint)
+
+    def _no_room_to_return(self, endpoint: Endpoint, deployment: Deployment) -> bool:
+        """Whether the quota refuses the whole old fleet at once beside the instances that were replaced already.
+
+        RollingUpdatePolicy.RollbackMaximumBatchSize: absent means 100 % of the capacity at once. In batches the room
+        of the deployment's own batch is enough.
+        """
+        rolling = deployment.request.get("RollingUpdatePolicy")
+        if not rolling or _returns_in_batches(rolling, deployment):
+            return False
+        used, share = self.in_use(), deployment.phase.share
+        own = {variant.instance_type for variant in endpoint.variants.values()}
+        for variant in deployment.variants.values():
+            kind = variant.instance_type
+            if kind and kind in own:
+                replaced = round(share * variant.desired_count)
+                more = replaced - checks.size(rolling["MaximumBatchSize"], variant.desired_count)
+                if used[kind] + more > self.world.quotas.endpoint_limit(kind):
+                    return True
+        return False
 
     def _rolled_back(self, endpoint: Endpoint, deployment: Deployment) -> None:
         """InService, the old configuration, a reason: what a failed update looks like when it is over.
@@ -285,19 +309,36 @@ def _creation(ending: Ending | None, lasts: timedelta, limit: timedelta, timing:
 
 
 def _green(deployment: Deployment) -> Counter[str]:
-    wanted: Counter[str] = Counter()
-    for variant in (*deployment.variants.values(), *deployment.shadows.values()):
-        if variant.instance_type:
-            count = variant.desired_count
-            if rolling := deployment.request.get("RollingUpdatePolicy"):
-                count = checks.size(rolling["MaximumBatchSize"], count)
-            wanted[variant.instance_type] += count
+    wanted = _fleet(deployment)
+    if rolling := deployment.request.get("RollingUpdatePolicy"):
+        return Counter({kind: checks.size(rolling["MaximumBatchSize"], count) for kind, count in wanted.items()})
     return wanted
 
 
 def green_fleet(deployment: Deployment) -> Counter[str]:
-    """Instances by type that the deployment needs at once: the whole fleet, or one batch when rolling."""
+    """Instances by type for which the deployment needs quota: the whole fleet, or one batch when rolling.
+
+    A rolling deployment that rolls back at once (RollingUpdatePolicy.RollbackMaximumBatchSize absent, or the whole
+    capacity) needs the whole fleet as well.
+    """
+    rolling = deployment.request.get("RollingUpdatePolicy")
+    if rolling and not _returns_in_batches(rolling, deployment):
+        return _fleet(deployment)
     return _green(deployment)
+
+
+def _returns_in_batches(rolling: Mapping[str, Any], deployment: Deployment) -> bool:
+    back: Mapping[str, Any] = rolling.get("RollbackMaximumBatchSize") or {}
+    counts = [variant.desired_count for variant in deployment.variants.values()]
+    return bool(back) and all(checks.size(back, count) < count for count in counts)
+
+
+def _fleet(deployment: Deployment) -> Counter[str]:
+    wanted: Counter[str] = Counter()
+    for variant in (*deployment.variants.values(), *deployment.shadows.values()):
+        if variant.instance_type:
+            wanted[variant.instance_type] += variant.desired_count
+    return wanted
 
 
 def _dues(endpoint: Endpoint, now: datetime) -> Iterator[datetime]:

@@ -48,6 +48,8 @@ class LoadDriver:
     def __init__(self, fleet: "Fleet") -> None:
         self._fleet = fleet
         self._models: dict[str, LoadModel] = {}
+        self.by_config = True
+        """Whether metrics are published under the configuration's name too; the guide does not say when it begins."""
 
     def set(self, endpoint: str, model: LoadModel | None) -> None:
         """Drive the endpoint by `model`, or no longer."""
@@ -102,7 +104,8 @@ class LoadDriver:
         served = model(minute, kind, count)
         plain = {"EndpointName": endpoint.name, "VariantName": variant.name}
         own = plain | {"EndpointConfigName": config}
-        for dimensions in (plain, own) if endpoint.last_deployment_config or endpoint.deployment else (plain,):
+        guarded = self.by_config and (endpoint.last_deployment_config or endpoint.deployment)
+        for dimensions in (plain, own) if guarded else (plain,):
             for metric, sample in self._requests(config, served, part, count):
                 self._fleet.world.metrics.add(INVOCATIONS, metric, dimensions, minute, sample)
         for metric, value in (

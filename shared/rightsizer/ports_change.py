@@ -139,6 +139,10 @@ class Changer(Protocol):
         """Whether our own role may hand this execution role to SageMaker."""
         ...
 
+    def cannot_restore(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
+        """IAM actions that giving this autoscaling back needs, and that our own role is denied."""
+        ...
+
     def perform(self, step: Step) -> None:
         """Make one write; WriteRefusedError, PermissionMissingError or ThrottledError when AWS does not."""
         ...

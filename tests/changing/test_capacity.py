@@ -6,6 +6,7 @@ import pytest
 
 from rightsizer.flows.apply_measure import counted, realised_usd
 from rightsizer.model.change import ChangeState, FailureClass
+from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import OptionKind
 from rightsizer.model.outcome import LedgerEntry
@@ -39,6 +40,25 @@ def test_after_a_lack_of_capacity_the_pools_are_tried_six_hours_later() -> None:
     pools = {p["Priority"]: p["InstanceType"] for p in config["ProductionVariants"][0]["InstancePools"]}
     assert pools == {1: NEW_TYPE, 2: OLD_TYPE}
     assert len(leftovers(change)) == 2, "the configuration of the first try stays too"
+
+
+def test_no_event_and_no_click_begins_the_next_try_before_its_time() -> None:
+    """Each try takes autoscaling away, so an event of the endpoint twenty minutes later must not start another one."""
+    with world(scenarios.AUTOSCALED.option, seed=scenarios.autoscaled) as w:
+        lacking(w, 1)
+        w.start()
+        while not w.change.tries:
+            w.run(0.25)
+        waiting, asked = w.change, len(list(w.box.calls))
+        for minutes in (5, 15, 300):
+            w.box.clock.advance(timedelta(minutes=minutes))
+            w.apply.moved(NAME, w.now)
+            w.start()
+            w.apply.tick(w.now)
+        assert w.change == waiting
+        assert {c.service for c in list(w.box.calls)[asked:]} == {"dynamodb"}
+        assert w.run(12).state is ChangeState.PROVEN, w.change.outcome
+    assert waiting.next_due == waiting.not_before
 
 
 def test_the_third_lack_of_capacity_is_the_end_and_is_remembered() -> None:
@@ -146,6 +166,20 @@ def test_a_fallback_that_runs_the_old_type_saves_nothing_and_proves_nothing() ->
     assert not any(e.proven for e in entries)
     assert "on a fallback pool, which saves nothing" in entries[-1].note
     assert [(p.ended, p.latency_ratio) for p in past] == [("applied", None)]
+
+
+@pytest.mark.parametrize("hours", [1, 24])
+def test_the_hours_since_the_last_look_count_before_the_verdict(hours: int) -> None:
+    """A short probation, or a day without a look: the first look that judges sees the whole fleet on the old type."""
+    limits = ChangeLimits(probation=timedelta(hours=hours))
+    with world(scenarios.POOLS.option, limits=limits) as w:
+        watched_on(w, OLD_TYPE)
+        w.box.clock.advance(timedelta(hours=hours, minutes=5))
+        w.apply.tick(w.now)
+        change = w.change
+    assert change.state is ChangeState.APPLIED
+    assert not change.closed
+    assert "not known to have run on ml.g5.xlarge" in change.outcome
 
 
 def test_the_first_pool_is_booked_and_proven_as_the_new_type() -> None:

@@ -178,3 +178,20 @@ def test_a_role_that_may_make_no_configuration_goes_back_to_the_stored_one() -> 
     assert change.state is ChangeState.ROLLED_BACK
     assert (now, config) == ([(OLD_TYPE, 1)], f"{NAME}-config")
     assert "the larger way back was refused" in change.outcome
+
+
+def test_a_count_that_its_owner_sets_before_the_first_look_stays_and_is_no_failure() -> None:
+    """The deployment arrived, nobody looked yet, and a person scales: there is no second deployment back."""
+    with world() as w:
+        w.start()
+        while not w.box.calls.of("sagemaker", "UpdateEndpoint"):
+            w.run(0.1)
+        assert w.box.clock.run_until(lambda: w.box.config_name(NAME) == w.change.plan.new_config, timedelta(hours=2))
+        w.scale(3)
+        w.box.clock.advance(timedelta(minutes=10))
+        change = w.run(12)
+        updates = w.box.calls.of("sagemaker", "UpdateEndpoint")
+        assert change.state is ChangeState.PROVEN, change.outcome
+        assert w.box.counts(NAME) == {"AllTraffic": 3}
+    assert len(updates) == 1
+    assert any("AllTraffic has 3 and 1 were asked" in entry.detail for entry in change.journal)

@@ -169,3 +169,31 @@ def test_a_permission_lost_in_the_middle_is_told_as_missing_autoscaling_before_e
     assert first[1].startswith("AUTOSCALING IS MISSING on endpoint/chat/variant/AllTraffic")
     assert change.state is ChangeState.HANDED_OVER
     assert w.now - told < timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "application-autoscaling:RegisterScalableTarget",
+        "application-autoscaling:PutScalingPolicy",
+        "application-autoscaling:PutScheduledAction",
+        "cloudwatch:PutMetricAlarm",
+    ],
+)
+def test_autoscaling_that_could_not_be_given_back_is_never_taken_away(action: str) -> None:
+    """A target tracking policy makes its alarms in our name, which an organisation's policy may forbid."""
+    with world(scenarios.AUTOSCALED.option, seed=scenarios.autoscaled) as w:
+        w.box.world.iam.forbidden.add(action)
+        change = w.start()
+        written = [c.action for c in w.box.calls.writes() if c.service != "dynamodb"]
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.PERMISSION_MISSING)
+    assert f"IAM denies our role {action}" in change.outcome
+    assert written == []
+
+
+def test_where_nobody_may_ask_iam_the_change_goes_on_and_aws_decides() -> None:
+    tags = {"rightsizer:mode": "propose", "rightsizer:alarms": "visible"}
+    with world(scenarios.AUTOSCALED.option, seed=scenarios.autoscaled, tags=tags) as w:
+        w.box.gate.deny("iam:SimulatePrincipalPolicy", code="AccessDenied")
+        w.start()
+        assert w.run(12).state is ChangeState.PROVEN, w.change.outcome

@@ -1,10 +1,16 @@
 """A refusal is the end of one change only: the same proposal may be asked and approved again."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from rightsizer.model.change import ChangeState
 from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.model.reason import Code
+from rightsizer.model.recommendation import Gate
+from tests.changing.scenarios import BY_TAG
 from tests.changing.world import NAME, World, world
 
 
@@ -57,3 +63,46 @@ def test_the_refused_approval_delivered_again_begins_nothing() -> None:
         w.box.clock.advance(timedelta(hours=30))
         again = w.start()
         assert (again.id, again.state, list(w.journal.open_changes())) == (first.id, ChangeState.REFUSED, [])
+
+
+@pytest.mark.parametrize("code", ["Throttling", "ServiceUnavailable"])
+@pytest.mark.parametrize(
+    ("service", "operation"), [("iam", "SimulatePrincipalPolicy"), ("ecr", "BatchGetImage"), ("ec2", "Describe*")]
+)
+def test_a_question_of_preflight_that_is_throttled_is_asked_again(service: str, operation: str, code: str) -> None:
+    """Automatic mode, which takes no risk of a tag that nobody could compare."""
+    judged, latest = {"gate": Gate.APPLY}, BY_TAG.rpartition(":")[0] + ":latest"
+    with world(judged=judged, by="policy", tags={"rightsizer:mode": "auto"}, image=latest) as w:
+        w.box.gate.fail(service, operation, code, times=2)
+        assert not w.start().closed, w.change.outcome
+        assert w.run(12).state is ChangeState.PROVEN, w.change.outcome
+
+
+def test_a_question_that_nobody_answers_for_a_week_refuses_the_change() -> None:
+    with world() as w:
+        w.box.gate.fail("iam", "SimulatePrincipalPolicy", "Throttling", times=math.inf)
+        w.start()
+        change = w.run(24 * 8)
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.READ_FAILED)
+    assert "waited 7 days" in change.outcome
+
+
+def test_a_region_that_refuses_the_switch_for_metrics_gets_a_configuration_without_it() -> None:
+    with world() as w:
+        w.box.world.fleet.takes_metrics_config = False
+        w.start()
+        change = w.run(12)
+        made = w.box.world.fleet.config(w.box.config_name(NAME)).request
+    assert change.state is ChangeState.PROVEN, change.outcome
+    assert "MetricsConfig" not in made
+    assert any("MetricsConfig is refused here, so it is left out" in entry.detail for entry in change.journal)
+
+
+def test_a_configuration_that_is_refused_for_something_else_is_not_made_again() -> None:
+    with world() as w:
+        text = "The weight of the variant is not valid"
+        w.box.gate.fail("sagemaker", "CreateEndpointConfig", "ValidationException", text, times=math.inf)
+        w.start()
+        change = w.run(12)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert len(w.box.calls.of("sagemaker", "CreateEndpointConfig")) == 1

@@ -15,10 +15,12 @@ def nothing_was_written(at: Scene) -> bool:
 
 
 @pytest.mark.parametrize("tags", [AUTO, PROPOSE])
+@pytest.mark.parametrize("may_change", ["nothing", "read-only"])
 def test_with_nothing_to_change_it_is_proposed_without_an_approve_button_and_says_how_to_allow_it(
+    may_change: str,
     tags: dict[str, str],
 ) -> None:
-    with scene(MayChange="nothing") as at:
+    with scene(MayChange=may_change) as at:
         at.add(BIG, tags=tags | {"rightsizer:p95-ms": "250"})
         at.sweep()
         at.pass_time(hours=1)
@@ -26,7 +28,7 @@ def test_with_nothing_to_change_it_is_proposed_without_an_approve_button_and_say
         assert (asked.state, asked.approvable) == (ProposalState.PENDING, False)
         message = at.message(BIG)
         assert set(message.buttons()) == {"Reject", "Snooze 30 days", "Details"}
-        assert "deploy the stack with MayChange=tagged; this one has no write permissions" in message.plain()
+        assert "deploy the stack with MayChange=tagged; this one changes nothing" in message.plain()
         assert "It cannot be approved here:" in message.plain()
         assert nothing_was_written(at)
 

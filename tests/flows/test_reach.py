@@ -5,19 +5,22 @@ from typing import Any, cast
 
 import pytest
 
+from rightsizer.catalog import tables
 from rightsizer.flows.evaluate import Judged, Keeping, within_reach
 from rightsizer.model.observation import Mode, ScalableTarget
 from rightsizer.model.option import OptionKind, Target
 from rightsizer.ports import RecommendationStore
 from rightsizer.rules.ask import Reach, reach_of
+from rightsizer.rules.catalogue import catalogue
 from tests import samples
 from tests.rules.test_ask import ENDPOINT
 
+CATALOGUE = catalogue(tables.instances(), tables.accelerators())
 KEEPING = Keeping(cast("RecommendationStore", None), lambda e: reach_of(e, writes=True, untagged=False), 14)
 
 
 def enabled(**changes: Any) -> str:
-    found = within_reach(KEEPING, Judged(replace(ENDPOINT, **changes), samples.recommendation()))
+    found = within_reach(KEEPING, CATALOGUE, Judged(replace(ENDPOINT, **changes), samples.recommendation()))
     assert not found.approvable
     return found.enable
 
@@ -40,14 +43,14 @@ POLICIES = ScalableTarget(
     "sagemaker:variant:DesiredInstanceCount",
     8,
     40,
-    policies=({"PolicyName": "p"},),
+    policies=({"PolicyName": "p", "PolicyType": "TargetTrackingScaling"},),
 )
 
 
 def reached(scaling: ScalableTarget, target: Target, kind: OptionKind = OptionKind.INSTANCE_COUNT) -> Reach:
     option = replace(samples.option(), kind=kind, target=target)
     judged = Judged(replace(ENDPOINT, scaling=(scaling,)), samples.recommendation(options=(option,)))
-    return within_reach(KEEPING, judged)
+    return within_reach(KEEPING, CATALOGUE, judged)
 
 
 def test_a_count_that_the_owners_policies_would_undo_has_no_button_and_says_what_lowers_it() -> None:
@@ -84,3 +87,38 @@ def test_a_count_above_their_minimum_is_left_to_the_policies() -> None:
 )
 def test_what_no_policy_undoes_can_be_approved(scaling: ScalableTarget, target: Target, kind: OptionKind) -> None:
     assert reached(scaling, target, kind).approvable
+
+
+OURS, THEIRS = (f"arn:aws:kms:eu-west-1:{account}:key/k" for account in ("111122223333", "999988887777"))
+
+
+def of(kind: OptionKind = OptionKind.INSTANCE_TYPE, to: str = "ml.g5.xlarge", **changes: Any) -> Reach:
+    option = replace(samples.option(), kind=kind, target=Target(to, 1))
+    at = replace(ENDPOINT, **changes)
+    return within_reach(KEEPING, CATALOGUE, Judged(at, samples.recommendation(options=(option,))))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"kms_key": OURS}, "ml.g5.xlarge has local NVMe storage that the key does not encrypt"),
+        ({"kms_key": THEIRS, "to": "ml.p3.2xlarge"}, "a KMS key of account 999988887777"),
+        ({"unknown_fields": ("ProductionVariants.0.NewThing",)}, "NewThing"),
+        ({"configuration_replaced": True}, "was created anew after it was deployed"),
+        ({"scaling": (replace(POLICIES, policies=({"PolicyName": "p", "PolicyType": "Predictive"},)),)}, "Predictive"),
+        (
+            {"scaling": (replace(POLICIES, scheduled=({"ScheduledActionName": "n", "Schedule": "cron(L W)"},)),)},
+            "which is not understood",
+        ),
+    ],
+)
+def test_what_preflight_would_refuse_has_no_button_and_says_why(changes: dict[str, Any], said: str) -> None:
+    found = of(**changes)
+    assert not found.approvable
+    assert "preflight would refuse it" in found.enable
+    assert said in found.enable
+
+
+def test_a_key_that_a_change_can_carry_and_counts_alone_keep_their_button() -> None:
+    assert of(kms_key=OURS, to="ml.p3.2xlarge").approvable
+    assert of(OptionKind.INSTANCE_COUNT, "ml.g5.2xlarge", kms_key=OURS).approvable

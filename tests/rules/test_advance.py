@@ -187,7 +187,10 @@ def _sight(config: str, alarm: str, count: int = 1) -> Sight:
 def test_the_update_starts_only_once_its_alarms_are_ok() -> None:
     ready = change_after(CONFIG, ALARM, CLEAR)
     assert advance(ready, _sight("old", "OK"), NOW, Switch()) == Do(TURN)
-    assert isinstance(advance(ready, _sight("old", "INSUFFICIENT_DATA"), NOW, Switch()), Wait)
+    waits = advance(ready, _sight("old", "INSUFFICIENT_DATA"), NOW, Switch())
+    assert isinstance(waits, Wait)
+    assert "is INSUFFICIENT_DATA since 2026-" in waits.why
+    assert "is waited for until " in waits.why
     ringing = advance(ready, _sight("old", "ALARM"), NOW, Switch())
     assert isinstance(ringing, Steer)
     assert ringing.reason.code is Code.ALARM_NOT_OK

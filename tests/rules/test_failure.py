@@ -52,6 +52,34 @@ def test_an_endpoint_in_progress_is_asked_again() -> None:
     assert refusal("ValidationException", 'Cannot update in-progress endpoint "arn:aws:sagemaker:..."').again
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The internal load balancer of the model is not supported",
+        "Variant internal-search has an invalid weight",
+        "The policy says: rate exceeded",
+        "You are not authorized by the license of this model package",
+    ],
+)
+def test_words_inside_a_refusal_do_not_make_it_one_to_try_again(text: str) -> None:
+    assert not refusal("ValidationException", text).again
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("InternalServiceException", ""),
+        ("InternalFailure", "An unknown error"),
+        ("ConcurrentUpdateException", "Another update is under way"),
+        ("ValidationException", 'Could not find endpoint configuration "arn:aws:sagemaker:..."'),
+        ("ObjectNotFoundException", "No scalable target registered for service namespace: sagemaker"),
+        ("ValidationException", "User: arn:aws:sts::1:role/x is not authorized to perform: kms:CreateGrant"),
+    ],
+)
+def test_what_may_pass_is_tried_again_by_its_code_or_by_the_text_that_it_begins_with(code: str, text: str) -> None:
+    assert refusal(code, text).again
+
+
 def test_a_quota_is_not_asked_again() -> None:
     found = refusal("ResourceLimitExceeded", QUOTA)
     assert (found.failure, found.again) == (FailureClass.QUOTA, False)

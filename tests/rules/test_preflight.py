@@ -155,10 +155,12 @@ def test_without_rolling_both_fleets_must_fit_the_quota_of_each_type() -> None:
 def test_what_deploys_nothing_or_can_roll_needs_no_room_for_a_second_fleet() -> None:
     assert quota_said(**(pair(1, 3) | {"deploys": False}), quota=5) == []
     body = {"ProductionVariants": [{"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge"}]}
-    same: dict[str, Any] = {"config": replace(CONFIG, body=body), "deploys": True, "quota": 3}
+    same: dict[str, Any] = {"config": replace(CONFIG, body=body), "deploys": True, "quota": 4}
     three = replace(LIVE, variants=(replace(VARIANT, desired_count=3, current_count=3),))
     judged = proposed(fingerprint=f"old|{LIVE.modified_at.isoformat()}|AllTraffic=3")
     assert quota_said(**same, endpoint=three, proposal=judged) == []
+    (full,) = quota_said(**same | {"quota": 3}, endpoint=three, proposal=judged)
+    assert "needs room for 1 more" in full
     (said,) = quota_said(**(same | {"quota": 2}))
     assert "1 and 2 run at once" in said, "one instance cannot be rolled"
 

@@ -216,3 +216,47 @@ def test_events_are_in_the_documented_shape(box: Sandbox) -> None:
     assert isinstance(last["detail"]["LastModifiedTime"], int)
     deployments = box.events_of("SageMaker Endpoint Deployment State Change")
     assert deployments[0]["detail"]["PendingDeploymentSummary"]["EndpointConfigName"] == "new"
+
+
+def routed(box: Sandbox, count: int = 8, **rolling: Any) -> None:
+    """A rolling deployment of the same type, two instances at a time."""
+    config = resize(box, "ml.g5.12xlarge", count, RoutingConfig={"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"})
+    policy = {"MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 2}, "WaitIntervalInSeconds": 60, **rolling}
+    update(box, config, DeploymentConfig={"RollingUpdatePolicy": policy, **ERRORS})
+
+
+ERRORS = {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]}}
+IN_BATCHES: dict[str, Any] = {"RollbackMaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 2}}
+
+
+def test_a_rolling_deployment_that_rolls_back_at_once_needs_quota_for_the_whole_fleet(box: Sandbox) -> None:
+    box.add_endpoint("chat", "ml.g5.12xlarge", 8)
+    box.world.quotas.set("ml.g5.12xlarge", 10)
+    with pytest.raises(ClientError) as error:
+        routed(box)
+    assert refusal(error)[0] == "ResourceLimitExceeded"
+    box.world.quotas.set("ml.g5.12xlarge", 16)
+    update(box, DeploymentConfig={"RollingUpdatePolicy": ROLL, **ERRORS})
+    assert describe(box)["EndpointStatus"] == "Updating"
+
+
+ROLL = {"MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 2}, "WaitIntervalInSeconds": 60}
+
+
+def test_a_rolling_deployment_that_rolls_back_in_batches_needs_room_for_one(box: Sandbox) -> None:
+    box.add_endpoint("chat", "ml.g5.12xlarge", 8)
+    box.world.quotas.set("ml.g5.12xlarge", 10)
+    box.script_deployment("chat", "alarm")
+    routed(box, **IN_BATCHES)
+    box.clock.advance(timedelta(hours=2))
+    assert (describe(box)["EndpointStatus"], box.config_name("chat")) == ("InService", "chat-config")
+
+
+def test_a_roll_back_at_once_fails_where_the_quota_went_to_others_meanwhile(box: Sandbox) -> None:
+    box.add_endpoint("chat", "ml.g5.12xlarge", 8)
+    box.script_deployment("chat", "alarm")
+    routed(box)
+    box.clock.advance(timedelta(minutes=1))
+    box.world.quotas.set("ml.g5.12xlarge", 8)
+    box.clock.advance(timedelta(hours=2))
+    assert describe(box)["EndpointStatus"] == "UpdateRollbackFailed"

@@ -172,10 +172,52 @@ def test_the_alarms_of_this_stack_cannot_be_deleted_for_want_of_the_tag() -> Non
 
 
 @pytest.mark.parametrize("door", ["apply", "interruption"])
-def test_with_nothing_to_change_the_write_permissions_do_not_exist(door: str) -> None:
-    found = stack(**EVERYTHING | {"MayChange": "nothing"})
+def test_a_stack_that_only_reads_has_no_write_permission(door: str) -> None:
+    found = stack(**EVERYTHING | {"MayChange": "read-only"})
     assert writes(found, door) == set()
     assert found.function(door)["Environment"]["Variables"]["RIGHTSIZER_DRY_RUN"] == "true"
+
+
+GOING_BACK = {
+    "sagemaker:UpdateEndpoint",
+    "sagemaker:UpdateEndpointWeightsAndCapacities",
+    "sagemaker:UpdateInferenceComponent",
+    "sagemaker:UpdateInferenceComponentRuntimeConfig",
+    "application-autoscaling:RegisterScalableTarget",
+    "application-autoscaling:DeregisterScalableTarget",
+    "application-autoscaling:PutScalingPolicy",
+    "application-autoscaling:DeleteScalingPolicy",
+    "application-autoscaling:PutScheduledAction",
+    "application-autoscaling:DeleteScheduledAction",
+    "application-autoscaling:TagResource",
+    "cloudwatch:PutMetricAlarm",
+    "cloudwatch:DeleteAlarms",
+    "kms:CreateGrant",
+}
+
+
+def test_with_nothing_to_change_only_what_goes_back_is_allowed() -> None:
+    found = stack(**EVERYTHING | {"MayChange": "nothing"})
+    assert writes(found, "apply") == GOING_BACK
+    assert writes(found, "interruption") == set()
+    assert found.function("apply")["Environment"]["Variables"]["RIGHTSIZER_DRY_RUN"] == "true"
+
+
+def test_going_back_reaches_opted_in_endpoints_and_configurations_of_a_change_only() -> None:
+    """A stack that never changed anything has tagged no configuration, so that it can deploy none."""
+    found = stack(**EVERYTHING | {"MayChange": "nothing"})
+    opted_in = {"StringEquals": {f"aws:ResourceTag/{MODE}": ["propose", "auto"]}}
+    assert only(found, "apply", "sagemaker:UpdateEndpoint", ":endpoint/")["Condition"] == opted_in
+    assert only(found, "apply", "sagemaker:UpdateInferenceComponent", ":inference-component/")["Condition"] == opted_in
+    used = only(found, "apply", "sagemaker:UpdateEndpoint", ":endpoint-config/")
+    assert used["Condition"] == {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}}
+    assert found.actions("apply").isdisjoint({"sagemaker:CreateEndpointConfig", "sagemaker:AddTags"})
+
+
+def test_with_nothing_to_change_no_alarm_but_those_of_target_tracking_is_put() -> None:
+    found = stack(**EVERYTHING | {"MayChange": "nothing", "EditUserAlarms": "false"})
+    (put,) = granting(found, "apply", "cloudwatch:PutMetricAlarm")
+    assert put["Resource"].endswith(":alarm:TargetTracking-endpoint/*")
 
 
 def test_groups_are_replaced_in_automatic_mode_only_and_changed_when_opted_in(deployed: Stack) -> None:

@@ -51,12 +51,12 @@ def test_the_environment_sets_every_setting_and_no_unknown_one(door: str, deploy
     assert ours == known - (set() if door == "report" else {"RIGHTSIZER_FUNCTIONS"})
 
 
-@pytest.mark.parametrize("may_change", ["nothing", "tagged", "tagged-and-untagged"])
+@pytest.mark.parametrize("may_change", ["read-only", "nothing", "tagged", "tagged-and-untagged"])
 def test_the_settings_understand_what_the_template_writes(may_change: str) -> None:
     variables = stack(**EVERYTHING | {"MayChange": may_change}).function("apply")["Environment"]["Variables"]
     settings = from_environment(variables)
     assert settings.change_untagged is (may_change == "tagged-and-untagged")
-    assert settings.dry_run is (may_change == "nothing")
+    assert settings.dry_run is (may_change in ("read-only", "nothing"))
     assert settings.approvers == {"U1", "U2"}
     assert settings.alarm_prefix == "rightsizer-"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import raise_transient, reading
 
 if TYPE_CHECKING:
     from types_boto3_iam import IAMClient
@@ -29,9 +29,11 @@ def sees_alarms(
 
 
 def _allowed(iam: "IAMClient", role: str) -> bool | None:
+    """None where nobody may ask: the owner confirms it instead. Raises ReadError where the answer may still come."""
     try:
         answer = iam.simulate_principal_policy(PolicySourceArn=role, ActionNames=[NEEDED])
-    except (ClientError, BotoCoreError):
-        return None  # not knowing is an answer here: the owner confirms it instead
+    except (ClientError, BotoCoreError) as error:
+        raise_transient(error, "iam:SimulatePrincipalPolicy", f"asking whether {role} may see alarms")
+        return None
     results = answer.get("EvaluationResults", [])
     return bool(results) and all(r["EvalDecision"] == "allowed" for r in results)

@@ -10,6 +10,7 @@ from rightsizer.aws.alarm_sight import sees_alarms
 from rightsizer.aws.components import copies, sights
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
 from rightsizer.aws.offerings import sold
+from rightsizer.aws.own_role import cannot_restore
 from rightsizer.aws.raw import UNKNOWN, watch
 from rightsizer.aws.registry import RegistryClient, images
 from rightsizer.aws.role_pass import Identity, may_pass
@@ -172,6 +173,10 @@ class AwsChanger:
     def passes(self, role: str) -> RolePass:
         """See `rightsizer.aws.role_pass`."""
         return may_pass(self.sts, self.iam, role)
+
+    def cannot_restore(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
+        """See `rightsizer.aws.own_role`."""
+        return cannot_restore(self.sts, self.iam, ref, targets)
 
     def perform(self, step: Step) -> None:
         """Call the one operation of the step with its own parameters."""

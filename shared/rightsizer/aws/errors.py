@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
 
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
 from rightsizer.model.reason import Code, Reason
@@ -62,6 +68,22 @@ def translate(error: ClientError, action: str, purpose: str) -> ReadError:
     if code in EXPIRED:
         return ReadError(f"{purpose}: the AWS credentials are expired or invalid ({code}); sign in again")
     return ReadError(f"{purpose}: {action} failed with {code}: {text}")
+
+
+def transient(error: ClientError | BotoCoreError) -> bool:
+    """Whether the same question may be answered later: AWS throttles, fails itself (HTTP 5xx), or gave no answer."""
+    if not isinstance(error, ClientError):
+        return isinstance(error, HTTPClientError)
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    return code_of(error) in THROTTLED or status >= 500 or "rate exceeded" in text_of(error).lower()
+
+
+def raise_transient(error: ClientError | BotoCoreError, action: str, purpose: str) -> None:
+    """Raise ReadError where a later answer may be another; do nothing where "nobody could ask" is the answer."""
+    if isinstance(error, ClientError) and transient(error):
+        raise translate(error, action, purpose) from error
+    if transient(error):
+        raise ReadError(f"{purpose}: {error}") from error
 
 
 def code_of(error: ClientError) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import code_of, text_of
+from rightsizer.aws.errors import code_of, text_of, transient
 from rightsizer.model.observation import EndpointRef
 from rightsizer.model.sight import ImageSight
 
@@ -62,9 +62,10 @@ def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:
     except ClientError as error:
         if code_of(error) in ABSENT and not theirs:  # another account may hide a repository that it does not share
             return ImageSight(name, gone=True)
-        return ImageSight(name, problem=f"ecr:BatchGetImage was refused{theirs} ({code_of(error)}: {text_of(error)})")
+        text = f"ecr:BatchGetImage was refused{theirs} ({code_of(error)}: {text_of(error)})"
+        return ImageSight(name, problem=text, passing=transient(error))
     except BotoCoreError as error:
-        return ImageSight(name, problem=f"ecr:BatchGetImage had no answer ({error})")
+        return ImageSight(name, problem=f"ecr:BatchGetImage had no answer ({error})", passing=transient(error))
     digests = tuple(d for found in answer.get("images") or () for d in _digests(found))
     codes = {failure.get("failureCode", "") for failure in answer.get("failures") or ()}
     if not digests and codes and codes <= ABSENT:

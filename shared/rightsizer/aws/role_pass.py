@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from rightsizer.aws.errors import raise_transient
 from rightsizer.model.role_pass import ACTION, SERVICE, RolePass, caller
 
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ class Identity(Protocol):
 
 
 def may_pass(sts: Identity, iam: "IAMClient", role: str) -> RolePass:
-    """What IAM says about us and `role`. Raises nothing: not knowing is an answer."""
+    """What IAM says about us and `role`; not knowing is an answer. Raises ReadError where another may still come."""
     try:
         arn = sts.get_caller_identity()["Arn"]
-    except (ClientError, BotoCoreError):
+    except (ClientError, BotoCoreError) as error:
+        raise_transient(error, "sts:GetCallerIdentity", "asking who we are")
         return RolePass(role, "", None)
     by = caller(arn)
-    return RolePass(role, by, simulated(iam, _principal(arn, by), role))
+    return RolePass(role, by, simulated(iam, principal(arn, by), role))
 
 
 def simulated(iam: "IAMClient", principal: str, role: str) -> bool | None:
@@ -43,13 +45,14 @@ def simulated(iam: "IAMClient", principal: str, role: str) -> bool | None:
             ResourceArns=[role],
             ContextEntries=[service],  # type: ignore[list-item]
         )
-    except (ClientError, BotoCoreError):
+    except (ClientError, BotoCoreError) as error:
+        raise_transient(error, "iam:SimulatePrincipalPolicy", f"asking whether {principal} may pass {role}")
         return None
     results = answer.get("EvaluationResults", [])
     return all(r["EvalDecision"] == "allowed" for r in results) if results else None
 
 
-def _principal(arn: str, by: str) -> str:
+def principal(arn: str, by: str) -> str:
     """The ARN that IAM knows: of the role where one is assumed, of the user otherwise."""
     _, partition, _, _, account, _ = arn.split(":", 5)
     return f"arn:{partition}:iam::{account}:role/{by}" if by else arn

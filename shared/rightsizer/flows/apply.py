@@ -127,7 +127,7 @@ class Apply:
     def advance(self, change_id: str, now: datetime) -> Change | None:
         """Walk the journal of one change as far as it goes now; None when there is none or another one has it."""
         change = self.journal.load(change_id)
-        if change is None or change.closed:
+        if change is None or change.closed or change.rests(now):
             return change
         if change.lease_until is not None and now < change.lease_until:
             return None

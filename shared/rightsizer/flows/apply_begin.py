@@ -5,16 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.errors import ConflictError
+from rightsizer.errors import ConflictError, ReadError
 from rightsizer.flows import planning
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.component import ComponentSight
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import OptionKind
+from rightsizer.model.observation import ScalableTarget
+from rightsizer.model.option import ORDERED, OptionKind
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Gate
 from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
@@ -42,8 +44,18 @@ class Beginning:
     def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
         """The change with its plan (`before` is set), closed as refused, or waiting.
 
-        It is saved unless it is closed: the proposal follows first, so that a crash in between is made good.
+        It is saved unless it is closed: the proposal follows first, so that a crash in between is made good. Raises
+        ReadError where something could not be seen now: that is tried again, until the change has waited too long.
         """
+        try:
+            return self._begun(change, now, catalogue, limits)
+        except ReadError as error:
+            if now - change.created_at <= PATIENCE:
+                raise
+            text = f"it waited {PATIENCE.days} days and could not be looked at: {error}"
+            return self._refuse(change, (Reason(Code.READ_FAILED, text),), now)
+
+    def _begun(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
         proposal = self.store.proposal(change.proposal_id)
         if proposal is None:
             reason = Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
@@ -136,6 +148,7 @@ class Beginning:
             blind=self._blind(change, sorted(models), _role(config)),
             registry=self._registry(change, endpoint, placed),
             passes=self._passes(change, config),
+            unrestorable=self._unrestorable(change, proposal, scaling),
         )
         ground = planning.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
         return replace(ground, most=planning.most(change, ground))
@@ -144,6 +157,11 @@ class Beginning:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
         role = _role(config)
         return self.changer.passes(role) if role and change.option.kind in planning.CONFIG_KINDS else None
+
+    def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
+        """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
+        taken = change.option.kind in planning.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
+        return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
         """The components that are placed anew, with their tags; one that does not exist is left out."""
@@ -157,7 +175,11 @@ class Beginning:
         parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
         deploys = change.option.kind in planning.CONFIG_KINDS
         names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
-        return self.changer.images(change.ref, names) if names else {}
+        found = self.changer.images(change.ref, names) if names else {}
+        late = next((sight for sight in found.values() if sight.passing), None)
+        if late is not None:
+            raise ReadError(f"reading what the tag of {late.name} means: {late.problem}")
+        return found
 
     def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
         """The configured alarms as they are now; one that is not found is there, as missing."""

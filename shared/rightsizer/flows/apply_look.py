@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from rightsizer.flows.apply_measure import counted
 from rightsizer.model.change import Change, ChangeState, Course
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.sight import EndpointSight, Gone, Sight, Verdict
@@ -86,7 +87,7 @@ class Looking:
             return farewell.judge(change, windows, now)
         if shadows:
             return trial_end.judge(change, windows[:-1], windows[-1], now)
-        return proof.judge(change, windows, now, self.limits)
+        return proof.judge(counted(change, endpoint, now), windows, now, self.limits)  # with the hours of this look
 
 
 def _configurations(change: Change) -> tuple[Step, ...]:

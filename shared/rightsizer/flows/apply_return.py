@@ -7,6 +7,7 @@ back too small is better than staying on what proved bad.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.apply_schedule import as_due
@@ -21,7 +22,7 @@ from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.model.step import Step, StepKind
 from rightsizer.ports import QuotaReader
 from rightsizer.ports_change import Changer
-from rightsizer.rules import clone, returning
+from rightsizer.rules import clone, guardrail, returning
 from rightsizer.rules.advance import rolled_back
 from rightsizer.telemetry import logger
 
@@ -48,8 +49,6 @@ class Returning:
         plan, endpoint = change.plan, sight.endpoint
         if change.course is not Course.BACK or plan.back is None or plan.kind != "change" or _settled(change):
             return change
-        if plan.keeps_counts:
-            return change  # the way back keeps them too
         if isinstance(endpoint, Gone) or endpoint.status != "InService" or endpoint.pending_config:
             return change
         if sight.shows(plan.back) or (plan.new_config and endpoint.config_name != plan.new_config):
@@ -59,6 +58,9 @@ class Returning:
             return _noted(change, stored(plan), "failed", text, now)
         if change.last(plan.back, "intended", "done", "failed") is not None:
             return change
+        change = self._paced(change, endpoint)
+        if plan.keeps_counts:
+            return change  # the way back keeps them too
         change = self._edited(change, sight, now)
         plan, due = change.plan, as_due(change, now).change
         if not plan.grown and returning.counts(due, endpoint, {}) == (change.before.variants if change.before else ()):
@@ -74,6 +76,32 @@ class Returning:
         return _noted(
             change, made, "noted", f"the fleet or its bounds grew since the plan; the way back runs {said}", now
         )
+
+    def _paced(self, change: Change, endpoint: EndpointSight) -> Change:
+        """The change with a way back that rolls in batches for which the quota has room beside the fleet of now."""
+        plan, before = change.plan, change.before
+        back = plan.back
+        if back is None or before is None or not rolls(back):
+            return change
+        wanted = sum(v.count for v in plan.grown or before.variants)
+        deployment = self._deployment(change, endpoint, None if plan.keeps_counts else wanted)
+        paced = replace(back, params={**back.params, "DeploymentConfig": deployment} if deployment else _plain(back))
+        return replace(change, plan=replace(plan, back=paced))
+
+    def _deployment(self, change: Change, endpoint: EndpointSight, wanted: int | None) -> dict[str, Any]:
+        """How the way back is deployed: as the turn was, with the room that the quota leaves now.
+
+        `wanted` are its instances; None: as many as are live.
+        """
+        turn, before = change.plan.turn, change.before
+        forward = turn.params.get("DeploymentConfig", {}) if turn is not None else {}
+        if turn is None or before is None or not rolls(turn):
+            return {}
+        live, kind = sum(max(v.current_count, v.desired_count) for v in endpoint.variants), before.variants[0]
+        quota = self._quotas().get(kind.instance_type)
+        same = all(v.instance_type == kind.instance_type for v in change.plan.after)
+        headroom = quota - live if quota is not None and same else quota
+        return guardrail.way_back(forward, live, live if wanted is None else wanted, headroom)
 
     def _edited(self, change: Change, sight: Sight, now: datetime) -> Change:
         """The change with the bounds that its owner raised since, and with a line about every edit, once."""
@@ -115,7 +143,7 @@ class Returning:
         return replace(
             plan,
             prepare=(*others, create(made)),
-            back=update(change.ref.name, made.name, {}),
+            back=update(change.ref.name, made.name, self._deployment(change, endpoint, sum(v.count for v in wanted))),
             back_config=made.name,
             grown=wanted,
             first_back=first_back,
@@ -128,6 +156,15 @@ def stored(plan: Plan) -> Plan:
         return plan
     config = str(plan.first_back.params.get("EndpointConfigName", ""))
     return replace(plan, back=plan.first_back, back_config=config, grown=(), first_back=None)
+
+
+def rolls(step: Step) -> bool:
+    """Whether a deployment replaces the instances in batches."""
+    return "RollingUpdatePolicy" in step.params.get("DeploymentConfig", {})
+
+
+def _plain(step: Step) -> dict[str, Any]:
+    return {key: value for key, value in step.params.items() if key != "DeploymentConfig"}
 
 
 def _settled(change: Change) -> bool:

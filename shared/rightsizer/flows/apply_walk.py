@@ -15,6 +15,7 @@ from rightsizer.flows.apply_images import Comparing
 from rightsizer.flows.apply_look import Looking
 from rightsizer.flows.apply_measure import measured
 from rightsizer.flows.apply_met import as_met, meet
+from rightsizer.flows.apply_metrics import without_metrics
 from rightsizer.flows.apply_return import Returning
 from rightsizer.flows.apply_schedule import SCHEDULE, as_due
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
@@ -83,7 +84,7 @@ class Walking:
     def _switch(self) -> Switch:
         """The freeze switch, read for each move, since one invocation may make many.
 
-        A stack that lost its write permissions makes no forward step either.
+        A stack that was told to change nothing makes no forward step either; what goes back goes on (decision 52).
         """
         switch = self.journal.switch()
         return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
@@ -109,7 +110,8 @@ class Walking:
         try:
             self.changer.perform(step)
         except RightsizerError as error:
-            result = Entry(now, step.key, "failed", Following.meaning(error))
+            change, said = without_metrics(change, step, error)
+            result = Entry(now, step.key, "failed", said or Following.meaning(error))
         else:
             result = Entry(now, step.key, "done")
         change = self.journal.save(replace(change, journal=(*change.journal, result)))

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
+from rightsizer.flows.foreseen import unless_refused
 from rightsizer.flows.judge import judge, judge_digests
 from rightsizer.flows.usage import Memory, Usage, UsageReader
 from rightsizer.model.digest import UsageDigest
@@ -99,16 +100,19 @@ def evaluate(
             yield result
             continue
         unread += result.endpoint.tags_unread is not None
-        proposal = proposal_for(result.recommendation, within_reach(keeping, result), keeping.proposal_days, now)
+        proposal = proposal_for(
+            result.recommendation, within_reach(keeping, ports.catalogue, result), keeping.proposal_days, now
+        )
         keeping.store.save(result.recommendation, proposal)
         yield result.recommendation
     if unread:
         count(EndpointsUnread=unread)
 
 
-def within_reach(keeping: Keeping, result: Judged) -> Reach:
+def within_reach(keeping: Keeping, catalogue: Catalogue, result: Judged) -> Reach:
     """What the role may do, with the exact thing that an owner does to allow more."""
     reach = unless_undone(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
+    reach = unless_refused(result.endpoint, result.recommendation.chosen, catalogue, reach)
     if reach.approvable:
         return reach
     said = enable.instructions(result.endpoint, result.recommendation, reach.enable)

@@ -102,6 +102,8 @@ class Change:
     journal: tuple[Entry, ...] = ()
     next_due: datetime | None = None
     """When the tick looks again; None once closed."""
+    not_before: datetime | None = None
+    """No try begins earlier, whatever event or click asks: the back-off after a want of capacity. None: at once."""
     version: int = 0
     lease_until: datetime | None = None
     """Until then one invocation acts on it alone."""
@@ -155,6 +157,11 @@ class Change:
     def closed(self) -> bool:
         """Whether nothing is left to do by itself."""
         return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
+
+    def rests(self, now: datetime) -> bool:
+        """Whether its next try is still too early. Who asks for the way back is not kept waiting."""
+        begun, early = self.before is not None, self.not_before is not None and now < self.not_before
+        return early and not begun and not self.asked_back_by
 
     @property
     def once_usd(self) -> Decimal:

@@ -48,6 +48,8 @@ class Ground:
     """By name of each image with a tag, what it means today; empty where nothing is deployed."""
     passes: RolePass | None = None
     """Whether our role may pass the configuration's execution role; None where there is none, or none is needed."""
+    unrestorable: tuple[str, ...] = ()
+    """IAM actions that giving autoscaling back needs, and that our role is denied; () also where nobody knows."""
     marketplace: bool = False
     blind: str = ""
     """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""

@@ -60,6 +60,19 @@ ORDERED = frozenset({OptionKind.SCALE_IN, OptionKind.PLACEMENT})
 """Options that a person asks for and no evaluation proposes: their saving is unknown, so none is promised or booked."""
 
 
+CONFIG_KINDS = frozenset(
+    {
+        OptionKind.INSTANCE_TYPE,
+        OptionKind.TYPE_AND_COUNT,
+        OptionKind.FEWER_GPUS,
+        OptionKind.INSTANCE_POOLS,
+        OptionKind.ROUTING,
+        OptionKind.SCALE_IN,
+    }
+)
+"""Options that need a new configuration."""
+
+
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds of endpoint that an approval may change in place; automatic mode takes the plain kind only."""
 OF_COMPONENTS = ORDERED | {OptionKind.COPIES}

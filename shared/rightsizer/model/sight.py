@@ -46,6 +46,8 @@ class ImageSight:
     """The registry answered that there is no such image."""
     problem: str = ""
     """Why it is not known."""
+    passing: bool = False
+    """Whether the registry may answer later: it throttled, or gave no answer."""
 
 
 @dataclass(frozen=True, slots=True)

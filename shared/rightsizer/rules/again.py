@@ -53,6 +53,7 @@ def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[
         ending=None,
         journal=(*earlier, Entry(now, "again", "noted", said)),
         next_due=due,
+        not_before=due,
         lease_until=None,
         turn_mark=None,
         failure=FailureClass.NONE,
@@ -104,6 +105,7 @@ def instead(change: Change, chosen: Option | None, reasons: Sequence[Reason], no
         saving_usd_per_month=chosen.saving_usd_per_month,
         journal=(*change.journal, Entry(now, "again", "noted", said)),
         next_due=due,
+        not_before=due,
         lease_until=None,
         outcome=said,
     )

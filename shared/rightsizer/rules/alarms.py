@@ -6,6 +6,7 @@ Missing data does not breach: no traffic is no proof, and probation takes over f
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rightsizer.model.step import Step, StepKind
@@ -20,6 +21,16 @@ ERRORS_PER_MINUTE = 5.0
 BASELINE_FACTOR = 3.0
 LATENCY_FACTOR = 2.0
 """Without an objective: how much slower than before is too slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Alarm:
+    """One alarm before it has a name: names are made of its parts, and never taken apart again."""
+
+    about: str
+    """The variant or the inference component that it watches."""
+    label: str
+    body: Mapping[str, Any]
 
 
 def rollback_alarms(
@@ -37,23 +48,23 @@ def rollback_alarms(
     """
     errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
     slow = objective_p95_s or (LATENCY_FACTOR * baseline["p95_s"] if baseline.get("p95_s") else None)
-    bodies: list[dict[str, Any]] = []
+    made: list[_Alarm] = []
     for variant in variants:
-        bodies.append(_error(variant, "5xx", "Invocation5XXErrors", errors))
+        made.append(_error(variant, "5xx", "Invocation5XXErrors", errors))
         if slow is not None:
-            bodies.append(
-                {
-                    "AlarmName": f"{variant}-p95",
-                    "AlarmDescription": f"p95 latency above {slow * 1000:.0f} ms",
-                    "MetricName": "ModelLatency",
-                    "ExtendedStatistic": "p95",
-                    "Threshold": slow * 1_000_000,
-                    "ComparisonOperator": "GreaterThanThreshold",
-                    "EvaluateLowSampleCountPercentile": "ignore",
-                }
-            )
-    bodies += [_error(variant, "model-errors", "InvocationModelErrors", errors) for variant in variants]
-    return tuple(_step(change_id, endpoint, config, prefix, body) for body in bodies[:MOST])
+            body = {
+                "AlarmDescription": f"p95 latency above {slow * 1000:.0f} ms",
+                "MetricName": "ModelLatency",
+                "ExtendedStatistic": "p95",
+                "Threshold": slow * 1_000_000,
+                "ComparisonOperator": "GreaterThanThreshold",
+                "EvaluateLowSampleCountPercentile": "ignore",
+            }
+            made.append(_Alarm(variant, "p95", body))
+    made += [_error(variant, "model-errors", "InvocationModelErrors", errors) for variant in variants]
+    return tuple(
+        _put(change_id, endpoint, _dimensions(endpoint, alarm.about, config), prefix, alarm) for alarm in made[:MOST]
+    )
 
 
 def component_alarms(change_id: str, component: str, prefix: str, baseline: Mapping[str, float]) -> tuple[Step, ...]:
@@ -70,34 +81,31 @@ def component_alarms(change_id: str, component: str, prefix: str, baseline: Mapp
     return tuple(_put(change_id, component, where, prefix, body) for body in bodies)
 
 
-def _error(variant: str, label: str, metric: str, errors: float) -> dict[str, Any]:
-    return {
-        "AlarmName": f"{variant}-{label}",
+def _error(about: str, label: str, metric: str, errors: float) -> _Alarm:
+    body = {
         "AlarmDescription": f"{metric} of at least {errors:.0f} in a minute",
         "MetricName": metric,
         "Statistic": "Sum",
         "Threshold": errors,
         "ComparisonOperator": "GreaterThanOrEqualToThreshold",
     }
+    return _Alarm(about, label, body)
 
 
-def _step(change_id: str, endpoint: str, config: str, prefix: str, body: dict[str, Any]) -> Step:
-    label = body["AlarmName"]
-    variant = label.removesuffix("-5xx").removesuffix("-p95").removesuffix("-model-errors")
-    where = [
+def _dimensions(endpoint: str, variant: str, config: str) -> list[dict[str, str]]:
+    return [
         {"Name": "EndpointName", "Value": endpoint},
         {"Name": "VariantName", "Value": variant},
         {"Name": "EndpointConfigName", "Value": config},
     ]
-    return _put(change_id, endpoint, where, prefix, body)
 
 
-def _put(change_id: str, watched: str, where: list[dict[str, str]], prefix: str, body: dict[str, Any]) -> Step:
-    name = f"{prefix}{change_id}-{body['AlarmName']}"
+def _put(change_id: str, watched: str, where: list[dict[str, str]], prefix: str, alarm: _Alarm) -> Step:
+    name = f"{prefix}{change_id}-{alarm.about}-{alarm.label}"
     params = {
-        **body,
+        **alarm.body,
         "AlarmName": name,
-        "AlarmDescription": f"{body['AlarmDescription']} on {watched} during change {change_id} (temporary)",
+        "AlarmDescription": f"{alarm.body['AlarmDescription']} on {watched} during change {change_id} (temporary)",
         "Namespace": "AWS/SageMaker",
         "Dimensions": where,
         "Period": PERIOD_S,

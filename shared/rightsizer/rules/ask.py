@@ -37,7 +37,7 @@ def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
     if endpoint.kind not in CHANGEABLE:
         return Reach(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
     if not writes:
-        return Reach(False, "deploy the stack with MayChange=tagged; this one has no write permissions")
+        return Reach(False, "deploy the stack with MayChange=tagged; this one changes nothing")
     if endpoint.mode in (Mode.PROPOSE, Mode.AUTO) and (endpoint.mode_declared or untagged):
         return Reach(True, "")
     said = endpoint.mode.value if endpoint.mode_declared else "absent"

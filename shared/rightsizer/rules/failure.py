@@ -52,16 +52,33 @@ _TEXTS: tuple[tuple[tuple[str, ...], Failure], ...] = (
         Failure(FailureClass.QUOTA, "ask-quota", False, timedelta(days=1)),
     ),
 )
-_AGAIN = (
-    "cannot update in-progress endpoint",
-    "could not find endpoint configuration",
-    "request to service failed",
-    "rate exceeded",
-    "concurrentupdateexception",
-    "no scalable target registered",
-    "serviceunavailable",
-    "internal",
+_AGAIN_CODES = frozenset(
+    {
+        "ConcurrentUpdateException",
+        "InternalError",
+        "InternalFailure",
+        "InternalServerError",
+        "InternalServiceError",
+        "InternalServiceException",
+        "InternalServiceFault",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+    }
 )
+"""Common errors of SageMaker and CloudWatch, and those of Application Auto Scaling, that speak of AWS alone."""
+_AGAIN = tuple(
+    re.compile(text, re.IGNORECASE)
+    for text in (
+        r"cannot update in-progress endpoint\b",
+        r"could not find endpoint configuration\b",
+        r"request to service failed\b",
+        r"rate exceeded\b",
+        r"no scalable target registered\b",
+    )
+)
+"""How a message begins that another try may not meet: words inside a refusal say nothing."""
+_NOT_ALLOWED = re.compile(r"\bis not authorized to perform\b", re.IGNORECASE)
+"""IAM's phrase, which SageMaker hands on inside a ValidationException."""
 
 
 def classify(text: str) -> Failure:
@@ -75,9 +92,8 @@ def classify(text: str) -> Failure:
 
 def refusal(code: str, text: str) -> Failure:
     """What a refused call means. `code` and `text` are AWS's own."""
-    low = f"{code} {text}".lower()
-    if "accessdenied" in low or "not authorized" in low:
+    if code.startswith("AccessDenied") or _NOT_ALLOWED.search(text):
         return Failure(FailureClass.PERMISSION, "restore-permission", True)
-    if any(word in low for word in _AGAIN):
+    if code in _AGAIN_CODES or any(known.match(text) for known in _AGAIN):
         return Failure(FailureClass.UNKNOWN, "retry-later", True)
-    return classify(low)
+    return classify(f"{code} {text}")

@@ -2,10 +2,11 @@
 
 Limits: SageMaker DeploymentConfig. A canary or a step is at most half of the instances, so one instance can only be
 replaced at once; it is then baked with both fleets up. Marketplace images and Inf1 fall back to all at once without
-baking, silently; rolling excludes endpoints of several variants.
+baking, silently; rolling excludes endpoints of several variants. What rolls forward for want of quota rolls back in the
+same batches: without `RollbackMaximumBatchSize` AWS starts the whole old fleet at once (API RollingUpdatePolicy).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,8 @@ PROVISION_S = 3_600
 LINEAR_FROM = 10
 """Instances from which the traffic is shifted in steps."""
 STEP_PERCENT = 20
+LEAST_SHARE = 20
+"""A batch is at least one part in so many of the instances (RollingUpdatePolicy.MaximumBatchSize: 5 to 50 %)."""
 WAIT_LIMIT_S = 3_600
 
 
@@ -66,6 +69,41 @@ def choose(
     return _blue_green("ALL_AT_ONCE", {}, 0, bake, alarms, f"all at once (one instance), then baking for {bake} s")
 
 
+def way_back(forward: Mapping[str, Any], live: int, wanted: int, headroom: int | None = None) -> dict[str, Any]:
+    """The DeploymentConfig of the return from a deployment under `forward`; empty: all at once, without baking.
+
+    `live` and `wanted` are the instances now and after the return, `headroom` those that the quota still allows (None:
+    unknown). A return has no alarms and no pause: what serves now is what has to go. Total.
+    """
+    policy = forward.get("RollingUpdatePolicy")
+    smallest, total = min(live, wanted), max(live, wanted)
+    if not policy or smallest < 2:
+        return {}
+    room = min(int(policy["MaximumBatchSize"]["Value"]), total if headroom is None else headroom)
+    size = _instances(_batch(smallest, total, room))
+    return {
+        "RollingUpdatePolicy": {
+            "MaximumBatchSize": size,
+            "WaitIntervalInSeconds": 0,
+            "MaximumExecutionTimeoutInSeconds": LIMIT_HIGH_S,
+            "RollbackMaximumBatchSize": size,
+        }
+    }
+
+
+def _least_batch(count: int) -> int:
+    """The fewest instances that a rolling deployment of `count` starts at a time: 5 % of them, rounded up."""
+    return max(1, -(-count // LEAST_SHARE))
+
+
+def _batch(smallest: int, count: int, headroom: int) -> int:
+    return max(_least_batch(count), min(smallest // 2, headroom))
+
+
+def _instances(value: int) -> dict[str, Any]:
+    return {"Type": "INSTANCE_COUNT", "Value": value}
+
+
 def _blue_green(
     kind: str,
     size: dict[str, Any],
@@ -85,14 +123,15 @@ def _blue_green(
 
 
 def _rolling(smallest: int, count: int, bake: int, alarms: Sequence[str], headroom: int) -> Guardrail:
-    batch = max(1, -(-count // 20), min(smallest // 2, headroom))
+    batch = _batch(smallest, count, headroom)
     batches = -(-count // batch)
     interval = min(bake, (LIMIT_HIGH_S - PROVISION_S) // batches)
     limit = _limit(batches * interval)
     policy = {
-        "MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": batch},
+        "MaximumBatchSize": _instances(batch),
         "WaitIntervalInSeconds": interval,
         "MaximumExecutionTimeoutInSeconds": limit,
+        "RollbackMaximumBatchSize": _instances(batch),
     }
     text = f"rolling, {batch} of {count} instances at a time, because the quota leaves room for {headroom} more"
     return Guardrail({"RollingUpdatePolicy": policy, **_rollback(alarms)}, limit, text)

@@ -90,7 +90,7 @@ def stand_in_errand(
 
 def pool_errand(job: TrainingJob, release: ReleaseWarmPool, *, writes: bool, days: int, now: datetime) -> Errand:
     """The release of an idle warm pool of an opted-in owner: approved by the policy, since its owner allowed it."""
-    enable = "" if writes else "deploy the stack with MayChange=tagged; this one has no write permissions"
+    enable = "" if writes else "deploy the stack with MayChange=tagged; this one changes nothing"
     return Errand(
         id=_id("pool-release", job.arn or job.name, ""),
         subject=job.name,
@@ -172,7 +172,7 @@ def _group_enable(group: Group, writes: bool) -> str:
     if group.handler not in (Handler.NOBODY, Handler.CAPACITY_REBALANCE):
         return f"{group.name} is looked after by {group.handler}: change it there"
     if not writes:
-        return "deploy the stack with MayChange=tagged; this one has no write permissions"
+        return "deploy the stack with MayChange=tagged; this one changes nothing"
     if group.mode in (Mode.PROPOSE, Mode.AUTO):
         return ""
     return (

@@ -5,14 +5,14 @@ from rightsizer.flows.planning.config import new_config
 from rightsizer.flows.planning.farewell import two_steps
 from rightsizer.flows.planning.fleet import live, mine, most, unbounded, wanted
 from rightsizer.flows.planning.placement import placement_only
-from rightsizer.flows.planning.planned import CONFIG_KINDS, Planned
+from rightsizer.flows.planning.planned import Planned
 from rightsizer.flows.planning.scale_in import scale_in_policy, with_live_count
 from rightsizer.flows.planning.shadow import is_test, shadow_test, until_the_peak
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import ORDERED, OptionKind
+from rightsizer.model.option import CONFIG_KINDS, ORDERED, OptionKind
 from rightsizer.model.plan import Before, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import ConfigSight

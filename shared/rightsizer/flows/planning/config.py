@@ -43,7 +43,9 @@ def new_config(
         settle=settle,
         restore=restore,
         turn=update(change.ref.name, new.name, guard.config),
-        back=update(change.ref.name, back_name, {}),
+        back=update(
+            change.ref.name, back_name, guardrail.way_back(guard.config, _total(after), _total(before.variants))
+        ),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         new_config=new.name,
         back_config=back_name,
@@ -53,7 +55,7 @@ def new_config(
         guardrail=guard.sentence,
         exchange=(capacity_of(change, ground).old, capacity_of(change, ground).new),
     )
-    return Planned(before, plan, new.notes)
+    return Planned(before, plan, (*new.notes, *_unproven_alarms(names)))
 
 
 def keeping_counts(
@@ -66,11 +68,13 @@ def keeping_counts(
     limits: ChangeLimits,
 ) -> Plan:
     """A deployment that leaves every count and weight as it is live, there and back; autoscaling stays registered."""
-    names = tuple(step.subject for step in watched)
+    names, live = tuple(step.subject for step in watched), _total(before.variants)
     return Plan(
         prepare=(create(new), tag(config, change.id), *watched),
         turn=update(change.ref.name, new.name, guard.config, keep_counts=True),
-        back=update(change.ref.name, before.config_name, {}, keep_counts=True),
+        back=update(
+            change.ref.name, before.config_name, guardrail.way_back(guard.config, live, live), keep_counts=True
+        ),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         new_config=new.name,
         back_config=before.config_name,
@@ -157,6 +161,18 @@ def update(endpoint: str, config: str, deployment: dict[str, object], keep_count
     if deployment:
         params["DeploymentConfig"] = deployment
     return Step(StepKind.UPDATE_ENDPOINT, f"{endpoint} to {config}", params)
+
+
+def _unproven_alarms(names: tuple[str, ...]) -> tuple[str, ...]:
+    """What is said of alarms on a dimension that may get no data before the deployment is over."""
+    if not names:
+        return ()
+    text = "the roll-back alarms watch the new configuration; should AWS publish nothing under its name while it "
+    return (f"{text}deploys, they cannot fire, and the variant's own metrics are judged 15 and 30 minutes after it",)
+
+
+def _total(variants: tuple[VariantCount, ...]) -> int:
+    return sum(v.count for v in variants)
 
 
 def _headroom(ground: Ground, before: Before, after: tuple[VariantCount, ...]) -> int | None:

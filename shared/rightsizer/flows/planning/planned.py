@@ -4,20 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rightsizer.model.change import Change, Entry
-from rightsizer.model.option import OptionKind
 from rightsizer.model.plan import Before, Plan
-
-CONFIG_KINDS = frozenset(
-    {
-        OptionKind.INSTANCE_TYPE,
-        OptionKind.TYPE_AND_COUNT,
-        OptionKind.FEWER_GPUS,
-        OptionKind.INSTANCE_POOLS,
-        OptionKind.ROUTING,
-        OptionKind.SCALE_IN,
-    }
-)
-"""Options that need a new configuration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.flows.planning.config import keeping_counts, watching
-from rightsizer.flows.planning.planned import CONFIG_KINDS, Planned
+from rightsizer.flows.planning.planned import Planned
 from rightsizer.model.change import Change
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import Option, Target
+from rightsizer.model.option import CONFIG_KINDS, Option, Target
 from rightsizer.model.plan import Before, Plan, VariantCount
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Gate

@@ -6,7 +6,7 @@ from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.limits import Switch
 from rightsizer.model.move import Finish, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import EndpointSight, Sight, Verdict
+from rightsizer.model.sight import EndpointSight, Sight, VariantSight, Verdict
 from rightsizer.model.step import Step, StepKind
 from rightsizer.rules.advance.outside import foreign, hand_over, old_config
 from rightsizer.rules.advance.steps import attempt, first
@@ -15,13 +15,16 @@ from rightsizer.rules.advance.taken import given_back, owners_again, reopened, t
 from rightsizer.rules.advance.turning import not_shown, rolled_back
 
 ALARMS_READY = timedelta(minutes=30)
+EARLY = timedelta(minutes=15)
+"""Until the first and the second look after a deployment that roll-back alarms watched."""
 
 
 def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, switch: Switch) -> Move:
     """Forward, before the new configuration has arrived."""
     plan = change.plan
     if _arrived(change, sight, endpoint):
-        return Steer(Reason(Code.UNPROVEN, f"{change.ref.name} runs what was asked; now it has to serve"), turned=True)
+        text = f"{change.ref.name} runs what was asked{_other_counts(change, endpoint)}; now it has to serve"
+        return Steer(Reason(Code.UNPROVEN, text), turned=True)
     if plan.turn is not None and endpoint.config_name == plan.new_config:
         return _misfit(change, endpoint)
     unseen = not_shown(change, plan.turn, endpoint, now)
@@ -73,13 +76,31 @@ def _arrived(change: Change, sight: Sight, endpoint: EndpointSight) -> bool:
     if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.shows(turn):
         return False
     live = {v.name: v for v in endpoint.variants}
-    kept = change.plan.keeps_counts
     return all(
         (v := live.get(w.name)) is not None
         and v.current_count == v.desired_count
-        and (kept or v.desired_count == w.count)
+        and (change.plan.keeps_counts or v.desired_count == w.count or _theirs(change, v, endpoint))
         for w in change.plan.after
     )
+
+
+def _theirs(change: Change, variant: VariantSight, endpoint: EndpointSight) -> bool:
+    """Whether a count that was not asked is the owner's: they set it on the new configuration since it arrived.
+
+    UpdateEndpoint without RetainAllVariantProperties brings the count of the configuration, so that another one that
+    is running whole was set since.
+    """
+    return bool(change.plan.new_config) and (variant.desired_count >= 1 or endpoint.asynchronous)
+
+
+def _other_counts(change: Change, endpoint: EndpointSight) -> str:
+    """A clause about the counts that somebody set since the deployment arrived; empty where there are none."""
+    asked = {v.name: v.count for v in change.plan.after}
+    moved = [v for v in endpoint.variants if v.desired_count != asked.get(v.name, v.desired_count)]
+    if not moved or change.plan.keeps_counts:
+        return ""
+    said = ", ".join(f"{v.name} has {v.desired_count} and {asked[v.name]} were asked" for v in moved)
+    return f", with counts that somebody set since ({said})"
 
 
 def _misfit(change: Change, endpoint: EndpointSight) -> Move:
@@ -98,9 +119,10 @@ def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
     if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
         text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
         return undone(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
-    return Wait(
-        now + timedelta(minutes=2), f"alarm {waiting[0]} is {states[waiting[0]]}; it must be OK before the start"
+    text = (
+        f"alarm {waiting[0]} is {states[waiting[0]]} since {began:%Y-%m-%d %H:%M} UTC; it must be OK before the start, "
     )
+    return Wait(now + timedelta(minutes=2), f"{text}and is waited for until {began + ALARMS_READY:%H:%M}")
 
 
 def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:
@@ -145,8 +167,14 @@ def _delete(change: Change) -> str:
 
 
 def _probation(change: Change, now: datetime) -> datetime:
-    """Hourly in the first day, then every second day: a change costs at most 40 invocations."""
+    """Hourly in the first day, then every second day: a change costs at most 40 invocations.
+
+    After a deployment the first two looks come sooner. Whether AWS publishes metrics of the new configuration while it
+    deploys is not known: where it does not, no roll-back alarm could fire, and these looks are the first judgement.
+    """
     since = now - (change.turned_at or now)
+    if change.plan.new_config and change.plan.alarms and since < 2 * EARLY:
+        return now + EARLY
     return now + (timedelta(hours=1) if since < timedelta(hours=24) else timedelta(hours=48))
 
 

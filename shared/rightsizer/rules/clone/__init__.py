@@ -16,9 +16,27 @@ from rightsizer.model.option import Target
 from rightsizer.model.plan import VariantCount
 from rightsizer.model.reason import Reason
 from rightsizer.model.sight import ConfigSight
-from rightsizer.rules.clone.refusals import CARRIED, CARRIED_OF_VARIANT, refusals
+from rightsizer.rules.clone.refusals import (
+    CARRIED,
+    CARRIED_OF_VARIANT,
+    foreign_key,
+    key_on_nvme,
+    refusals,
+    unknown_fields,
+)
 
-__all__ = ["CARRIED", "CHANGE_TAG", "Clone", "as_written", "clone", "content_hash", "renamed"]
+__all__ = [
+    "CARRIED",
+    "CHANGE_TAG",
+    "Clone",
+    "as_written",
+    "clone",
+    "content_hash",
+    "foreign_key",
+    "key_on_nvme",
+    "renamed",
+    "unknown_fields",
+]
 
 NAME_LIMIT = 63
 CHANGE_TAG = "rightsizer:change"
@@ -89,8 +107,13 @@ def renamed(made: Clone, source: str, body: Mapping[str, Any]) -> Clone:
 
 
 def content_hash(body: Mapping[str, Any]) -> str:
-    """Hash of everything that a configuration says, without its name, tags and output-only fields."""
+    """Hash of everything that a configuration says, without its name, tags and output-only fields.
+
+    Metrics that are switched off are as good as not named: where AWS refuses the field it is left out.
+    """
     content = {k: v for k, v in body.items() if k in CARRIED and v is not None}
+    if not any((content.get("MetricsConfig") or {}).values()):
+        content.pop("MetricsConfig", None)
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -1,6 +1,6 @@
 """Why a configuration is not cloned: fields that nobody here knows, hardware that differs, permissions not held."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rightsizer.model.hardware import Catalogue, InstanceType
@@ -71,33 +71,41 @@ def refusals(
             elif key not in CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT) and not _empty(value):
                 unknown.append(f"ProductionVariants.{name}.{key}")
     if unknown:
-        fields = ", ".join(sorted(set(unknown)))
-        found.append(
-            Reason(
-                Code.UNKNOWN_FIELD, f"configuration {source.name} has fields that this program does not know: {fields}"
-            )
-        )
+        found.append(unknown_fields(source.name, unknown))
     if {v.get("VariantName") for v in variants} != {w.name for w in wanted}:
         found.append(
             Reason(Code.CHANGED_SINCE, f"configuration {source.name} has other variants than the change was made for")
         )
         return tuple(found)
-    return (*found, *_permissions(source), *_scaled(source, target), *_hardware(source, wanted, target, catalogue))
+    return (*found, *_keyed(source), *_scaled(source, target), *_hardware(source, wanted, target, catalogue))
 
 
-def _permissions(source: ConfigSight) -> tuple[Reason, ...]:
-    """What CreateEndpointConfig needs beyond itself, and the role does not hold (SageMaker API permissions).
+def unknown_fields(config: str, fields: Iterable[str]) -> Reason:
+    """The refusal of a configuration with fields that a clone would drop."""
+    listed = ", ".join(sorted(set(fields)))
+    return Reason(Code.UNKNOWN_FIELD, f"configuration {config} has fields that this program does not know: {listed}")
 
-    Passing an execution role is a question to IAM, which preflight asks.
+
+def foreign_key(config: str, key: str, own: str) -> tuple[Reason, ...]:
+    """Why a configuration with a KMS key of another account than `own` is not cloned.
+
+    CreateEndpointConfig needs kms:CreateGrant, which the role does not hold there (SageMaker API permissions). Passing
+    an execution role is a question to IAM, which preflight asks.
     """
-    found: list[Reason] = []
-    key = str(source.body.get("KmsKeyId") or "")
-    own, other = _account(str(source.body.get("EndpointConfigArn", ""))), _account(key)
-    if own and other and own != other:
-        text = f"configuration {source.name} encrypts with a KMS key of account {other}; creating another one like it "
-        text += f"needs kms:CreateGrant there, and rightsizer holds it for keys of account {own} only"
-        found.append(Reason(Code.PERMISSION_MISSING, text))
-    return tuple(found)
+    other = _account(key)
+    if not own or not other or own == other:
+        return ()
+    text = f"configuration {config} encrypts with a KMS key of account {other}; creating another one like it "
+    text += f"needs kms:CreateGrant there, and rightsizer holds it for keys of account {own} only"
+    return (Reason(Code.PERMISSION_MISSING, text),)
+
+
+def key_on_nvme(key: str, hardware: InstanceType | None) -> tuple[Reason, ...]:
+    """Why a configuration with a KMS key is not cloned to hardware with local NVMe, which the key does not encrypt."""
+    if hardware is None or not key or not hardware.local_nvme:
+        return ()
+    text = f"the configuration encrypts its volume with a KMS key, and {hardware.name} has local NVMe storage "
+    return (Reason(Code.KMS_ON_NVME, text + "that the key does not encrypt"),)
 
 
 def _scaled(source: ConfigSight, target: Target) -> tuple[Reason, ...]:
@@ -110,6 +118,11 @@ def _scaled(source: ConfigSight, target: Target) -> tuple[Reason, ...]:
         return ()
     text = f"variant {name} of configuration {source.name} has no managed instance scaling that is enabled, "
     return (Reason(Code.NOT_APPLICABLE, text + "and a scale-in policy is a part of it"),)
+
+
+def _keyed(source: ConfigSight) -> tuple[Reason, ...]:
+    own = _account(str(source.body.get("EndpointConfigArn", "")))
+    return foreign_key(source.name, str(source.body.get("KmsKeyId") or ""), own)
 
 
 def _account(arn: str) -> str:
@@ -143,14 +156,7 @@ def _hardware(
                 )
             elif old is not None:
                 found.extend(_between(old, new))
-            if new is not None and new.local_nvme and source.body.get("KmsKeyId"):
-                found.append(
-                    Reason(
-                        Code.KMS_ON_NVME,
-                        f"the configuration encrypts its volume with a KMS key, and {new_name} has local NVMe storage "
-                        "that the key does not encrypt",
-                    )
-                )
+            found.extend(key_on_nvme(str(source.body.get("KmsKeyId") or ""), new))
     return tuple(found)
 
 

@@ -12,12 +12,23 @@ from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import CHANGEABLE, OF_COMPONENTS, ORDERED, OptionKind
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
-from rightsizer.rules.preflight import components, consent, image, passing, quota
+from rightsizer.rules.preflight import components, consent, image, passing, quota, restoring
 from rightsizer.rules.preflight.image import moved, tagged
 from rightsizer.rules.preflight.owner import owned_by
 
 ALARMS_TAG = "rightsizer:alarms"
-__all__ = ["MISSING", "blindness", "deferral", "hold", "moved", "owned_by", "refusals", "tagged", "unchecked"]
+__all__ = [
+    "MISSING",
+    "blindness",
+    "deferral",
+    "hold",
+    "moved",
+    "owned_by",
+    "refusals",
+    "replaced",
+    "tagged",
+    "unchecked",
+]
 
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
@@ -70,7 +81,8 @@ def hold(
 def _dry_run(ground: Ground) -> Reason | None:
     if not ground.limits.dry_run:
         return None
-    text = "the stack was deployed with MayChange=nothing, so it changes no endpoint; MayChange=tagged allows it"
+    text = "the stack was deployed with MayChange=nothing or read-only, so it changes no endpoint; "
+    text += "MayChange=tagged allows it"
     return Reason(Code.PERMISSION_MISSING, text)
 
 
@@ -113,11 +125,14 @@ def _config(ground: Ground) -> Reason | None:
         text = f"configuration {ground.endpoint.config_name} does not exist any more, so there is no way back"
         return Reason(Code.CONFIGURATION_REPLACED, text)
     if ground.config.created_at > ground.endpoint.modified_at:
-        text = (
-            f"configuration {ground.config.name} was created anew after it was deployed, so its content proves nothing"
-        )
-        return Reason(Code.CONFIGURATION_REPLACED, text)
+        return replaced(ground.config.name)
     return None
+
+
+def replaced(config: str) -> Reason:
+    """The refusal of a configuration that is younger than its deployment."""
+    text = f"configuration {config} was created anew after it was deployed, so its content proves nothing"
+    return Reason(Code.CONFIGURATION_REPLACED, text)
 
 
 def _same(ground: Ground) -> Reason | None:
@@ -183,5 +198,6 @@ _CHECKS: tuple[Check, ...] = (
     image.image,
     _sighted,
     passing.passing,
+    restoring.restoring,
     components.components,
 )

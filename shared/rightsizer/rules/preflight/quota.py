@@ -56,7 +56,7 @@ def _overlap(ground: Ground) -> Reason | None:
     if not ground.deploys or ground.proposal.recommendation.gate is Gate.TEST:
         return None
     if len(variants) == 1 and min(variants[0].desired_count, target.instance_count) >= 2:
-        return None
+        return _no_batch(ground)
     types = _types(ground)
     for kind in dict.fromkeys((target.instance_type, *(types.get(v.name, "") for v in _others(ground)))):
         blue = _instances(variants, ground, kind)
@@ -68,6 +68,20 @@ def _overlap(ground: Ground) -> Reason | None:
             text = f"{_named(kind)} is {limit}; while the old and the new fleet overlap, {blue} and {green} run at once"
             return Reason(Code.NO_QUOTA, text)
     return None
+
+
+def _no_batch(ground: Ground) -> Reason | None:
+    """A deployment that rolls needs room for a batch, forward and back; each is 5 % of the instances at least.
+
+    Source: RollingUpdatePolicy.MaximumBatchSize.
+    """
+    kind, count = ground.option.target.instance_type, ground.option.target.instance_count
+    running, limit = _instances(ground.endpoint.variants, ground, kind), _limit(ground, kind)
+    batch = -(-max(running, count) // 20)
+    if limit is None or running + min(batch, count) <= limit:
+        return None
+    text = f"{_named(kind)} is {limit} and the endpoint runs {running} of them; a deployment that replaces them in "
+    return Reason(Code.NO_QUOTA, text + f"batches needs room for {batch} more, to go and to come back")
 
 
 def _others(ground: Ground) -> tuple[VariantSight, ...]:
