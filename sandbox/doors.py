@@ -50,7 +50,7 @@ class Roles:
 
     def asks(self, call: Call) -> Iterator[Ask]:
         """What a request needs: one action for each resource that it names."""
-        params, arn = call.params, self._box.world.arn
+        params = call.params
         action = f"{IAM_PREFIX.get(call.service, call.service)}:{call.operation}"
         match call.service:
             case "dynamodb":
