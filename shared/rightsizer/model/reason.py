@@ -12,6 +12,7 @@ class Code(StrEnum):
     # intake
     UNKNOWN_EVENT = "unknown-event"
     NOT_FOR_US = "not-for-us"
+    NOT_TRUSTED = "not-trusted"
     MUTED = "muted"
     NOT_ALARMING = "not-alarming"
     REPLAYED = "replayed"
