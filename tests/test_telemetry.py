@@ -26,7 +26,7 @@ def logged() -> Iterator[io.StringIO]:
     """What the logger writes."""
     text = io.StringIO()
     (handler,) = [one for one in logger.handlers if isinstance(one, logging.StreamHandler)]
-    before, level = handler.stream, logger.level
+    before, level = handler.stream, logger.log_level
     handler.stream = text
     logger.setLevel(logging.INFO)
     try:

@@ -6,7 +6,11 @@ from contextlib import contextmanager
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.reason import Code, Reason
+
+LONGEST_TEXT = 1024
+"""Characters of an error message of AWS, which may quote what was sent."""
 
 DENIED = frozenset(
     {
@@ -66,12 +70,12 @@ def translate(error: ClientError, action: str, purpose: str) -> ReadError:
 
 def code_of(error: ClientError) -> str:
     """AWS's error code; empty when the answer has none."""
-    return str(error.response.get("Error", {}).get("Code", ""))
+    return one_line(str(error.response.get("Error", {}).get("Code", "")), 100)
 
 
 def text_of(error: ClientError) -> str:
     """AWS's message."""
-    return str(error.response.get("Error", {}).get("Message", ""))
+    return one_line(str(error.response.get("Error", {}).get("Message", "")), LONGEST_TEXT)
 
 
 def reason_of(error: RightsizerError) -> Reason:

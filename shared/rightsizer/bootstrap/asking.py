@@ -63,7 +63,6 @@ def respond() -> Callable[[Any, datetime], Answer]:
 @once
 def report() -> Callable[[Trigger, datetime], Written]:
     """The flow of the report door."""
-    from rightsizer import wire
     from rightsizer.aws.history import HistoryBook
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.own_use import LambdaUse
@@ -73,7 +72,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.model.policy import Policy
     from rightsizer.model.running import Stack
     from rightsizer.model.trigger import ReportDue
-    from rightsizer.render import csv, report_page, slack, text
+    from rightsizer.render import csv, data, report_page, slack, text
 
     require(settings(), "bucket")
 
@@ -91,7 +90,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
         policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
     )
     files = BucketReports(session().client("s3"), settings().bucket)
-    voice = flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report)
+    voice = flow.ReportVoice(report_page.report, data.report, rows, slack.report_blocks, text.report)
     ports = flow.ReportPorts(sources, files, notifier(), voice)
 
     def write(trigger: Trigger, at: datetime) -> Written:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rightsizer.model.checks import named
+from rightsizer.model.cleaned import one_line
 
 
 class Code(StrEnum):
@@ -137,6 +138,8 @@ class Reason:
 
     def __post_init__(self) -> None:
         named("Reason.sentence", self.sentence)
+        if not self.sentence.isprintable():  # it may quote a name, or an error message of AWS
+            object.__setattr__(self, "sentence", one_line(self.sentence))
 
     def __str__(self) -> str:
         return self.sentence
