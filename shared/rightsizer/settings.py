@@ -42,6 +42,8 @@ class Settings:
     alarm_prefix: str = "rightsizer-"
     """Alarms of ours begin with this; roll-back alarms too."""
     user_alarm_prefix: str = ""
+    alarm_topic_arn: str = ""
+    """The one SNS topic whose alarm messages are read from the evaluation queue; empty: none."""
     lookback_days: int = 14
     """Days of metrics behind each judgement and its replay, 14 to 63."""
     minimum_saving_usd: Decimal = Decimal(50)

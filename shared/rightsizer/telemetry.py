@@ -1,13 +1,60 @@
-"""The one Logger, and the wrapper that every door wears: a request id on each log line, metrics of each invocation."""
+"""The one Logger, the wrapper of every door, and `attempt`, by which one item's failure stays its own.
 
-from collections.abc import Callable
+A log line is bounded: it holds what others wrote, and a name or an error message may be of any length.
+"""
+
+import json
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-logger = Logger(service="rightsizer")
+from rightsizer.errors import RightsizerError
+
+LONGEST_TEXT = 4_000
+"""Characters of one text in a log line. Messages of changes and stack traces fit."""
+LONGEST_LINE = 16_000
+"""Characters of a whole line. CloudWatch Logs takes 1 MiB and bills each byte."""
+MOST_ITEMS = 100
+"""Items of a list or mapping in a log line."""
+
+
+def bounded_line(record: Mapping[str, Any]) -> str:
+    """A log record as one line of ASCII JSON with at most `LONGEST_LINE` characters."""
+    longest = LONGEST_TEXT
+    while True:
+        line = json.dumps(_bounded(record, longest), default=str, separators=(",", ":"))
+        if len(line) <= LONGEST_LINE:
+            return line
+        longest //= 2  # several long texts, or letters that JSON writes as six characters
+        if longest < 10:
+            return json.dumps({key: str(record.get(key, ""))[:100] for key in ("level", "timestamp", "message")})
+
+
+def _bounded(value: Any, longest: int) -> Any:
+    """The value with each text cut in its middle: a stack trace says most at its beginning and its end."""
+    match value:
+        case str():
+            half = longest // 2
+            if len(value) <= longest:
+                return value
+            return f"{value[:half]} ... ({len(value)} characters) ... {value[-half:]}"
+        case Mapping():
+            return {_bounded(str(key), 100): _bounded(one, longest) for key, one in list(value.items())[:MOST_ITEMS]}
+        case list() | tuple():
+            return [_bounded(one, longest) for one in value[:MOST_ITEMS]]
+        case int() if value.bit_length() > 128:
+            return f"a number of {value.bit_length()} bits"
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return _bounded(str(value), longest)
+
+
+logger = Logger(service="rightsizer", json_serializer=bounded_line)
 
 type Handler = Callable[[Any, Any], Any]
 
@@ -45,3 +92,38 @@ def count(**figures: float) -> None:
     if metrics is not None:
         for name, value in figures.items():
             metrics.add_metric(name, MetricUnit.Count, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """One item was not done. What was raised is in the log already."""
+
+    error: Exception
+
+    @property
+    def foreseen(self) -> bool:
+        """Whether the error is one that rightsizer raises on purpose. Anything else is a fault of its own."""
+        return isinstance(self.error, RightsizerError)
+
+    def __str__(self) -> str:
+        if self.foreseen:
+            return str(self.error)
+        cause = f"{type(self.error).__name__}: {self.error!s:.300}"
+        return f"failed with {cause}; this is a fault of rightsizer, please report it"
+
+
+def attempt[T](doing: str, item: str, do: Callable[[], T]) -> T | Failed:
+    """What `do` returns for one item of several, or Failed: whatever it raises stops no other item.
+
+    One of our own errors is logged as a warning. Any other is logged with its stack trace and counted as
+    ``UnforeseenErrors``.
+    """
+    try:
+        return do()
+    except RightsizerError as error:
+        logger.warning("not done", extra={"doing": doing, "item": item, "why": str(error)})
+        return Failed(error)
+    except Exception as error:
+        count(UnforeseenErrors=1)
+        logger.exception("not done, by a fault of rightsizer", extra={"doing": doing, "item": item})
+        return Failed(error)

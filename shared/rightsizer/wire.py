@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rightsizer.errors import InputError
+from rightsizer.model.cleaned import one_line
 
 _adapters: dict[Any, TypeAdapter[Any]] = {}
 
@@ -46,6 +47,6 @@ def revive[T](noun: type[T], value: Any) -> T:
 
 def _first(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_input=False)[0]
-    path = ".".join(str(part) for part in problem["loc"])
+    path = ".".join(one_line(str(part), 60) for part in problem["loc"][:12])
     more = len(error.errors()) - 1
-    return f"{path or 'the value'}: {problem['msg']}" + (f" (and {more} more)" if more else "")
+    return f"{path or 'the value'}: {one_line(problem['msg'], 300)}" + (f" (and {more} more)" if more else "")

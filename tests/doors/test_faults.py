@@ -217,3 +217,60 @@ def test_the_same_sweep_delivered_twice_asks_once() -> None:
         at.sweep()
         assert len(at.slack.messages) == 1
         assert len(at.proposals()) == 1
+
+
+def saved(endpoint: str) -> Any:
+    def where(params: Mapping[str, Any]) -> bool:
+        puts = [one["Put"]["Item"] for one in params.get("TransactItems", ()) if "Put" in one]
+        return any(item["pk"] == {"S": f"ENDPOINT#{endpoint}"} for item in puts)
+
+    return where
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("ValidationException", "Item size has exceeded the maximum allowed size"),
+        ("ProvisionedThroughputExceededException", "The level of configured provisioned throughput was exceeded."),
+        ("AccessDeniedException", "not authorized to perform dynamodb:PutItem"),
+        ("InternalServerError", "Internal server error"),
+    ],
+)
+def test_a_judgement_that_cannot_be_stored_costs_its_own_message_and_the_rest_of_the_page_is_judged_once(
+    code: str, text: str
+) -> None:
+    with scene() as at:
+        for name in ("chat-small", SMALL, "vision-ocr"):
+            at.add(SMALL, as_name=name)
+        at.box.fail("dynamodb", "TransactWriteItems", code, text, times=math.inf, where=saved("chat-small"))
+        send(at, page("chat-small", SMALL), page("vision-ocr"))
+        at.stack.settle()
+        assert set(at.recommendations()) == {SMALL, "vision-ocr"}
+        (only,) = at.stack.peek("EvaluationQueue")
+        assert "chat-small" in only
+        first = {name: one.evaluated_at for name, one in at.recommendations().items()}
+        at.pass_time(minutes=10)
+        assert len(at.stack.peek("EvaluationDeadLetters")) == 1
+        assert {name: one.evaluated_at for name, one in at.recommendations().items()} == first
+        assert at.stack.failures == []
+
+
+def test_an_endpoint_that_cannot_be_described_costs_its_own_message() -> None:
+    with scene() as at:
+        at.add(SMALL)
+        at.add("chat-small")
+        where = named("chat-small")
+        at.box.fail("sagemaker", "DescribeEndpoint", "ValidationException", "odd", times=math.inf, where=where)
+        send(at, page("chat-small"), page(SMALL))
+        at.stack.settle()
+        assert set(at.recommendations()) == {SMALL}
+        assert len(at.stack.peek("EvaluationQueue")) == 1
+
+
+def test_a_page_of_twenty_thousand_names_costs_no_call() -> None:
+    with scene() as at:
+        before = len(list(at.box.calls))
+        send(at, page(*(f"e{n}" for n in range(20_000))))
+        at.stack.settle()
+        assert len(list(at.box.calls)) == before
+        assert at.stack.failures == []

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rightsizer.errors import ReadError
+from rightsizer.flows.evaluate import NotDone
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
 from rightsizer.model.observation import EndpointRef, Unobserved
 from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
@@ -24,10 +25,13 @@ class Alarms:
 
 
 class Notes:
-    def __init__(self) -> None:
+    def __init__(self, faulty: str = "") -> None:
+        self.faulty = faulty
         self.noted: list[Occurrence] = []
 
     def note(self, occurrence: Occurrence) -> bool:
+        if occurrence.subject == self.faulty:
+            raise OverflowError("date value out of range")
         self.noted.append(occurrence)
         return True
 
@@ -44,19 +48,27 @@ class Notes:
 
 
 class Evaluations:
-    """Records what was asked; `throttled` names answer so, and `broken` raises as an unreadable fleet does."""
+    """Records what was asked; `throttled` names answer so, and `broken` raises as an unreadable fleet does.
 
-    def __init__(self, throttled: str = "", broken: bool = False) -> None:
-        self.throttled, self.broken = throttled, broken
+    With `faulty` among the names it raises an error that is none of ours, before anything is evaluated.
+    """
+
+    def __init__(self, throttled: str = "", broken: bool = False, faulty: str = "", unsaved: str = "") -> None:
+        self.throttled, self.broken, self.faulty, self.unsaved = throttled, broken, faulty, unsaved
         self.asked: list[tuple[tuple[str, ...], str]] = []
 
     def __call__(
         self, names: Sequence[str], because: str, now: datetime, fleet: int
-    ) -> Iterable[Recommendation | Unobserved]:
+    ) -> Iterable[Recommendation | Unobserved | NotDone]:
         self.asked.append((tuple(names), because))
         if self.broken:
             raise ReadError("listing endpoints: AccessDenied")
+        if self.faulty in names:
+            raise OverflowError("date value out of range")
         for name in names:
+            if name == self.unsaved:
+                yield NotDone(name, Reason(Code.READ_FAILED, "the item is too large"))
+                continue
             code = Code.THROTTLED if name == self.throttled else Code.VANISHED
             yield Unobserved(EndpointRef("111122223333", "eu-west-1", name), Reason(code, "gone"))
 
@@ -117,3 +129,24 @@ def test_a_training_job_event_is_noted() -> None:
 def test_a_direct_invocation_that_fails_raises_so_that_lambda_tries_again() -> None:
     with pytest.raises(ReadError, match="tries again"):
         run(Evaluations(throttled="bert"), Received("", look("bert")))
+
+
+def test_a_fault_of_ours_at_one_endpoint_fails_its_messages_and_each_other_endpoint_is_evaluated_once() -> None:
+    evaluations = Evaluations(faulty="odd")
+    batch = [Received(str(n), look(name)) for n, name in enumerate(("bert", "odd", "llama", "odd"))]
+    assert run(evaluations, *batch) == ["1", "3"]
+    assert evaluations.asked == [
+        (("bert", "odd", "llama"), "alarm"),
+        *(((n,), "alarm") for n in ("bert", "odd", "llama")),
+    ]
+
+
+def test_a_judgement_that_cannot_be_stored_brings_back_its_own_message() -> None:
+    assert run(Evaluations(unsaved="bert"), Received("1", look("bert")), Received("2", look("llama"))) == ["1"]
+
+
+def test_a_fault_of_ours_at_one_job_fails_its_message_alone() -> None:
+    notes = Notes(faulty="odd")
+    batch = [Received(n, JobMoved("training-job", n, "Stopped", "", NOW, n)) for n in ("j1", "odd", "j2")]
+    assert run(Evaluations(), *batch, notes=notes) == ["odd"]
+    assert [note.subject for note in notes.noted] == ["j1", "j2"]

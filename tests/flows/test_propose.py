@@ -120,6 +120,13 @@ def test_one_failure_leaves_the_others_alone() -> None:
     assert list(spy.known) == ["p-2"]
 
 
+def test_a_fault_of_ours_at_one_proposal_leaves_the_others_alone() -> None:
+    spy = Spy(fail_once={"post": OverflowError("date value out of range")})
+    other = proposal("p-2", "other")
+    assert spy.tell(moved(proposal()), moved(other, sequence="2")) == ["1"]
+    assert list(spy.known) == ["p-2"]
+
+
 def test_without_a_details_page_the_message_still_asks() -> None:
     spy = Spy(fail_once={"put": WriteRefusedError("storing", "NoSuchBucket", "")})
     assert spy.tell(moved(proposal())) == []

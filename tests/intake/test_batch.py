@@ -10,6 +10,7 @@ from rightsizer.errors import InputError
 from rightsizer.model.trigger import LookAt, NoTrigger
 
 EVENTS = Path(__file__).parents[2] / "events"
+TOPIC = "arn:aws:sns:eu-west-1:111122223333:alarms"
 
 
 def test_a_malformed_message_carries_its_problem_and_the_next_one_its_trigger() -> None:
@@ -46,7 +47,8 @@ def test_a_direct_invocation_with_nonsense_is_refused_loudly() -> None:
 def test_an_alarm_message_that_nobody_could_have_sent_fails_alone(poison: dict[str, object]) -> None:
     alarm = {"AlarmName": "a", "NewStateValue": "ALARM", "StateChangeTime": "2026-11-01T00:00:00Z"}
     bodies = [json.dumps(alarm | poison), json.dumps(alarm)]
-    bad, good = intake.batch({"Records": [{"messageId": str(i), "body": body} for i, body in enumerate(bodies)]})
+    records = [{"messageId": str(i), "body": body} for i, body in enumerate(bodies)]
+    bad, good = intake.batch({"Records": records}, TOPIC)
     assert bad.trigger is None
     assert bad.problem.startswith("reading a")
     assert isinstance(good.trigger, NoTrigger)

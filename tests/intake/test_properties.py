@@ -14,6 +14,7 @@ from rightsizer.intake.registry import BY_KEY, FROM_BUS
 from rightsizer.model.trigger import Trigger
 
 EVENTS = Path(__file__).parents[2] / "events"
+TOPIC = "arn:aws:sns:eu-west-1:111122223333:alarms"
 FILES = [
     path
     for path in sorted(EVENTS.glob("*/*.json"))
@@ -28,7 +29,7 @@ kinds = st.sampled_from(sorted(FROM_BUS))
 
 def parse(value: object) -> Trigger | None:
     try:
-        return intake.parse(value)
+        return intake.parse(value, topic=TOPIC)
     except InputError:
         return None
 
@@ -80,7 +81,7 @@ def test_new_fields_of_aws_change_nothing(document: dict[str, Any], novel: dict[
     spread = {**document, **{f"novel-{key}": value for key, value in novel.items()}}
     if isinstance(document.get("detail"), dict):
         spread["detail"] = {**document["detail"], **{f"novel{key}": value for key, value in novel.items()}}
-    assert intake.parse(spread) == intake.parse(document)
+    assert intake.parse(spread, topic=TOPIC) == intake.parse(document, topic=TOPIC)
 
 
 def test_a_message_nested_too_deep_is_refused() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.template.stack import DOORS, EVERYTHING, Stack, stack
+from tests.template.stack import DOORS, EVERYTHING, Stack, listed, stack
 
 DEAD = "DeadLetters.Arn"
 
@@ -48,19 +48,25 @@ def test_every_rule_and_schedule_has_a_dead_letter_queue_and_a_bound_on_retries(
         assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] <= 21600, name
 
 
-def test_the_queue_policy_lets_the_rules_reach_queue_and_dead_letters(deployed: Stack) -> None:
+def queue_statements(deployed: Stack) -> dict[str, dict[str, Any]]:
     policy = deployed.of("AWS::SQS::QueuePolicy")["QueuePolicy"]
-    allowed = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
     assert policy["Queues"] == ["EvaluationQueue", "DeadLetters"]
-    assert {s["Principal"]["Service"] for s in allowed} == {"events.amazonaws.com", "sns.amazonaws.com"}
-    assert all(statement["Resource"] == ["EvaluationQueue.Arn", DEAD] for statement in allowed)
-    (rules,) = [s["Condition"] for s in allowed if s["Principal"]["Service"] == "events.amazonaws.com"]
+    return {one["Sid"]: one for one in listed(policy["PolicyDocument"]["Statement"])}
+
+
+def test_the_queue_policy_lets_the_rules_and_the_one_alarm_topic_reach_queue_and_dead_letters(deployed: Stack) -> None:
+    allowed = [one for one in queue_statements(deployed).values() if one["Effect"] == "Allow"]
+    assert {one["Principal"]["Service"] for one in allowed} == {"events.amazonaws.com", "sns.amazonaws.com"}
+    for statement in allowed:
+        assert statement["Resource"] == ["EvaluationQueue.Arn", DEAD]
+    rules, topic = (queue_statements(deployed)[sid]["Condition"] for sid in ("RulesOfThisStack", "TheAlarmTopic"))
     named = set(rules["ArnEquals"]["aws:SourceArn"])
-    assert named == {f"{name}.Arn" for name in deployed.of("AWS::Events::Rule")}, (
-        "a rule's name may be cut, its ARN not"
-    )
-    (topics,) = [s["Condition"] for s in allowed if s["Principal"]["Service"] == "sns.amazonaws.com"]
-    assert ":111122223333:" in topics["ArnLike"]["aws:SourceArn"]
+    assert named == {f"{name}.Arn" for name in deployed.of("AWS::Events::Rule")}, "a name may be cut, an ARN is not"
+    assert topic == {"ArnEquals": {"aws:SourceArn": EVERYTHING["AlarmTopicArn"]}}
+
+
+def test_without_an_alarm_topic_no_topic_may_send_to_the_queue() -> None:
+    assert "TheAlarmTopic" not in queue_statements(stack())
 
 
 def test_the_queue_redrives_to_its_own_dead_letters_and_waits_six_timeouts(deployed: Stack) -> None:

@@ -12,7 +12,11 @@ from botocore.exceptions import (
 )
 
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.reason import Code, Reason
+
+LONGEST_TEXT = 1024
+"""Characters of an error message of AWS, which may quote what was sent."""
 
 DENIED = frozenset(
     {
@@ -88,12 +92,12 @@ def raise_transient(error: ClientError | BotoCoreError, action: str, purpose: st
 
 def code_of(error: ClientError) -> str:
     """AWS's error code; empty when the answer has none."""
-    return str(error.response.get("Error", {}).get("Code", ""))
+    return one_line(str(error.response.get("Error", {}).get("Code", "")), 100)
 
 
 def text_of(error: ClientError) -> str:
     """AWS's message."""
-    return str(error.response.get("Error", {}).get("Message", ""))
+    return one_line(str(error.response.get("Error", {}).get("Message", "")), LONGEST_TEXT)
 
 
 def reason_of(error: RightsizerError) -> Reason:

@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, translate
 from rightsizer.errors import ConflictError, WriteRefusedError
+from rightsizer.model.cleaned import one_line
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -149,7 +150,7 @@ def _write_failed(error: ClientError | BotoCoreError, action: str, doing: str) -
         raise ConflictError(f"{doing}: somebody else was first; read it again") from error
     if isinstance(error, ClientError) and code in DENIED | THROTTLED:
         raise translate(error, action, doing) from error
-    raise WriteRefusedError(doing, code, str(error)) from error
+    raise WriteRefusedError(doing, code, one_line(str(error))) from error
 
 
 def _lost(error: ClientError | BotoCoreError) -> bool:

@@ -6,6 +6,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
 from rightsizer.errors import WriteRefusedError
+from rightsizer.model.cleaned import cleaned
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -25,7 +26,7 @@ class Topic:
 
     def publish(self, subject: str, text: str) -> None:
         """Publish plain text; the subject is made fit for SNS, an overlong text is cut."""
-        body = text.encode()[:LONGEST_TEXT].decode(errors="ignore")
+        body = cleaned(text, LONGEST_TEXT).encode()[:LONGEST_TEXT].decode(errors="ignore")
         doing = f"publishing to the topic {self._arn}"
         try:
             self._client.publish(TopicArn=self._arn, Subject=fit(subject), Message=body)

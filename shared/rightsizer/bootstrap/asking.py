@@ -70,7 +70,6 @@ def respond() -> Callable[[Any, datetime], Answer]:
 @once
 def report() -> Callable[[Trigger, datetime], Written]:
     """The flow of the report door."""
-    from rightsizer import wire
     from rightsizer.aws.history import HistoryBook
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.own_use import LambdaUse
@@ -80,33 +79,35 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.model.policy import Policy
     from rightsizer.model.running import Stack
     from rightsizer.model.trigger import ReportDue
-    from rightsizer.render import csv, report_page, slack, text
+    from rightsizer.render import csv, data, report_page, slack, text
 
     require(settings(), "bucket")
 
-    def rows(told: Report) -> str:
-        return csv.recommendations(told.recommendations)
+    @once
+    def ports() -> flow.ReportPorts:
+        def rows(told: Report) -> str:
+            return csv.recommendations(told.recommendations)
 
-    sources = flow.ReportSources(
-        account=session().account(),
-        region=session().region,
-        store=store(),
-        ledger=SavingsBook(table()),
-        past=HistoryBook(table()),
-        own=LambdaUse(session().client("cloudwatch"), settings().functions),
-        stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
-        policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
-        misread=settings().misread,
-    )
-    files = BucketReports(session().client("s3"), settings().bucket)
-    voice = flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report)
-    ports = flow.ReportPorts(sources, files, notifier(), voice)
+        sources = flow.ReportSources(
+            account=session().account(),
+            region=session().region,
+            store=store(),
+            ledger=SavingsBook(table()),
+            past=HistoryBook(table()),
+            own=LambdaUse(session().client("cloudwatch"), settings().functions),
+            stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
+            policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
+            misread=settings().misread,
+        )
+        files = BucketReports(session().client("s3"), settings().bucket)
+        voice = flow.ReportVoice(report_page.report, data.report, rows, slack.report_blocks, text.report)
+        return flow.ReportPorts(sources, files, notifier(), voice)
 
     def write(trigger: Trigger, at: datetime) -> Written:
         if not isinstance(trigger, ReportDue):
             raise InputError(f"a report is started by its schedule, not by {trigger.kind}")
-        written = flow.report(ports, *flow.window(trigger.period, trigger.scheduled_at), at)
-        flow.tell(ports, written)
+        written = flow.report(ports(), *flow.window(trigger.period, trigger.scheduled_at), at)
+        flow.tell(ports(), written)
         return written
 
     return write

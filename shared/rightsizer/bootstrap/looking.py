@@ -72,7 +72,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.digests import S3Digests
     from rightsizer.aws.ledger import SavingsBook
-    from rightsizer.flows.evaluate import Keeping
+    from rightsizer.flows.evaluate import Keeping, NotDone
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
     from rightsizer.flows.usage import Memory
@@ -82,7 +82,9 @@ def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
 
     digests = S3Digests(session().client("s3"), settings().bucket) if settings().bucket else None
 
-    def one(names: Sequence[str], because: str, at: datetime, fleet: int) -> Iterable[Recommendation | Unobserved]:
+    def one(
+        names: Sequence[str], because: str, at: datetime, fleet: int
+    ) -> Iterable[Recommendation | Unobserved | NotDone]:
         memory = Memory(digests, fleet, policy.lookback_days) if digests and fleet else None
         return flow(replace(ports, memory=memory), keeping, policy, names, because, at)
 

@@ -6,8 +6,9 @@ any point, the next tick looks at AWS and goes on from what it sees.
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
-from rightsizer.errors import ConflictError, InputError, RightsizerError
+from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
@@ -23,6 +24,7 @@ from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.ports import MetricReader, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal, PastBook, SavingsLedger
+from rightsizer.telemetry import Failed, attempt
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
@@ -110,12 +112,10 @@ class Apply:
         """Advance every change whose next look is due; one that fails does not stop the others."""
         done = []
         for change_id in self.journal.due(now):
-            try:
-                change = self.advance(change_id, now)
-            except RightsizerError as error:
-                surely(self.tell)(f"change {change_id} could not be advanced", str(error))
-                continue
-            if change is not None:
+            change = attempt("advancing a change", change_id, partial(self.advance, change_id, now))
+            if isinstance(change, Failed):
+                surely(self.tell)(f"change {change_id} could not be advanced", str(change))
+            elif change is not None:
                 done.append(change)
         return tuple(done)
 
@@ -135,14 +135,14 @@ class Apply:
             change = self.journal.save(replace(change, lease_until=now + LEASE, next_due=now + LEASE))
         except ConflictError:
             return None  # somebody else took it a moment ago
-        try:
-            return self._walking().walk(change, now)
-        except ConflictError:
+        walked = attempt("walking a change", change_id, partial(self._walking().walk, change, now))
+        if not isinstance(walked, Failed):
+            return walked
+        if isinstance(walked.error, ConflictError):
             return None  # our lease was over; whoever saved goes on
-        except RightsizerError as error:
-            return self._unreadable(change_id, error, now)
+        return self._unreadable(change_id, walked, now)
 
-    def _unreadable(self, change_id: str, error: RightsizerError, now: datetime) -> Change | None:
+    def _unreadable(self, change_id: str, error: Failed, now: datetime) -> Change | None:
         """A look failed: nothing is decided on half a sight. It is tried again; a person is told after a while."""
         change = self.journal.load(change_id)
         if change is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply import Apply
@@ -10,7 +11,7 @@ from rightsizer.model.change import Change
 from rightsizer.model.errand import OPEN, Errand, ErrandMoved
 from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
 from rightsizer.model.trigger import EndpointMoved, TickDue, Trigger
-from rightsizer.telemetry import count, logger
+from rightsizer.telemetry import Failed, attempt, count, logger
 
 BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
 """Statuses in which no step can be taken."""
@@ -26,14 +27,19 @@ def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], n
     """
     failed = []
     for move in moves:
-        if isinstance(move, ErrandMoved):
-            failed += _errand(apply, move, now)
-        elif move.problem:
-            logger.error("a stream record is malformed", extra={"problem": move.problem, "sequence": move.sequence})
-            failed.append(move.sequence)
-        elif move.proposal is not None:
-            failed += _proposal(apply, move.proposal, move.sequence, now)
+        again = attempt("taking a record of the stream", move.sequence, partial(_taken, apply, move, now))
+        failed += [move.sequence] if isinstance(again, Failed) else again
     return failed
+
+
+def _taken(apply: Apply, move: ProposalMoved | ErrandMoved, now: datetime) -> list[str]:
+    """Act on one record; its sequence when it should be delivered again."""
+    if isinstance(move, ErrandMoved):
+        return _errand(apply, move, now)
+    if move.problem:
+        logger.error("a stream record is malformed", extra={"problem": move.problem, "sequence": move.sequence})
+        return [move.sequence]
+    return [] if move.proposal is None else _proposal(apply, move.proposal, move.sequence, now)
 
 
 def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) -> list[str]:
@@ -83,7 +89,7 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
         case TickDue():
             changes = apply.tick(now)
             if now.minute < BOOKS_MIN:
-                _book_savings(apply, now)
+                attempt("booking savings", "all that are due", partial(_book_savings, apply, now))
             errands = apply.errands.tick(now) if apply.errands else ()
             count(ChangesAdvanced=len(changes) + len(errands))
             return [*(change.id for change in changes), *(errand.id for errand in errands)]
@@ -95,10 +101,8 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
 def _book_savings(apply: Apply, now: datetime) -> None:
     """Book what changes that stand saved since yesterday; one that fails waits for the next tick."""
     for change_id in apply.journal.unbooked(now):
-        try:
-            book_savings(apply.journal, apply.changer, Books(apply.ledger), change_id, now)
-        except RightsizerError as error:
-            logger.warning("a saving is not booked", extra={"change": change_id, "why": str(error)})
+        book = partial(book_savings, apply.journal, apply.changer, Books(apply.ledger), change_id, now)
+        attempt("booking a saving", change_id, book)
 
 
 def _errand(apply: Apply, move: ErrandMoved, now: datetime) -> list[str]:

@@ -6,6 +6,7 @@ Intent to the record, then the write, then what came of it; each move rests on a
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import assert_never
 
 from rightsizer.errors import (
@@ -40,7 +41,7 @@ from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import ErrandBook, ErrandReader, ErrandWriter
 from rightsizer.rules.errand import next_move
 from rightsizer.rules.spot_react import NO_CAPACITY
-from rightsizer.telemetry import logger
+from rightsizer.telemetry import Failed, attempt, logger
 
 BUDGET = 8
 """Moves of one invocation."""
@@ -71,13 +72,16 @@ class Errands:
         """Go on with every errand that is due; one that fails does not stop the others."""
         done = []
         for errand_id in self.book.due(now):
-            try:
-                errand = self.book.load(errand_id)
-                if errand is not None and errand.state in OPEN:
-                    done.append(self._advance(errand, now))
-            except RightsizerError as error:
-                surely(self.tell)(f"errand {errand_id} could not be carried on", str(error))
+            errand = attempt("carrying an errand on", errand_id, partial(self._carried_on, errand_id, now))
+            if isinstance(errand, Failed):
+                surely(self.tell)(f"errand {errand_id} could not be carried on", str(errand))
+            elif errand is not None:
+                done.append(errand)
         return tuple(done)
+
+    def _carried_on(self, errand_id: str, now: datetime) -> Errand | None:
+        errand = self.book.load(errand_id)
+        return self._advance(errand, now) if errand is not None and errand.state in OPEN else None
 
     def ask_back(self, errand_id: str, by: str, now: datetime) -> Errand:
         """Put the old policy back, also after it was proven; InputError when there is nothing to go back from."""

@@ -7,7 +7,7 @@ queue asks for: endpoints by name, each at most once in twenty hours unless it c
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.foreseen import unless_refused
@@ -25,14 +25,15 @@ from rightsizer.model.usage import NoMetrics
 from rightsizer.ports import EndpointSummary, FleetReader, MetricReader, PriceBook, QuotaReader, RecommendationStore
 from rightsizer.rules import enable
 from rightsizer.rules.ask import Reach, proposal_for, unless_undone
-from rightsizer.telemetry import count, logger
+from rightsizer.telemetry import Failed, attempt, count, logger
 
 CHUNK = 250
 """Endpoints that are read and judged together; each window is folded as it comes, a digest is about 70 kB."""
 ONCE_IN = timedelta(hours=20)
 """An endpoint that did not change is evaluated at most once in this, however often its alarm fires."""
-FULL_ONCE_IN = timedelta(hours=1)
-"""The same for the full sweep, whose pages SQS may deliver twice."""
+FULL_ONCE_IN = timedelta(hours=3)
+"""The same for the full sweep. A page of which one endpoint failed comes again three times, half an hour apart; the
+others of it are done and are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,30 @@ class Keeping:
     proposal_days: int
 
 
+@dataclass(frozen=True, slots=True)
+class NotDone:
+    """An endpoint that could not be looked up, or whose judgement could not be stored: it is to be tried again."""
+
+    name: str
+    reason: Reason
+
+
 def evaluate(
     ports: EvaluatePorts, keeping: Keeping, policy: Policy, names: Sequence[str], because: str, now: datetime
-) -> Iterator[Recommendation | Unobserved]:
+) -> Iterator[Recommendation | Unobserved | NotDone]:
     """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
 
-    A full sweep is the truth: it evaluates what was not evaluated in the hour before. A judgement that cannot be
-    saved raises: the queue delivers again.
+    A full sweep is the truth: it evaluates what was not evaluated in the hours before. What fails at one endpoint is
+    its own, at every stage: the others are looked up, judged and saved.
     """
     once_in = FULL_ONCE_IN if because == "full-sweep" else ONCE_IN
-    due = [summary for summary in ports.fleet.find(names) if _due(keeping.store, summary, once_in, now)]
+    due: list[EndpointSummary] = []
+    for name in names:
+        found = attempt("looking up an endpoint", name, partial(_looked_up, ports, keeping.store, name, once_in, now))
+        if isinstance(found, Failed):
+            yield NotDone(name, _failure(f"looking up {name}", found))
+        else:
+            due += found
     watcher = Watcher(told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)}))
     unread = 0
     for result in judged(ports, due, policy, now, watcher):
@@ -100,13 +115,25 @@ def evaluate(
             yield result
             continue
         unread += result.endpoint.tags_unread is not None
-        proposal = proposal_for(
-            result.recommendation, within_reach(keeping, ports.catalogue, result), keeping.proposal_days, now
-        )
-        keeping.store.save(result.recommendation, proposal)
-        yield result.recommendation
+        name = result.endpoint.ref.name
+        kept = attempt("storing a judgement", name, partial(_keep, ports, keeping, result, now))
+        yield NotDone(name, _failure(f"storing the judgement of {name}", kept)) if isinstance(kept, Failed) else kept
     if unread:
         count(EndpointsUnread=unread)
+
+
+def _looked_up(
+    ports: EvaluatePorts, store: RecommendationStore, name: str, once_in: timedelta, now: datetime
+) -> list[EndpointSummary]:
+    """The endpoint if it is there and due."""
+    return [summary for summary in ports.fleet.find([name]) if _due(store, summary, once_in, now)]
+
+
+def _keep(ports: EvaluatePorts, keeping: Keeping, result: Judged, now: datetime) -> Recommendation:
+    reach = within_reach(keeping, ports.catalogue, result)
+    proposal = proposal_for(result.recommendation, reach, keeping.proposal_days, now)
+    keeping.store.save(result.recommendation, proposal)
+    return result.recommendation
 
 
 def within_reach(keeping: Keeping, catalogue: Catalogue, result: Judged) -> Reach:
@@ -175,22 +202,19 @@ def _one(
     """The judgement of one endpoint, or why there is none: its trouble is its own."""
     if isinstance(usage, NoMetrics) and usage.reason.code is Code.THROTTLED:
         return Unobserved(endpoint.ref, usage.reason)
-    try:
+
+    def find() -> Recommendation:
         if isinstance(usage, Exception):
             raise usage
         past = ports.history(endpoint.ref.name)
         if isinstance(usage, NoMetrics):
-            found = judge(endpoint, [usage], around.prices, ports.catalogue, around.quotas, past, policy, now)
-        else:
-            found = judge_digests(endpoint, usage, around.prices, ports.catalogue, around.quotas, past, policy, now)
-        return Judged(endpoint, found)
-    except RightsizerError as error:
-        return Unobserved(endpoint.ref, _reason(error))
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        # A fault of ours on one endpoint's odd data: loud in the log, and the other endpoints go on.
-        logger.exception("judging failed", extra={"endpoint": endpoint.ref.name})
-        sentence = f"judging {endpoint.ref.name} failed with {error!r}; this is a fault of rightsizer, please report it"
-        return Unobserved(endpoint.ref, Reason(Code.UNKNOWN_FAILURE, sentence))
+            return judge(endpoint, [usage], around.prices, ports.catalogue, around.quotas, past, policy, now)
+        return judge_digests(endpoint, usage, around.prices, ports.catalogue, around.quotas, past, policy, now)
+
+    found = attempt("judging an endpoint", endpoint.ref.name, find)
+    if isinstance(found, Failed):
+        return Unobserved(endpoint.ref, _failure(f"judging {endpoint.ref.name}", found))
+    return Judged(endpoint, found)
 
 
 def _tell(usage: Iterable[Usage], watcher: Watcher) -> None:
@@ -223,6 +247,13 @@ def surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> Surroun
 def _due(store: RecommendationStore, summary: EndpointSummary, once_in: timedelta, now: datetime) -> bool:
     last = store.last_evaluated(summary.ref.name)
     return last is None or summary.modified_at > last[0] or now - last[0] >= once_in
+
+
+def _failure(doing: str, failed: Failed) -> Reason:
+    """Why something was not done; a fault of ours says so and asks to be reported."""
+    if isinstance(failed.error, RightsizerError):
+        return _reason(failed.error)
+    return Reason(Code.UNKNOWN_FAILURE, f"{doing} {failed}")
 
 
 def _reason(error: RightsizerError) -> Reason:

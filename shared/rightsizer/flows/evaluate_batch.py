@@ -1,15 +1,18 @@
 """One batch of the evaluation queue: the endpoints that its messages mean, evaluated together, answered one by one.
 
-A message fails when it is malformed or when an endpoint that it names was throttled; the queue then redelivers it
-alone. Everything else about one endpoint is a reason in its own record and no failure of the message.
+A message fails when it is malformed, or when an endpoint that it names was throttled, could not be looked up or
+stored, or met a fault of ours; the queue then redelivers it alone. Everything else about one endpoint is a reason in
+its own record and no failure of the message.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import assert_never
 
-from rightsizer.errors import ConflictError, ReadError, WriteRefusedError
+from rightsizer.errors import ReadError
+from rightsizer.flows.evaluate import NotDone
 from rightsizer.model.observation import Unobserved
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code
@@ -33,12 +36,12 @@ from rightsizer.model.trigger import (
 )
 from rightsizer.ports import AlarmReader
 from rightsizer.ports_change import SavingsLedger
-from rightsizer.telemetry import logger
+from rightsizer.telemetry import Failed, attempt, count, logger
 
 DIRECT = ""
 """Message id of an event that invoked the function without a queue: nobody would read a list of failures."""
 
-type Evaluate = Callable[[Sequence[str], str, datetime, int], Iterable[Recommendation | Unobserved]]
+type Evaluate = Callable[[Sequence[str], str, datetime, int], Iterable[Recommendation | Unobserved | NotDone]]
 """Evaluates endpoints by name; the second argument says why (``full-sweep``, ``light-sweep``, ``alarm``, ``event``).
 
 The last one is the size of the fleet as a full sweep saw it, 0 when that is not known.
@@ -73,15 +76,14 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
     for message in batch:
         if message.trigger is None:
             logger.warning("refusing a message", extra={"message_id": message.message_id, "problem": message.problem})
+            count(MessagesMalformed=1)
             failed.add(message.message_id)
             continue
-        try:
-            _ask(ports, wanted, message.trigger, message.message_id, now)
-        except (ReadError, WriteRefusedError, ConflictError) as error:
-            logger.warning("cannot look", extra={"message_id": message.message_id, "problem": str(error)})
+        ask = partial(_ask, ports, wanted, message.trigger, message.message_id, now)
+        if isinstance(attempt("taking a message", message.message_id, ask), Failed):
             failed.add(message.message_id)
     for why, asked in wanted.asked.items():
-        failed.update(_evaluate(ports, why, asked, now))
+        failed |= _evaluated(ports, why, asked, now)
     if DIRECT in failed:
         raise ReadError("evaluating what an alarm's own action asks for: it failed, see the log; Lambda tries again")
     return [message.message_id for message in batch if message.message_id in failed]
@@ -103,6 +105,9 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str, now
             _beyond(ports, trigger, now)
         case LookBeyond():
             _beyond(ports, trigger, now)
+        case NoTrigger(reason) if reason.code is Code.NOT_TRUSTED:
+            logger.warning("a message is refused", extra={"message_id": message, "why": reason.sentence})
+            count(MessagesRefused=1)
         case NoTrigger():
             logger.debug("nothing asked", extra={"reason": trigger.reason.sentence})
         case (
@@ -124,12 +129,32 @@ def _beyond(ports: BatchPorts, look: LookBeyond | JobMoved, now: datetime) -> No
         ports.beyond(look, now)
 
 
-def _evaluate(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[str]], now: datetime) -> Iterator[str]:
-    """The messages to deliver again: those of throttled endpoints, or all when the fleet could not be read."""
-    try:
-        for result in ports.evaluate(tuple(asked), why[0], now, why[1]):
-            if isinstance(result, Unobserved) and result.reason.code is Code.THROTTLED:
-                yield from asked.get(result.ref.name, ())
-    except ReadError as error:
-        logger.warning("cannot evaluate", extra={"endpoints": len(asked), "problem": str(error)})
-        yield from (message for messages in asked.values() for message in messages)
+def _evaluated(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[str]], now: datetime) -> set[str]:
+    """The messages to deliver again, of those that ask for these endpoints for one reason.
+
+    What is read once for all (prices, metrics) may fail for all. Where that is a fault of ours, each endpoint that is
+    not done is evaluated by itself: only the one to blame fails.
+    """
+    again, left = set[str](), dict(asked)
+
+    def run(names: Sequence[str]) -> None:
+        for result in ports.evaluate(names, why[0], now, why[1]):
+            name = result.name if isinstance(result, NotDone) else result.ref.name
+            messages = left.pop(name, [])
+            if _to_be_repeated(result):
+                again.update(messages)
+
+    failed = attempt("evaluating endpoints", f"{len(asked)} of {why[0]}", partial(run, tuple(asked)))
+    if failed is None:
+        return again
+    for name in tuple(left) if not failed.foreseen and len(asked) > 1 else ():
+        if attempt("evaluating an endpoint", name, partial(run, (name,))) is None:
+            left.pop(name, None)
+    return again.union(*left.values())
+
+
+def _to_be_repeated(result: Recommendation | Unobserved | NotDone) -> bool:
+    """Whether another delivery may do better; a person looks at what fails four times, in the dead letters."""
+    if isinstance(result, Unobserved):
+        return result.reason.code in (Code.THROTTLED, Code.UNKNOWN_FAILURE)
+    return isinstance(result, NotDone)

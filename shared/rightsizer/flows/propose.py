@@ -6,13 +6,14 @@ again. Everything else is done once, because the message book knows what the mes
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.model.errand import Errand, ErrandMoved
 from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.ports import EventSink, MessageBook, Notifier, ReportStore
-from rightsizer.telemetry import count, logger
+from rightsizer.telemetry import Failed, attempt, count, logger
 
 TOLD_BY_TEXT = frozenset(
     {
@@ -62,18 +63,18 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | ErrandMoved]) -
     """Tell each move; returns the sequences of those that failed, so that only they come again."""
     failed = []
     for move in moves:
-        try:
-            if isinstance(move, ErrandMoved):
-                tell(ports, move.errand, move.before)
-            elif move.problem:
-                logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
-                failed.append(move.sequence)
-            elif move.proposal:
-                tell(ports, move.proposal, move.before)
-        except RightsizerError as error:
-            logger.warning("telling a proposal failed", error=str(error), sequence=move.sequence)
+        if isinstance(move, ProposalMoved) and move.problem:
+            logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
+            failed.append(move.sequence)
+        elif isinstance(attempt("telling a proposal", move.sequence, partial(_tell, ports, move)), Failed):
             failed.append(move.sequence)
     return failed
+
+
+def _tell(ports: ProposePorts, move: ProposalMoved | ErrandMoved) -> None:
+    asked = move.errand if isinstance(move, ErrandMoved) else move.proposal
+    if asked is not None:
+        tell(ports, asked, move.before)
 
 
 def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> None:

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from rightsizer.model.trigger import Received, Trigger
 
 
-def parse(event: object, *, replays: bool = False) -> Trigger:
-    """What an event means for us: a Trigger, or NoTrigger with its reason.
+def parse(event: object, *, topic: str = "", replays: bool = False) -> Trigger:
+    """What an event that a function was invoked with means for us: a Trigger, or NoTrigger with its reason.
 
-    `event` is what a function was invoked with, or the text of a queue message. Events replayed from an archive are
-    refused as NoTrigger unless `replays` (a dry run) says otherwise. InputError names the field and the cause.
+    `topic` is the ARN of the alarm topic whose SNS messages are read; messages of any other are refused. Events
+    replayed from an archive are refused as NoTrigger unless `replays` (a dry run) says otherwise. InputError names the
+    field and the cause.
     """
-    from rightsizer.intake.registry import parse as parse_event  # pydantic only where events are parsed
+    from rightsizer.intake.registry import Way  # pydantic only where events are parsed
+    from rightsizer.intake.registry import parse as parse_event
 
-    return parse_event(event, replays=replays)
+    return parse_event(event, Way(topic, replays=replays))
 
 
 def records(event: Any) -> tuple[Message, ...]:
@@ -29,24 +31,30 @@ def records(event: Any) -> tuple[Message, ...]:
     return messages(event)
 
 
-def batch(event: Any) -> list[Received]:
+def batch(event: Any, topic: str = "") -> list[Received]:
     """The messages of an SQS batch, each with its trigger or the reason why it is malformed: one never stops another.
 
-    A document of the alarm action, which invokes the function directly, is a batch of one, without a message id.
+    `topic` is the ARN of the one alarm topic whose messages are read. A document of the alarm action, which invokes the
+    function directly, is a batch of one, without a message id.
     """
-    from rightsizer.errors import InputError
+    from functools import partial
+
+    from rightsizer.intake.registry import Way
+    from rightsizer.intake.registry import parse as parse_event
     from rightsizer.model.trigger import Received
+    from rightsizer.telemetry import Failed, attempt
 
     if not (isinstance(event, dict) and "Records" in event):
-        return [Received("", parse(event))]
+        return [Received("", parse(event, topic=topic))]
     received = []
     for message in records(event):
-        try:
-            received.append(Received(message.id, parse(message.body)))
-        except InputError as error:
-            received.append(Received(message.id, None, str(error)))
-        except (ValueError, RecursionError) as error:  # no parser should let these out; if one does, the others go on
-            received.append(Received(message.id, None, f"reading a message: {type(error).__name__}: {error!s:.200}"))
+        if message.problem:
+            received.append(Received(message.id, None, message.problem))
+            continue
+        found = attempt("reading a message", message.id, partial(parse_event, message.body, Way(topic, queue=True)))
+        received.append(
+            Received(message.id, None, str(found)) if isinstance(found, Failed) else Received(message.id, found)
+        )
     return received
 
 

@@ -7,12 +7,13 @@ users on alarm changes". Every payload means only "look at this endpoint now".
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, StringConstraints, TypeAdapter, ValidationError
 
 from rightsizer.errors import InputError
-from rightsizer.intake.edge import Envelope, Moment, Name, Shape, Text, read
+from rightsizer.intake.edge import MOST_NAMES, Envelope, Moment, Name, SageMakerName, Shape, Text, read
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.trigger import LookAt, LookAtAlarm, NoTrigger, Trigger
 
@@ -22,6 +23,9 @@ DEEPEST = 12
 """Levels of a trigger: metrics, metricStat, metric, dimensions and room for more. Anything deeper is no alarm."""
 NO_LABEL = "Other"
 """What Metrics Insights writes where a series has no such label (CloudWatch User Guide, query language)."""
+AlarmName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+"""The name of an alarm (CloudWatch API reference, PutMetricAlarm)."""
+_ENDPOINT = TypeAdapter[str](SageMakerName)
 
 
 class State(Shape):
@@ -55,7 +59,7 @@ class Contributor(Shape):
 
 
 class Detail(Shape):
-    name: Name = Field(alias="alarmName")
+    name: AlarmName = Field(alias="alarmName")
     state: State
     configuration: Configuration = Field(default_factory=lambda: Configuration.model_validate({}))
     contributor: Contributor | None = Field(None, alias="alarmContributor")
@@ -74,7 +78,7 @@ class DirectAction(Shape):
 class SnsAlarm(Shape):
     """The document that CloudWatch publishes to a topic; its Region is a display name, so it is not read."""
 
-    name: Name = Field(alias="AlarmName")
+    name: AlarmName = Field(alias="AlarmName")
     arn: Text = Field("", alias="AlarmArn")
     value: Literal["OK", "ALARM", "INSUFFICIENT_DATA"] = Field(alias="NewStateValue")
     at: Moment = Field(alias="StateChangeTime")
@@ -131,7 +135,7 @@ def _alarm(arn: str, detail: Detail) -> Alarm:
     state = detail.state
     silenced = "a mute rule" if detail.mute else ""
     if state.suppressed_by:
-        silenced = f"its actions suppressor ({state.suppressed_by})"
+        silenced = f"its actions suppressor ({one_line(state.suppressed_by, 255)})"
     key = _key(arn or detail.name, detail.contributor, state.timestamp)
     return Alarm(detail.name, key, state.value, state.timestamp, detail.configuration, detail.contributor, silenced)
 
@@ -141,30 +145,52 @@ def _key(arn: str, contributor: Contributor | None, at: datetime) -> str:
 
 
 def _trigger(alarm: Alarm) -> Trigger:
+    name = one_line(alarm.name)
     if alarm.value != "ALARM":
-        return _nothing(Code.NOT_ALARMING, f"the alarm {alarm.name} went to {alarm.value}, which asks nothing of us")
+        return _nothing(Code.NOT_ALARMING, f"the alarm {name} went to {alarm.value}, which asks nothing of us")
     if alarm.silenced:
-        return _nothing(Code.MUTED, f"the alarm {alarm.name} fired while silenced by {alarm.silenced}")
+        return _nothing(Code.MUTED, f"the alarm {name} fired while silenced by {alarm.silenced}")
     if alarm.contributor is not None:
         return _contributor(alarm, alarm.contributor)
-    endpoints = tuple(dict.fromkeys(_endpoints(alarm.configuration)))
+    watched = list(dict.fromkeys(_watched(alarm.configuration)))
+    endpoints = tuple(filter(is_endpoint, watched))
+    if len(endpoints) > MOST_NAMES:
+        raise InputError(
+            f"reading the alarm {name}: it names {len(endpoints)} endpoints; at most {MOST_NAMES} are read"
+        )
     if endpoints:
         return LookAt(endpoints, "alarm", alarm.name, alarm.at, alarm.key)
+    if watched:
+        return _nothing(Code.NOT_FOR_US, f"the alarm {name} watches {_no_endpoint(watched[0])}")
     if alarm.configuration.rule or any(_searches(query) for query in alarm.configuration.metrics or ()):
         return LookAtAlarm(alarm.name, alarm.at, alarm.key)
-    return _nothing(Code.NOT_FOR_US, f"the alarm {alarm.name} watches no SageMaker endpoint")
+    return _nothing(Code.NOT_FOR_US, f"the alarm {name} watches no SageMaker endpoint")
 
 
 def _contributor(alarm: Alarm, contributor: Contributor) -> Trigger:
-    endpoint = contributor.attributes.get("EndpointName", "")
+    endpoint, name = contributor.attributes.get("EndpointName", ""), one_line(alarm.name)
     if endpoint in ("", NO_LABEL):
-        return _nothing(
-            Code.NOT_FOR_US, f"contributor {contributor.id} of the alarm {alarm.name} is not grouped by EndpointName"
-        )
+        said = f"contributor {one_line(contributor.id, 100)} of the alarm {name} is not grouped by EndpointName"
+        return _nothing(Code.NOT_FOR_US, said)
+    if not is_endpoint(endpoint):
+        return _nothing(Code.NOT_FOR_US, f"a contributor of the alarm {name} is {_no_endpoint(endpoint)}")
     return LookAt((endpoint,), "contributor", alarm.name, alarm.at, alarm.key)
 
 
-def _endpoints(configuration: Configuration) -> Iterator[str]:
+def is_endpoint(name: str) -> bool:
+    """Whether SageMaker lets an endpoint have this name. Anybody may publish a metric with any dimension."""
+    try:
+        _ENDPOINT.validate_python(name)
+    except ValidationError:
+        return False
+    return True
+
+
+def _no_endpoint(name: str) -> str:
+    return f"{one_line(name, 63)!r}, which is no name of a SageMaker endpoint"
+
+
+def _watched(configuration: Configuration) -> Iterator[str]:
     for query in configuration.metrics or ():
         if query.metric_stat and (endpoint := query.metric_stat.metric.dimensions.get("EndpointName")):
             yield endpoint

@@ -6,11 +6,12 @@ Guide, "Event reference". The Spot event's ARN carries the zone where others car
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from rightsizer.intake.edge import Envelope, Name, Shape, Text, read
+from rightsizer.intake.edge import Envelope, GroupName, Name, Shape, Text, read
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption, Trigger
 
 INTERRUPTION = "EC2 Spot Instance Interruption Warning"
@@ -22,17 +23,21 @@ _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+(-[a-z]+-\d+)?[a-z]")
 """An Availability or Local Zone, such as ``us-east-2a``; a Region has no letter at the end."""
 
 
+InstanceId = Annotated[str, StringConstraints(max_length=60, pattern=r"^i-[0-9a-zA-Z]+$")]
+"""EC2's ids are ``i-`` and eight or seventeen digits today (EC2 User Guide, "Resource IDs"); longer ones may come."""
+
+
 class Warned(Shape):
-    instance_id: Name = Field(alias="instance-id")
+    instance_id: InstanceId = Field(alias="instance-id")
     action: Literal["terminate", "stop", "hibernate"] = Field(alias="instance-action")
 
 
 class Instance(Shape):
-    instance_id: Name = Field(alias="instance-id")
+    instance_id: InstanceId = Field(alias="instance-id")
 
 
 class Moved(Shape):
-    instance_id: Name = Field(alias="instance-id")
+    instance_id: InstanceId = Field(alias="instance-id")
     state: Name
 
 
@@ -41,7 +46,7 @@ class Where(Shape):
 
 
 class Launch(Shape):
-    group: Name = Field(alias="AutoScalingGroupName")
+    group: GroupName = Field(alias="AutoScalingGroupName")
     activity: Name = Field(alias="ActivityId")
     message: Text = Field("", alias="StatusMessage")
     where: Where | None = Field(None, alias="Details")
@@ -66,8 +71,9 @@ def moved(event: Mapping[str, Any]) -> Trigger:
     """An instance changed state."""
     envelope = read(Envelope[Moved], event, STATE_CHANGE)
     found = envelope.detail
-    key = f"{found.instance_id}:{found.state}:{envelope.time.isoformat()}"
-    return InstanceMoved(found.instance_id, found.state, envelope.time, key)
+    state = one_line(found.state, 60)
+    key = f"{found.instance_id}:{state}:{envelope.time.isoformat()}"
+    return InstanceMoved(found.instance_id, state, envelope.time, key)
 
 
 def launch_failed(event: Mapping[str, Any]) -> Trigger:
@@ -75,7 +81,8 @@ def launch_failed(event: Mapping[str, Any]) -> Trigger:
     envelope = read(Envelope[Launch], event, LAUNCH_FAILED)
     found = envelope.detail
     zone = found.where.zone if found.where else ""
-    return LaunchFailed(found.group, zone, found.message, envelope.time, f"{found.group}:{found.activity}")
+    message = one_line(found.message, 1024)
+    return LaunchFailed(found.group, one_line(zone, 60), message, envelope.time, f"{found.group}:{found.activity}")
 
 
 def _zone(resources: tuple[str, ...]) -> str:

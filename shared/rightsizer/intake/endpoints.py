@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rightsizer.intake.edge import Envelope, Moment, Name, Shape, Text, read
+from rightsizer.intake.edge import Envelope, Moment, Name, SageMakerName, Shape, Text, read
 from rightsizer.model.trigger import EndpointMoved, Trigger
 
 STATE_CHANGE = "SageMaker Endpoint State Change"
@@ -30,7 +30,7 @@ class Deployment(Shape):
 
 
 class Detail(Shape):
-    name: Name = Field(alias="EndpointName")
+    name: SageMakerName = Field(alias="EndpointName")
     arn: Text = Field("", alias="EndpointArn")
     config_name: Text = Field("", alias="EndpointConfigName")
     status: Name = Field(alias="EndpointStatus")

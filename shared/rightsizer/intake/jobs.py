@@ -8,17 +8,20 @@ from typing import Any
 
 from pydantic import Field
 
-from rightsizer.intake.edge import Envelope, Moment, Name, Shape, Text, read
+from rightsizer.intake.edge import Envelope, Moment, Name, SageMakerName, Shape, Text, read
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.trigger import JobMoved, Trigger
 
 TRAINING = "SageMaker Training Job State Change"
 CLUSTER_STATE = "SageMaker HyperPod Cluster State Change"
 NODE_HEALTH = "SageMaker HyperPod Cluster Node Health Event"
 CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
+STATUS = 60
+"""Characters of a status: AWS's own are words."""
 
 
 class Training(Shape):
-    name: Name = Field(alias="TrainingJobName")
+    name: SageMakerName = Field(alias="TrainingJobName")
     arn: Text = Field("", alias="TrainingJobArn")
     status: Name = Field(alias="TrainingJobStatus")
     secondary: Text = Field("", alias="SecondaryStatus")
@@ -34,7 +37,7 @@ class Group(Shape):
 
 
 class Cluster(Shape):
-    name: Name = Field(alias="ClusterName")
+    name: SageMakerName = Field(alias="ClusterName")
     status: Name = Field(alias="ClusterStatus")
     failure: Text = Field("", alias="FailureMessage")
     groups: tuple[Group, ...] | None = Field(None, alias="InstanceGroups")
@@ -47,14 +50,14 @@ class Health(Shape):
 
 
 class Node(Shape):
-    cluster: Name = Field(alias="ClusterName")
+    cluster: SageMakerName = Field(alias="ClusterName")
     instance: Name = Field(alias="InstanceId")
     health: Health = Field(alias="HealthSummary")
 
 
 class ClusterEvent(Shape):
     id: Name = Field(alias="EventId")
-    cluster: Name = Field(alias="ClusterName")
+    cluster: SageMakerName = Field(alias="ClusterName")
     level: Text = Field("", alias="EventLevel")
     description: Text = Field("", alias="Description")
     at: Moment | None = Field(None, alias="EventTime")
@@ -70,7 +73,9 @@ def training(event: Mapping[str, Any]) -> Trigger:
     job = envelope.detail
     at = job.modified or envelope.time
     key = f"{job.arn or job.name}:{job.status}:{job.secondary}:{at.isoformat()}"
-    return JobMoved("training-job", job.name, job.status, job.failure or job.secondary, at, key)
+    return JobMoved(
+        "training-job", job.name, one_line(job.status, STATUS), _detail(job.failure or job.secondary), at, key
+    )
 
 
 def cluster(event: Mapping[str, Any]) -> Trigger:
@@ -78,15 +83,17 @@ def cluster(event: Mapping[str, Any]) -> Trigger:
     envelope = read(Envelope[Cluster], event, CLUSTER_STATE)
     found = envelope.detail
     groups = "; ".join(f"{g.name} {g.status} {g.current}/{g.target}" for g in found.groups or ())
-    return JobMoved("hyperpod-cluster", found.name, found.status, found.failure or groups, envelope.time, envelope.id)
+    status, detail = one_line(found.status, STATUS), _detail(found.failure or groups)
+    return JobMoved("hyperpod-cluster", found.name, status, detail, envelope.time, envelope.id)
 
 
 def node(event: Mapping[str, Any]) -> Trigger:
     """A HyperPod node became healthy or unhealthy."""
     envelope = read(Envelope[Node], event, NODE_HEALTH)
     found = envelope.detail
-    name = f"{found.cluster}/{found.instance}"
-    return JobMoved("hyperpod-node", name, found.health.status, found.health.reason, envelope.time, envelope.id)
+    name = f"{found.cluster}/{one_line(found.instance, 100)}"
+    status, detail = one_line(found.health.status, STATUS), _detail(found.health.reason)
+    return JobMoved("hyperpod-node", name, status, detail, envelope.time, envelope.id)
 
 
 def cluster_event(event: Mapping[str, Any]) -> Trigger:
@@ -94,4 +101,10 @@ def cluster_event(event: Mapping[str, Any]) -> Trigger:
     envelope = read(Envelope[ClusterEvents], event, CLUSTER_EVENT)
     found = envelope.detail.event
     at = found.at or envelope.time
-    return JobMoved("hyperpod-cluster", found.cluster, found.level or "Info", found.description, at, found.id)
+    level = one_line(found.level, STATUS) or "Info"
+    return JobMoved("hyperpod-cluster", found.cluster, level, _detail(found.description), at, found.id)
+
+
+def _detail(text: str) -> str:
+    """What SageMaker or the owner's own code says: a failure reason has at most 1024 characters."""
+    return one_line(text, 1024)

@@ -1,18 +1,25 @@
-"""Which parser reads which event: by (source, detail-type) from the bus, by its marking key otherwise."""
+"""Which parser reads which event: by (source, detail-type) from the bus, by its marking key otherwise.
+
+What a document may be depends on the way that it came. A function is invoked by whom IAM lets invoke it. On the
+evaluation queue SNS delivers what anybody with access to the topic published, so that only alarms of the configured
+topic are read there, and orders of the schedules, which have their own functions, are refused.
+"""
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rightsizer.errors import InputError
 from rightsizer.intake import alarms, capacity, endpoints, jobs, schedule
 from rightsizer.intake.edge import mapping
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.trigger import NoTrigger, Trigger
 
 type Parser = Callable[[Mapping[str, Any]], Trigger]
 
-FROM_BUS: Mapping[tuple[str, str], Parser] = {
+QUEUED: Mapping[tuple[str, str], Parser] = {
     ("aws.cloudwatch", alarms.STATE_CHANGE): alarms.from_bus,
     ("aws.cloudwatch", alarms.CONTRIBUTOR_CHANGE): alarms.contributor_from_bus,
     ("aws.sagemaker", endpoints.STATE_CHANGE): endpoints.from_bus,
@@ -21,6 +28,11 @@ FROM_BUS: Mapping[tuple[str, str], Parser] = {
     ("aws.sagemaker", jobs.CLUSTER_STATE): jobs.cluster,
     ("aws.sagemaker", jobs.NODE_HEALTH): jobs.node,
     ("aws.sagemaker", jobs.CLUSTER_EVENT): jobs.cluster_event,
+}
+"""Events that the template's rules send to the evaluation queue."""
+
+FROM_BUS: Mapping[tuple[str, str], Parser] = {
+    **QUEUED,
     ("aws.ec2", capacity.INTERRUPTION): capacity.interruption,
     ("aws.ec2", capacity.REBALANCE): capacity.rebalance,
     ("aws.ec2", capacity.STATE_CHANGE): capacity.moved,
@@ -30,41 +42,61 @@ FROM_BUS: Mapping[tuple[str, str], Parser] = {
     (schedule.SOURCE, schedule.TICK): schedule.tick,
 }
 
+ALARM = "AlarmName"
 BY_KEY: Mapping[str, Parser] = {
     "alarmData": alarms.from_action,
-    "AlarmName": alarms.from_sns,
+    ALARM: alarms.from_sns,
     "endpoints": schedule.page,
     "subject": schedule.beyond,
 }
 """Documents without an envelope, by the key that no other document has."""
+QUEUED_KEYS = frozenset({ALARM, "endpoints", "subject"})
+"""Those of them that come by the evaluation queue."""
 
 
-def parse(event: object, *, replays: bool = False) -> Trigger:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a document came."""
+
+    topic: str = ""
+    """ARN of the one alarm topic whose messages are read; empty: no message of SNS is."""
+    queue: bool = False
+    replays: bool = False
+    """Whether events replayed from an archive count; a dry run asks for it."""
+
+
+def parse(event: object, way: Way) -> Trigger:
     """See `rightsizer.intake.parse`."""
     document = _document(event)
     if document.get("Type") == "Notification":
-        return _notification(document, replays=replays)
-    return _parse(document, replays=replays)
-
-
-def _parse(document: Mapping[str, Any], *, replays: bool) -> Trigger:
+        return _notification(document, way)
     if "detail-type" in document:
-        return _from_bus(document, replays=replays)
+        return _from_bus(document, way)
     for key, parser in BY_KEY.items():
         if key in document:
-            return parser(document)
-    keys = ", ".join(sorted(repr(key)[:40] for key in list(document)[:5])) or "no key at all"
+            return _without_envelope(document, key, parser, way)
+    keys = ", ".join(sorted(repr(one_line(str(key), 40)) for key in list(document)[:5])) or "no key at all"
     return _unknown(f"a document with {keys} is none of the shapes that we know")
 
 
-def _from_bus(event: Mapping[str, Any], *, replays: bool) -> Trigger:
+def _without_envelope(document: Mapping[str, Any], key: str, parser: Parser, way: Way) -> Trigger:
+    if way.queue and key not in QUEUED_KEYS:
+        return _refused("the action of an alarm invokes the function; it does not come by the queue")
+    if way.queue and key == ALARM and not way.topic:
+        return _refused("an alarm message came by the queue, and no alarm topic is configured; set AlarmTopicArn")
+    return parser(document)
+
+
+def _from_bus(event: Mapping[str, Any], way: Way) -> Trigger:
     source, kind = event.get("source"), event["detail-type"]
     if not isinstance(source, str) or not isinstance(kind, str):
         raise InputError(f"reading an event: source and detail-type must be texts, not {source!r:.60} and {kind!r:.60}")
     parser = FROM_BUS.get((source, kind))
     if parser is None:
         return _unknown(f"events of the kind {kind!r:.100} from {source!r:.60} ask nothing of us")
-    if event.get("replay-name") and not replays:
+    if way.queue and (source, kind) not in QUEUED:
+        return _refused(f"an event {kind!r} invokes its own function; it does not come by the evaluation queue")
+    if event.get("replay-name") and not way.replays:
         return NoTrigger(
             Reason(
                 Code.REPLAYED,
@@ -75,8 +107,12 @@ def _from_bus(event: Mapping[str, Any], *, replays: bool) -> Trigger:
     return parser(event)
 
 
-def _notification(envelope: Mapping[str, Any], *, replays: bool) -> Trigger:
+def _notification(envelope: Mapping[str, Any], way: Way) -> Trigger:
     """SNS wraps a message unless the subscription asks for raw delivery (SNS Developer Guide)."""
+    topic = envelope.get("TopicArn")
+    if not way.topic or topic != way.topic:
+        expected = f"only those of {way.topic}" if way.topic else "none, for AlarmTopicArn is empty"
+        return _refused(f"an SNS message of the topic {one_line(str(topic), 256)} is not read; {expected}")
     message = envelope.get("Message")
     if not isinstance(message, str):
         raise InputError(f"reading an SNS notification: Message: a text is expected, not {type(message).__name__}")
@@ -84,7 +120,9 @@ def _notification(envelope: Mapping[str, Any], *, replays: bool) -> Trigger:
         inner = json.loads(message)
     except (ValueError, RecursionError):
         return _unknown("the SNS message is no JSON, so it is no alarm")
-    return _parse(inner, replays=replays) if isinstance(inner, dict) else _unknown("the SNS message is no alarm")
+    if not isinstance(inner, dict) or ALARM not in inner or "detail-type" in inner:
+        return _refused("the SNS message is no alarm of CloudWatch; nothing else is read from a topic")
+    return alarms.from_sns(inner)
 
 
 def _document(event: object) -> Mapping[str, Any]:
@@ -98,3 +136,7 @@ def _document(event: object) -> Mapping[str, Any]:
 
 def _unknown(sentence: str) -> NoTrigger:
     return NoTrigger(Reason(Code.UNKNOWN_EVENT, sentence))
+
+
+def _refused(sentence: str) -> NoTrigger:
+    return NoTrigger(Reason(Code.NOT_TRUSTED, sentence))

@@ -9,13 +9,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rightsizer.intake.edge import Envelope, Moment, Name, Shape, read
+from rightsizer.intake.edge import MOST_NAMES, Envelope, GroupName, Moment, Name, SageMakerName, Shape, read
 from rightsizer.model.trigger import LookAt, LookBeyond, ReportDue, SweepDue, SweepKind, TickDue, Trigger
 
 SOURCE = "rightsizer.scheduler"
 SWEEP = "Sweep Due"
 REPORT = "Report Due"
 TICK = "Tick"
+LARGEST_FLEET = 1_000_000
+"""Endpoints of an account; the number tells how many objects hold the digests."""
 
 
 class Sweep(Shape):
@@ -28,18 +30,18 @@ class Report(Shape):
 
 class Page(Shape):
     kind: Literal["look-at"]
-    endpoints: tuple[Name, ...] = Field(min_length=1)
+    endpoints: tuple[SageMakerName, ...] = Field(min_length=1, max_length=MOST_NAMES)
     because: Name
     alarm: str = ""
     at: Moment
     key: Name
-    fleet: int = Field(default=0, ge=0)
+    fleet: int = Field(default=0, ge=0, le=LARGEST_FLEET)
 
 
 class Beyond(Shape):
     kind: Literal["look-beyond"]
     subject: Literal["group", "training-job"]
-    names: tuple[Name, ...] = Field(min_length=1)
+    names: tuple[GroupName, ...] = Field(min_length=1, max_length=MOST_NAMES)
     because: Name
     at: Moment
     key: Name

@@ -5,15 +5,18 @@ Shape: DynamoDB Developer Guide, "DynamoDB Streams and Lambda". The document its
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import Field
 
 from rightsizer import wire
 from rightsizer.errors import InputError
-from rightsizer.intake.edge import Shape, mapping, read
+from rightsizer.intake.edge import Shape, mapping, named, read
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.errand import Errand, ErrandMoved
 from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
+from rightsizer.telemetry import Failed, attempt
 
 PROPOSAL = "PROPOSAL#"
 ERRAND = "errand"
@@ -42,19 +45,13 @@ def moves(event: Any) -> list[ProposalMoved | ErrandMoved]:
     found = mapping(event, "a DynamoDB stream batch").get("Records")
     if not isinstance(found, list):
         raise InputError("reading a DynamoDB stream batch: Records: a list is expected; is this invoked by a stream?")
-    return [_move(record, index) for index, record in enumerate(found)]
+    rows = named(found, "a DynamoDB stream batch", "dynamodb", "SequenceNumber")
+    return [_move(sequence, record["dynamodb"]) for sequence, record in rows]
 
 
-def _move(record: object, index: int) -> ProposalMoved | ErrandMoved:
-    change = mapping(record, f"record {index} of a stream batch").get("dynamodb")
-    images = mapping(change, f"record {index} of a stream batch")
-    sequence = images.get("SequenceNumber")
-    if not isinstance(sequence, str):
-        raise InputError(f"reading record {index} of a stream batch: SequenceNumber must be a text")
-    try:
-        return _proposal(sequence, images)
-    except InputError as error:
-        return ProposalMoved(sequence, None, None, str(error))
+def _move(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
+    read_one = attempt("reading a record of the stream", sequence, partial(_proposal, sequence, images))
+    return ProposalMoved(sequence, None, None, str(read_one)) if isinstance(read_one, Failed) else read_one
 
 
 def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
@@ -72,4 +69,6 @@ def _state(text: str) -> ProposalState:
     try:
         return ProposalState(text)
     except ValueError:
-        raise InputError(f"reading a proposal in the stream: state: {text[:40]!r} is no state of a proposal") from None
+        raise InputError(
+            f"reading a proposal in the stream: state: {one_line(text, 40)!r} is no state of a proposal"
+        ) from None

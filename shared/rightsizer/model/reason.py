@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rightsizer.model.checks import named
+from rightsizer.model.cleaned import one_line
 
 
 class Code(StrEnum):
@@ -12,6 +13,7 @@ class Code(StrEnum):
     # intake
     UNKNOWN_EVENT = "unknown-event"
     NOT_FOR_US = "not-for-us"
+    NOT_TRUSTED = "not-trusted"
     MUTED = "muted"
     NOT_ALARMING = "not-alarming"
     REPLAYED = "replayed"
@@ -141,6 +143,8 @@ class Reason:
 
     def __post_init__(self) -> None:
         named("Reason.sentence", self.sentence)
+        if not self.sentence.isprintable():  # it may quote a name, or an error message of AWS
+            object.__setattr__(self, "sentence", one_line(self.sentence))
 
     def __str__(self) -> str:
         return self.sentence

@@ -4,7 +4,10 @@ Source: Slack API documentation, "Block Kit reference" (section text 3000, ten f
 75, value 2000, ten context elements) and "Formatting text" (escape ``&``, ``<`` and ``>``).
 """
 
+import re
 from typing import Any
+
+from rightsizer.model.cleaned import cleaned, one_line, shortened
 
 SECTION = 2900
 FIELD = 1900
@@ -12,18 +15,22 @@ HEADER = 150
 SHORT_LINK = 3000
 
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+UNSTYLED = str.maketrans({"*": "∗", "`": "ˋ", "~": "∼"})
+"""Slack has no way to escape the letters of its markdown, so that others' text gets letters that look the same."""
+ITALIC = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+"""An underscore that may begin or end italics; one inside a name stays."""
 
 type Block = dict[str, Any]
 
 
 def header(text: str) -> Block:
     """A header, cut to Slack's limit."""
-    return {"type": "header", "text": plain(cut(text, HEADER))}
+    return {"type": "header", "text": plain(shortened(text, HEADER))}
 
 
 def plain(text: str) -> Block:
-    """Plain text."""
-    return {"type": "plain_text", "text": text, "emoji": False}
+    """Plain text on one line."""
+    return {"type": "plain_text", "text": one_line(text), "emoji": False}
 
 
 def markdown(text: str) -> Block:
@@ -38,7 +45,7 @@ def section(text: str) -> Block:
 
 def fields(facts: list[tuple[str, str]]) -> Block:
     """Names and what belongs to them, ten at most."""
-    fields = [markdown(f"*{escaped(name, 200)}*\n{escaped(said, FIELD - 210)}") for name, said in facts[:10]]
+    fields = [markdown(f"*{escaped(name, 200)}*\n{escaped_lines(said, FIELD - 210)}") for name, said in facts[:10]]
     return {"type": "section", "fields": fields}
 
 
@@ -48,17 +55,32 @@ def context(parts: list[str]) -> Block:
 
 
 def escaped(text: str, most: int) -> str:
+    """What others may have written, as one line without style, mention or link, cut to fit."""
+    said = ITALIC.sub("ˍ", one_line(text, most + 1).translate(UNSTYLED))
+    return _entities("›" + said[1:] if said.startswith(">") else said, most)
+
+
+def escaped_lines(text: str, most: int) -> str:
+    """The same of several lines that are ours."""
+    lines = shortened(text, most).split("\n")
+    return _whole("\n".join(escaped(line, most) for line in lines), most)
+
+
+def code(text: str, most: int) -> str:
+    """A block of code to be copied; nothing in the text ends it."""
+    return f"```{_entities(cleaned(text, most + 1).replace('`', 'ˋ'), most)}```"
+
+
+def _entities(text: str, most: int) -> str:
     """Escaped as Slack asks, cut so that the escaped text fits and no entity is cut in two."""
-    whole = "".join(ENTITIES.get(letter, letter) for letter in text[: most + 1])
+    return _whole("".join(ENTITIES.get(letter, letter) for letter in text[: most + 1]), most)
+
+
+def _whole(whole: str, most: int) -> str:
     if len(whole) <= most:
         return whole
-    cut = whole[: most - 1]
-    return (cut[: cut.rfind("&")] if cut.rfind("&") > cut.rfind(";") else cut) + "…"
-
-
-def cut(text: str, most: int) -> str:
-    """The text, or its beginning with an ellipsis."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    part = whole[: most - 1]
+    return (part[: part.rfind("&")] if part.rfind("&") > part.rfind(";") else part) + "…"
 
 
 def link(text: str, url: str, action: str) -> Block:

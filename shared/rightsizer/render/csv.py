@@ -3,7 +3,9 @@
 import csv
 import io
 from collections.abc import Iterable
+from unicodedata import normalize
 
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.option import Option
 from rightsizer.model.recommendation import Recommendation
 
@@ -13,8 +15,8 @@ HEADS = (
     *("option_kind", "option_instance_type", "option_instance_count", "option_usd_per_month"),
     *("saving_usd_per_month", "performance_risk", "confidence", "evaluated_at"),
 )
-DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins so is a formula to a spreadsheet (OWASP, "CSV Injection")."""
+DANGEROUS = ("=", "+", "-", "@")
+"""A cell that begins so is a formula to a spreadsheet (OWASP, "CSV Injection"), as are their full-width forms."""
 
 
 def recommendations(found: Iterable[Recommendation]) -> str:
@@ -39,9 +41,11 @@ def _then(option: Option | None) -> list[object]:
     if option is None:
         return [""] * 7
     target = option.target
-    what = [str(option.kind), target.instance_type, target.instance_count, option.usd_per_month]
+    what = [_safe(str(option.kind)), _safe(target.instance_type), target.instance_count, option.usd_per_month]
     return [*what, option.saving_usd_per_month, int(option.risk), option.confidence]
 
 
 def _safe(text: str) -> str:
-    return f"'{text}" if text.startswith(DANGEROUS) else text
+    """The text on one line; what a spreadsheet would compute, spaces passed over, begins with a quote."""
+    said = one_line(text)
+    return f"'{said}" if normalize("NFKC", said[:9]).lstrip().startswith(DANGEROUS) else said

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.errand import ByHand, Errand
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import blocks as kit
@@ -24,7 +25,8 @@ def line(asked: Asked) -> str:
     """One line for the notification."""
     if isinstance(asked, Proposal):
         return slack.proposal_text(asked)
-    return asked.headline if asked.state is ProposalState.PENDING else f"{asked.headline}. {standing(asked)}"
+    whole = asked.headline if asked.state is ProposalState.PENDING else f"{asked.headline}. {standing(asked)}"
+    return kit.escaped(whole, kit.SECTION)
 
 
 def plain(asked: Asked, details: str = "") -> tuple[str, str]:
@@ -38,7 +40,7 @@ def plain(asked: Asked, details: str = "") -> tuple[str, str]:
     lines += [f"The way back: {asked.undo}"] if asked.undo else []
     lines += ["", *_answers(asked)] if asked.state is ProposalState.PENDING else []
     lines += text.stored("Details", details)
-    return f"rightsizer: {asked.headline}", "\n".join(lines) + "\n"
+    return one_line(f"rightsizer: {asked.headline}"), text.body(lines)
 
 
 def html(asked: Asked) -> str:
@@ -73,7 +75,7 @@ def standing(errand: Errand) -> str:
         ProposalState.ROLLED_BACK: "Rolled back: it is as it was.",
         ProposalState.HANDED_OVER: "Handed over to a person: nothing more is changed by itself.",
     }
-    return f"{words[errand.state]} {errand.outcome}".strip()
+    return f"{words[errand.state]} {one_line(errand.outcome)}".strip()
 
 
 def _blocks(errand: Errand, details: str) -> list[kit.Block]:
@@ -87,10 +89,10 @@ def _blocks(errand: Errand, details: str) -> list[kit.Block]:
         found.append(kit.context([kit.escaped(f"not checked: {'; '.join(errand.not_checked)}", kit.FIELD)]))
     pending = errand.state is ProposalState.PENDING
     if errand.command and isinstance(errand.work, ByHand):
-        found.append(kit.section(f"```{kit.escaped(errand.command, 2500)}```"))
+        found.append(kit.section(kit.code(errand.command, 2500)))
     if pending and not errand.approvable:
-        enable = kit.escaped(errand.enable or "ask whoever runs rightsizer", 2500)
-        found.append(kit.section(f"*It cannot be approved yet.* To allow it:\n```{enable}```"))
+        enable = kit.code(errand.enable or "ask whoever runs rightsizer", 2500)
+        found.append(kit.section(f"*It cannot be approved yet.* To allow it:\n{enable}"))
     buttons: list[kit.Block] = []
     if pending and errand.approvable:
         buttons.append(kit.button("Approve", "approve", errand.id, "primary"))
@@ -105,7 +107,8 @@ def _blocks(errand: Errand, details: str) -> list[kit.Block]:
 
 
 def _facts(errand: Errand) -> Sequence[tuple[str, str]]:
-    return (*errand.facts, ("Owner", errand.owner or "nobody is named (tag rightsizer:owner)"))
+    facts = (*errand.facts, ("Owner", errand.owner or "nobody is named (tag rightsizer:owner)"))
+    return [(one_line(name), one_line(said)) for name, said in facts]
 
 
 def _answers(errand: Errand) -> list[str]:

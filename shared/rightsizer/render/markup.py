@@ -5,6 +5,11 @@ Decision record 0010 says why there is no template engine: it would double the l
 
 from html import escape
 
+from rightsizer.model.cleaned import cleaned, one_line
+
+LONGEST = 100_000
+"""Characters of one text on a page: a diff of a template fits, and so do the points of a course."""
+
 
 class Markup(str):
     """Text that is markup already. Only `tag` and `join` make it."""
@@ -38,11 +43,11 @@ def raw(constant: str) -> Markup:
 def _node(child: Node) -> str:
     if child is None:
         return ""
-    return str(child) if isinstance(child, Markup) else escape(str(child))
+    return str(child) if isinstance(child, Markup) else escape(cleaned(str(child), LONGEST))
 
 
 def _attribute(key: str, value: str | int | float | bool | None) -> str:
     if value is None or value is False:
         return ""
     name = key.rstrip("_").replace("_", "-") if key not in {"viewBox", "preserveAspectRatio"} else key
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{escape(one_line(str(value), LONGEST))}"'

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.model.proposal import Proposal, ProposalState
@@ -167,12 +168,12 @@ def headline(recommendation: Recommendation) -> str:
     if recommendation.beside:
         name = f"variant {variant} of {name}"
     if option is None:
-        return f"{name}: {FINDINGS[recommendation.finding].lower()}"
+        return one_line(f"{name}: {FINDINGS[recommendation.finding].lower()}")
     saving = option.saving_usd_per_month
     if option.kind in ORDERED:
-        return f"{name} can {change(option)}: no saving is promised"
+        return one_line(f"{name} can {change(option)}: no saving is promised")
     verb = f"saves {a_month(saving)}" if saving >= 0 else f"costs {a_month(-saving)} more"
-    return f"{name} can {change(option)}: {verb}"
+    return one_line(f"{name} can {change(option)}: {verb}")
 
 
 def replayed(found: Recommendation) -> str:
@@ -211,7 +212,7 @@ def starts(found: Recommendation) -> str:
 def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
     """Where the proposal stands, in one sentence; the change's own words follow it."""
     by = f" by {who(proposal.decision.by)}" if proposal.decision else ""
-    said = f" “{proposal.decision.comment}”" if proposal.decision and proposal.decision.comment else ""
+    said = f" “{one_line(proposal.decision.comment)}”" if proposal.decision and proposal.decision.comment else ""
     match proposal.state:
         case ProposalState.PENDING:
             words = f"Waiting for an answer until {when(proposal.expires_at)}."
@@ -240,11 +241,11 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
     back = ""
     if proposal.asked_back_by and proposal.state is not ProposalState.ROLLED_BACK:
         back = f" {who(proposal.asked_back_by)} asked for the way back."
-    return f"{words}{back} {proposal.outcome}".strip()
+    return f"{words}{back} {one_line(proposal.outcome)}".strip()
 
 
 def who(by: str) -> str:
     """A decider for people: ``policy`` is the automatic mode, ``cli:`` names the caller's ARN."""
     if by == "policy":
         return "policy (automatic mode)"
-    return by.partition(":")[2] or by
+    return one_line(by.partition(":")[2] or by)

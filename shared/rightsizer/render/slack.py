@@ -2,6 +2,7 @@
 
 from pathlib import PurePosixPath
 
+from rightsizer.model.cleaned import one_line, shortened
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Evidence, Recommendation
@@ -18,7 +19,8 @@ UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalSta
 def proposal_text(proposal: Proposal) -> str:
     """What the notification says: one line."""
     said = sentences.headline(proposal.recommendation)
-    return said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing(proposal)}"
+    whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing(proposal)}"
+    return kit.escaped(whole, kit.SECTION)
 
 
 def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
@@ -38,7 +40,7 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
         blocks.append(kit.context(_evidence(found, found.evidence)))
     if not proposal.approvable and proposal.state is ProposalState.PENDING:
         enable = proposal.enable or "ask whoever runs rightsizer"
-        blocks.append(kit.section(f"*It cannot be approved here:*\n```{kit.escaped(enable, 2500)}```"))
+        blocks.append(kit.section(f"*It cannot be approved here:*\n{kit.code(enable, 2500)}"))
     buttons = _buttons(proposal, details)
     if buttons:
         blocks.append({"type": "actions", "block_id": f"decide_{proposal.id}"[:255], "elements": buttons})
@@ -64,14 +66,17 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
             blocks.append(kit.section(f"• {kit.escaped(sentences.headline(one), kit.SECTION)}"))
     if report.track_record is not None:
         said = promise_words.slowdown(report.track_record), promise_words.risk(report.track_record)
-        blocks.append(kit.section(kit.escaped("\n".join(said), kit.SECTION)))
+        blocks.append(kit.section(kit.escaped_lines("\n".join(said), kit.SECTION)))
     if report.unread:
         blocks.append(kit.section(report_parts.unread(report.unread)))
     if page:
         name = PurePosixPath(page).stem
         blocks.append({"type": "actions", "elements": [kit.button("Open the report", "report", name)]})
     seen = sentences.count(totals.endpoints, "endpoint")
-    return [*blocks, kit.context([f"{report.account} {report.region} · {seen} · `rightsizer report`"])]
+    return [
+        *blocks,
+        kit.context([f"{kit.escaped(f'{report.account} {report.region}', 100)} · {seen} · `rightsizer report`"]),
+    ]
 
 
 def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
@@ -82,7 +87,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         ("Performance risk", sentences.risk(option.risk)),
         ("Restart", effects.restart_of(found)),
         ("The way back", effects.way_back_of(found, proposal.approvable)),
-        ("Owner", found.owner or "nobody is named (tag rightsizer:owner)"),
+        ("Owner", one_line(found.owner) or "nobody is named (tag rightsizer:owner)"),
     ]
     if option.p95_s is not None:
         facts.append(("p95 latency then", sentences.seconds(option.p95_s)))
@@ -90,8 +95,11 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         told = (f"{name}: {said}" for name, said in sentences.replay(found))
         facts.append((sentences.replayed(found), "\n".join(told)))
     if option.client_change:
-        facts.append(("Callers must", option.client_change))
-    return [*facts, *((name, said) for name, said in option.facts.items() if name.startswith("Scaling policy"))]
+        facts.append(("Callers must", one_line(option.client_change)))
+    return [
+        *facts,
+        *((name, one_line(said)) for name, said in option.facts.items() if name.startswith("Scaling policy")),
+    ]
 
 
 def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
@@ -129,15 +137,15 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
     made = kit.button(text, verb, proposal.id, style)
     if verb == "approve":
         done = effects.guarded(proposal.recommendation)
-        saved = kit.cut(sentences.headline(proposal.recommendation), 298 - len(done))
+        saved = shortened(sentences.headline(proposal.recommendation), 298 - len(done))
         made["confirm"] = {
             "title": kit.plain("Change this endpoint?"),
-            "text": kit.plain(kit.cut(f"{saved}. {done}", 300)),
+            "text": kit.plain(shortened(f"{saved}. {done}", 300)),
             "confirm": kit.plain("Approve"),
             "deny": kit.plain("Cancel"),
         }
     if verb == "rollback":
-        runs = kit.cut(f"{proposal.ref.name} goes back to what it ran before the change.", 300)
+        runs = shortened(f"{proposal.ref.name} goes back to what it ran before the change.", 300)
         made["confirm"] = {
             "title": kit.plain("Undo this change?"),
             "text": kit.plain(runs),

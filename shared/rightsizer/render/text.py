@@ -1,5 +1,8 @@
 """The same in plain text, for SNS and e-mail, with the command that answers it."""
 
+from collections.abc import Sequence
+
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.report import Report
 from rightsizer.render import effects, promise_words, report_parts, sentences
@@ -29,7 +32,7 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         lines += ["", f"{sparkline(found.hourly_requests)}  requests, {days:.0f} days"]
     lines += ["", *_answers(asked)]
     lines += stored("Details", details)
-    return f"rightsizer: {sentences.headline(found)}", "\n".join(lines) + "\n"
+    return f"rightsizer: {sentences.headline(found)}", body(lines)
 
 
 def report(told: Report, page: str = "") -> tuple[str, str]:
@@ -58,7 +61,12 @@ def report(told: Report, page: str = "") -> tuple[str, str]:
             f"Risk:       {promise_words.risk(told.track_record)}",
         ]
     lines += ["", *stored("The whole report", page)] if page else []
-    return f"rightsizer: {sentences.money(totals.realised)} saved, {window}", "\n".join(lines) + "\n"
+    return f"rightsizer: {sentences.money(totals.realised)} saved, {window}", body(lines)
+
+
+def body(lines: Sequence[str]) -> str:
+    """The lines of a message: each stays one line, whatever a name or a reason in it says."""
+    return "\n".join(one_line(line) for line in lines) + "\n"
 
 
 def stored(name: str, where: str) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rightsizer import bootstrap
@@ -22,6 +21,7 @@ from rightsizer.model.policy import Policy
 from rightsizer.settings import LOOKBACK, from_environment
 from rightsizer.terminal import document, show
 from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey, survey
 
 app = typer.Typer(
@@ -92,7 +92,7 @@ def scan(
     else:
         console = show.output()
         console.print(show.listing(found, console.width))
-    show.warnings(found, Console(stderr=True))
+    show.warnings(found, Screen(stderr=True))
     raise typer.Exit(code_of(found))
 
 
@@ -108,7 +108,7 @@ def explain(
     """Show everything that the judgement of one endpoint rests on. Reads only."""
     session = Session(region, profile, endpoint_url)
     found = _survey(session, Decimal(50), look_back, endpoint)
-    errors = Console(stderr=True)
+    errors = Screen(stderr=True)
     for lost in found.unobserved:
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
     for each in found.recommendations:
@@ -185,7 +185,7 @@ def _survey(session: Session, minimum_saving: Decimal, look_back: int, *names: s
 def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error; nothing when that is not a terminal."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
 

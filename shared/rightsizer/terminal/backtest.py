@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rightsizer import bootstrap
 from rightsizer.aws.deployed import limits_of
@@ -21,6 +20,7 @@ from rightsizer.settings import Settings, change_limits, from_environment
 from rightsizer.terminal import show
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json, progress_of
 from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.tried import Account, shown
 from rightsizer.terminal.tried_document import document_of
 
@@ -63,7 +63,7 @@ def backtest(
     is taken between bounds, and where these disagree the verdict says so. Reads only.
     """
     session = Session(region, profile, endpoint_url)
-    errors = Console(stderr=True)
+    errors = Screen(stderr=True)
     known, source = _settings(session, stack, limits, errors)
     ports, now, lost = bootstrap.reading_ports(session), bootstrap.now(), list[Reason]()
     summaries = list(ports.fleet.list_endpoints())
@@ -90,7 +90,7 @@ def backtest(
     raise typer.Exit(Exit.SAVINGS_FOUND if acts else Exit.NOTHING_TO_DO if whole else Exit.INCOMPLETE)
 
 
-def _settings(session: Session, stack: str, limits: str | None, errors: Console) -> tuple[Settings, str]:
+def _settings(session: Session, stack: str, limits: str | None, errors: Screen) -> tuple[Settings, str]:
     """The operator's settings and where they are from; the defaults, with a warning, where nobody may read them."""
     if limits is not None:
         return from_environment({"RIGHTSIZER_LIMITS": limits}), "--limits"

@@ -4,8 +4,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table as Grid
+from rich.text import Text
 
 from rightsizer.errors import ConflictError, InputError
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import sentences
 from rightsizer.rules.advance import left_open
@@ -34,7 +36,8 @@ def proposals(
         option = one.recommendation.chosen
         saving = sentences.money(one.recommendation.saving_usd_per_month)
         said = one.outcome or sentences.standing(one)
-        grid.add_row(one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
+        row = (one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
+        grid.add_row(*(Text(one_line(cell)) for cell in row))
     show.output().print(grid if found else "There is no such proposal.")
 
 
@@ -147,7 +150,7 @@ def freeze(
     console = show.output()
     console.print("Thawed." if off else "Frozen hard: no step at all is taken." if hard else "Frozen.")
     for one in still:
-        console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one.outcome}", markup=False)
+        console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one_line(one.outcome)}", markup=False)
         for line in left_open(one) if hard else one.remaining:
             console.print(f"      {line}", markup=False)
 

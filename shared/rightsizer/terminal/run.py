@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from rightsizer.errors import RightsizerError
 from rightsizer.terminal import backtest, components, orders, reports  # noqa: F401  (their commands join the app)
 from rightsizer.terminal.app import app
 from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.screen import Screen
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except RightsizerError as error:
-        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)))
+        Screen(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)))
         return Exit.FAILED
     except Exception as error:
         return _usage(error)

@@ -5,12 +5,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.option import Excluded, Option
 from rightsizer.model.price import Price
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Recommendation
 from rightsizer.render import effects, sentences
 from rightsizer.render.spark import sparkline
+from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey
 
 COLOURS = {
@@ -28,8 +30,8 @@ NARROW, PIPED = 130, 160
 
 def output() -> Console:
     """Standard output. A pipe has no width: rich would take 80 columns and cut the names of types."""
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, PIPED))
+    console = Screen()
+    return console if console.is_terminal else Screen(width=max(console.width, PIPED))
 
 
 def say(text: str) -> None:
@@ -117,7 +119,7 @@ def explanation(each: Recommendation) -> RenderableType:
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
     for title, lines in _lists(each):
-        parts += [Text(), Text(title, style="bold"), *(Padding(Text(line), (0, 0, 0, 2)) for line in lines)]
+        parts += [Text(), Text(title, style="bold"), *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in lines)]
     return Group(*parts)
 
 
@@ -203,5 +205,5 @@ def _facts(title: str, facts: dict[str, str]) -> RenderableType:
     grid.add_column(style="dim", min_width=18)
     grid.add_column(overflow="fold")
     for name, value in facts.items():
-        grid.add_row(Text(name), Text(value))
+        grid.add_row(Text(one_line(name)), Text(one_line(value)))
     return Group(Text(title, style="bold"), Padding(grid, (0, 0, 0, 2))) if title else Padding(grid, (0, 0, 0, 2))

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer.model.backtest import Backtest, Calibration, Hindsight, Rehearsed, Verdict
+from rightsizer.model.cleaned import one_line
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.observation import Unobserved
 from rightsizer.render import sentences
@@ -74,7 +75,7 @@ def _changes(tried: list[Backtest]) -> Table:
     table.add_column("Verdict", overflow="fold", ratio=1)
     for each in tried:
         for change in each.changes:
-            table.add_row(each.endpoint, *_figures(change), _verdict(change))
+            table.add_row(Text(one_line(each.endpoint)), *_figures(change), _verdict(change))
     return table
 
 

@@ -1,0 +1,92 @@
+"""A log line is bounded, and what one item raises stays its own."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer import telemetry
+from rightsizer.errors import ReadError
+from rightsizer.telemetry import LONGEST_LINE, Failed, attempt, bounded_line, logger
+
+HOSTILE = "\u202e\x1b[31m\n" + "\U0001f600" * 210_000
+trees = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=50) | st.binary(max_size=9),
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=50), inner, max_size=9),
+)
+
+
+@contextmanager
+def logged() -> Iterator[io.StringIO]:
+    """What the logger writes."""
+    text = io.StringIO()
+    (handler,) = [one for one in logger.handlers if isinstance(one, logging.StreamHandler)]
+    before, level = handler.stream, logger.log_level
+    handler.stream = text
+    logger.setLevel(logging.INFO)
+    try:
+        yield text
+    finally:
+        handler.stream = before
+        logger.setLevel(level)
+
+
+def fails(error: Exception) -> None:
+    raise error
+
+
+def test_a_hostile_name_gives_one_short_line_of_ascii() -> None:
+    with logged() as text:
+        logger.warning("refused " + HOSTILE, extra={"name_of_it": HOSTILE, "names": [HOSTILE] * 30_000, HOSTILE: 1})
+    (line,) = text.getvalue().splitlines()
+    assert len(line) <= LONGEST_LINE
+    assert line.isascii()
+    assert json.loads(line)["level"] == "WARNING"
+
+
+def test_a_short_record_is_written_whole() -> None:
+    with logged() as text:
+        logger.info("change", extra={"change": "c-1", "steps": ["a", "b"], "usd": 1.5})
+    found = json.loads(text.getvalue())
+    assert (found["message"], found["change"], found["steps"], found["usd"]) == ("change", "c-1", ["a", "b"], 1.5)
+
+
+@given(st.dictionaries(st.text(max_size=20), trees, max_size=20))
+def test_any_record_becomes_one_bounded_line(record: dict[str, object]) -> None:
+    line = bounded_line(record | {"huge": 10**9000})
+    assert len(line) <= LONGEST_LINE
+    assert "\n" not in line
+    json.loads(line)
+
+
+def test_an_unforeseen_error_is_logged_with_its_stack_trace_and_counted() -> None:
+    with logged() as text, patch.object(telemetry, "count") as counted:
+        found = attempt("judging an endpoint", "chat", lambda: fails(KeyError("\x1b" + "k" * 210_000)))
+    assert isinstance(found, Failed)
+    assert not found.foreseen
+    assert "a fault of rightsizer" in str(found)
+    assert len(str(found)) < 500
+    counted.assert_called_once_with(UnforeseenErrors=1)
+    (line,) = text.getvalue().splitlines()
+    assert len(line) <= LONGEST_LINE
+    assert "in fails" in json.loads(line)["exception"]
+    assert json.loads(line)["item"] == "chat"
+
+
+def test_an_error_of_ours_is_a_warning_without_a_count() -> None:
+    with logged() as text, patch.object(telemetry, "count") as counted:
+        found = attempt("reading", "chat", lambda: fails(ReadError("reading chat: it is away")))
+    assert isinstance(found, Failed)
+    assert found.foreseen
+    assert str(found) == "reading chat: it is away"
+    counted.assert_not_called()
+    assert json.loads(text.getvalue())["level"] == "WARNING"
+
+
+def test_what_succeeds_is_handed_on() -> None:
+    assert attempt("adding", "1", lambda: 2) == 2
