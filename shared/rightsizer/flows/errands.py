@@ -13,6 +13,7 @@ from rightsizer.errors import (
     InputError,
     PermissionMissingError,
     RightsizerError,
+    UnreadableError,
     VanishedError,
     WriteRefusedError,
 )
@@ -75,6 +76,8 @@ class Errands:
                 errand = self.book.load(errand_id)
                 if errand is not None and errand.state in OPEN:
                     done.append(self._advance(errand, now))
+            except UnreadableError as error:
+                self.book.park(errand_id, str(error), now, surely(self.tell))
             except RightsizerError as error:
                 surely(self.tell)(f"errand {errand_id} could not be carried on", str(error))
         return tuple(done)
