@@ -268,3 +268,20 @@ def test_an_endpoint_whose_question_cannot_be_read_is_judged_and_asked_nothing_n
         assert w.store.last_evaluated("other") == (newer.evaluated_at, "other|2")
         with pytest.raises(UnreadableError, match="its schema number is 9"):
             w.store.proposal("p-2")
+
+
+def test_a_look_costs_as_many_requests_as_the_page_says() -> None:
+    looks: dict[ChangeState, int] = {}
+    with world() as w:
+        w.start()
+        while not w.change.closed:
+            w.box.clock.advance(max((w.change.next_due or w.now) - w.now, timedelta(minutes=1)))
+            state, before = w.change.state, len(w.box.calls)
+            w.apply.tick(w.now)
+            looks[state] = min(looks.get(state, 99), len(w.box.calls) - before)
+        before = len(w.box.calls)
+        w.box.clock.advance(timedelta(days=1, minutes=60 - w.now.minute))
+        advance_changes(w.apply, intake.parse(tick(w.now)), w.now)
+        booking = len(w.box.calls) - before
+    assert looks == {ChangeState.RUNNING: 11, ChangeState.APPLIED: 8}
+    assert booking <= 2 + 6, "two lists, and the look itself"
