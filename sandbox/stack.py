@@ -30,6 +30,8 @@ _CALCULATED: dict[str, Callable[[Any], Any]] = {
     "Fn::Not": lambda one: not one[0],
     "Fn::And": all,
     "Fn::Join": lambda given: given[0].join(given[1]),
+    "Fn::Split": lambda given: given[1].split(given[0]),
+    "Fn::Select": lambda given: given[1][int(given[0])],
 }
 
 

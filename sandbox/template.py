@@ -1,4 +1,4 @@
-"""Reads the SAM template as CloudFormation would: parameters, conditions, Ref, Sub, GetAtt, If.
+"""Reads the SAM template as CloudFormation would: parameters, conditions, Ref, Sub, GetAtt, If, Join, Split, Select.
 
 What the sandbox does not know of it raises, so that the wiring of a test is the wiring that is deployed.
 """
@@ -121,6 +121,10 @@ class Template:
                 return re.sub(r"\$\{([^}]+)\}", lambda match: self._substitute(match[1]), text)
             case "Fn::Join":
                 return str(value[0]).join(str(self.resolve(part)) for part in value[1])
+            case "Fn::Split":
+                return str(self.resolve(value[1])).split(str(value[0]))
+            case "Fn::Select":
+                return self.resolve(value[1])[int(value[0])]
         raise NotSimulated(f"the template's function {kind}")
 
     def _substitute(self, name: str) -> str:

@@ -1,13 +1,20 @@
 """Nouns travel as JSON and come back equal."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from rightsizer import wire
-from rightsizer.errors import InputError
+from rightsizer.errors import InputError, UnreadableError
+from rightsizer.model.change import Change, Entry
+from rightsizer.model.limits import Switch
 from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.schema import SCHEMA
+from tests import samples
 
 ENTRY = LedgerEntry(
     "e1", "bert", "c1", "team", datetime(2026, 1, 1, tzinfo=UTC), "estimated", Decimal("12.50"), 730, False, ""
@@ -25,3 +32,54 @@ def test_a_missing_field_is_named() -> None:
 
 def test_an_unknown_field_of_a_newer_program_is_ignored() -> None:
     assert wire.revive(LedgerEntry, {**wire.plain(ENTRY), "novel": 1}) == ENTRY
+
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+CHANGE = samples.change(BEGAN, journal=(Entry(BEGAN, "a", "done"),))
+
+
+def newer(**fields: Any) -> str:
+    """The change as a newer program stores it."""
+    return json.dumps(json.loads(wire.stored(CHANGE)) | fields)
+
+
+def test_what_is_stored_has_a_number_and_comes_back() -> None:
+    assert json.loads(wire.stored(CHANGE))["schema"] == SCHEMA
+    assert wire.restored(Change, wire.stored(CHANGE)) == CHANGE
+    assert wire.restored(Change, wire.dumps(CHANGE)) == CHANGE, "as the first release wrote it, without a number"
+
+
+def test_unknown_fields_come_back_with_what_they_belong_to_and_go_with_it() -> None:
+    line = {"at": "2026-01-01T00:00:00Z", "step": "a", "status": "done", "detail": "", "novel": 1}
+    read = wire.restored(Change, newer(novel=[1], journal=[line]))
+    assert read.journal == CHANGE.journal
+    longer = replace(read, journal=(*read.journal, Entry(CHANGE.created_at, "b", "noted")))
+    again = json.loads(wire.stored(longer))
+    assert (again["novel"], again["journal"][0]["novel"], "novel" in again["journal"][1]) == ([1], 1, False)
+    gone = json.loads(wire.stored(replace(read, journal=())))
+    assert (gone["novel"], gone["journal"]) == ([1], [])
+
+
+def test_a_document_that_is_replaced_leaves_what_only_a_newer_program_knows() -> None:
+    old = json.dumps(json.loads(wire.stored(Switch(True, by="ada"))) | {"scope": "training"})
+    assert json.loads(wire.rewritten(Switch(False, by="bob"), old)) == {
+        "schema": SCHEMA, "frozen": False, "hard": False, "by": "bob", "at": None, "scope": "training"
+    }  # fmt: skip
+    assert json.loads(wire.rewritten(Switch(True), "no JSON"))["frozen"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (newer(schema=SCHEMA + 1), "its schema number is 2 and this release knows numbers up to 1; deploy the release"),
+        (newer(schema="later"), "its schema number is later"),
+        (newer(state="paused"), "reading a Change: state: 'paused' is no value that this release knows"),
+        (newer(created_at="2026-01-01T00:00:00"), "created_at"),
+        ("", "it holds no JSON"),
+        ("[]", "reading a Change"),
+        ("[" * 100_000, "it holds no JSON"),
+    ],
+)
+def test_what_cannot_be_read_says_why(text: str, cause: str) -> None:
+    with pytest.raises(UnreadableError, match=cause):
+        wire.restored(Change, text)

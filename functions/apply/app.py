@@ -15,4 +15,4 @@ def lambda_handler(event: Any, context: Any) -> Any:
     if isinstance(event, dict) and "Records" in event:
         failed = start_approved(apply, intake.moves(event), at)
         return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in failed]}
-    return {"changes": advance_changes(apply, intake.parse(event), at)}
+    return {"changes": advance_changes(apply, intake.parse(event), at, context.get_remaining_time_in_millis)}

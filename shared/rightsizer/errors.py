@@ -2,6 +2,7 @@
 
 RightsizerError
 ├── InputError            a value at the door is not what it should be
+│   └── UnreadableError            a stored row that this release cannot read
 ├── SettingsError         an environment variable is missing or nonsense
 ├── ReadError             a port could not read
 │   ├── PermissionMissingError     IAM refuses; names the action
@@ -20,6 +21,10 @@ class RightsizerError(Exception):
 
 class InputError(RightsizerError):
     """A value from outside is malformed; the message names the field, the value and what was expected."""
+
+
+class UnreadableError(InputError):
+    """A stored row cannot be read by this release: malformed, or written by a newer one. Nothing was changed."""
 
 
 class SettingsError(RightsizerError):

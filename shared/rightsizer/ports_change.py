@@ -1,6 +1,6 @@
 """What a change and its books need from outside, as Protocols; errors and units as in `rightsizer.ports`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol
@@ -49,6 +49,17 @@ class Journal(Protocol):
         """Ids of the changes whose next look is due, the longest waiting first."""
         ...
 
+    def park(self, change_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Give a change that cannot be read a later look, count it, and tell of it once.
+
+        `tell` says whether the message was taken; one that was not is tried again at the next look.
+        """
+        ...
+
+    def postpone(self, change_id: str, now: datetime) -> None:
+        """Show a change an hour later among those that are due or to be booked; its document stays as it is."""
+        ...
+
     def unbooked(self, now: datetime) -> tuple[str, ...]:
         """Ids of closed changes that stand and whose saving was not booked for a day, the longest waiting first."""
         ...
@@ -61,8 +72,8 @@ class Journal(Protocol):
         """Id of the last change of the endpoint that wrote anything; empty when there was none."""
         ...
 
-    def open_changes(self) -> Iterator[Change]:
-        """Every change that is not closed."""
+    def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
+        """Every change that is not closed. Rows that cannot be read are passed over and put into `unread`."""
         ...
 
     def held_by(self, endpoint: str) -> str:

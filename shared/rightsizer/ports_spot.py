@@ -1,6 +1,6 @@
 """What the Spot flows need from outside, as Protocols; errors and units as in `rightsizer.ports`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -181,7 +181,11 @@ class ErrandBook(Protocol):
         ...
 
     def due(self, now: datetime) -> tuple[str, ...]:
-        """Ids of the approved or begun errands whose next look is due."""
+        """Ids of the approved or begun errands whose next look is due, and of those that cannot be read."""
+        ...
+
+    def park(self, errand_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Leave an errand that cannot be read, count it, and tell of it once; `tell` says whether it was taken."""
         ...
 
 

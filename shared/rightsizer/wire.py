@@ -2,15 +2,24 @@
 
 Decimals travel as strings, times as ISO 8601, enums as their values. Extra keys are ignored, so that an older program
 reads what a newer one wrote; a missing or malformed field is an InputError that names the path.
+
+What is kept between releases goes through `stored` and `restored`: it carries a schema number, and a noun with a field
+``unknown`` takes along what a newer program wrote (docs/decisions/0056-rows-outlive-releases.md).
 """
 
 import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from rightsizer.errors import InputError
+from rightsizer.errors import InputError, UnreadableError
 from rightsizer.model.cleaned import one_line
+from rightsizer.model.schema import SCHEMA, newer_than_known
+
+UNKNOWN = "unknown"
+"""The field of a noun that holds what a newer program stored and this one does not know; it is never stored itself."""
 
 _adapters: dict[Any, TypeAdapter[Any]] = {}
 
@@ -23,12 +32,12 @@ def _adapter(noun: Any) -> TypeAdapter[Any]:
 
 def dumps(value: object, noun: Any = None) -> str:
     """JSON text of a noun."""
-    return _adapter(noun or type(value)).dump_json(value).decode()
+    return _adapter(noun or type(value)).dump_json(value, exclude=_unsaid(value)).decode()
 
 
 def plain(value: object, noun: Any = None) -> Any:
     """The noun as plain JSON values (dicts, lists, strings, numbers)."""
-    return _adapter(noun or type(value)).dump_python(value, mode="json")
+    return _adapter(noun or type(value)).dump_python(value, mode="json", exclude=_unsaid(value))
 
 
 def loads[T](noun: type[T], text: str | bytes) -> T:
@@ -45,8 +54,96 @@ def revive[T](noun: type[T], value: Any) -> T:
     return loads(noun, json.dumps(value))
 
 
+def stored(value: Any) -> str:
+    """JSON text of a noun to be kept: its schema number, its fields, and the unknown fields that it carries."""
+    return _numbered(value, getattr(value, UNKNOWN, {}))
+
+
+def rewritten(value: Any, text: str | bytes) -> str:
+    """`stored`, with what the document that it replaces holds beyond the noun; nothing of one that cannot be read."""
+    try:
+        before = restored(type(value), text)
+    except UnreadableError:
+        return stored(value)
+    return _numbered(value, _beyond(before, _body(json.loads(text))))
+
+
+def restored[T](noun: type[T], text: str | bytes) -> T:
+    """A noun as `stored` wrote it, in this release or another one; UnreadableError says what is wrong with it."""
+    try:
+        raw = json.loads(text)
+        if newer := newer_than_known(raw):
+            raise UnreadableError(f"reading a {noun.__name__}: {newer}")
+        value = loads(noun, text)
+    except UnreadableError:
+        raise
+    except InputError as error:
+        raise UnreadableError(str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"reading a {noun.__name__}: it holds no JSON: {error!s:.100}") from error
+    return _carrying(value, raw)
+
+
+def _numbered(value: Any, kept: Any) -> str:
+    """JSON text with the schema number first; without anything to carry it costs no second pass."""
+    text = dumps(value)
+    if kept:
+        text = json.dumps(_with(json.loads(text), kept), separators=(",", ":"), ensure_ascii=False)
+    return f'{{"schema":{SCHEMA},{text[1:]}'
+
+
+def _unsaid(value: object) -> set[str] | None:
+    return {UNKNOWN} if hasattr(value, UNKNOWN) else None
+
+
+def _carrying[T](value: T, raw: Any) -> T:
+    """The noun with the fields that only the stored JSON has, where it can carry them."""
+    if not is_dataclass(value) or isinstance(value, type) or not hasattr(value, UNKNOWN):
+        return value
+    kept = _beyond(value, _body(raw))
+    carrying: T = replace(value, **{UNKNOWN: kept or {}})
+    return carrying
+
+
+def _body(raw: Any) -> Any:
+    return {key: found for key, found in raw.items() if key not in ("schema", UNKNOWN)}
+
+
+def _beyond(value: Any, raw: Any) -> Any:
+    """What `raw` holds beyond the noun that was read from it: None for nothing, else for `_with` to put back.
+
+    A mapping of fields for an object; for a list, pairs of an element's known value and what it holds beyond.
+    """
+    if is_dataclass(value) and isinstance(raw, dict):
+        ours = {field.name for field in fields(value)} - {UNKNOWN}
+        found = {key: {"is": one} for key, one in raw.items() if key not in ours}
+        deeper = {key: _beyond(getattr(value, key), one) for key, one in raw.items() if key in ours}
+        return found | {key: {"in": one} for key, one in deeper.items() if one}
+    if isinstance(value, Mapping) and isinstance(raw, dict):
+        deeper = {key: _beyond(value[key], one) for key, one in raw.items() if key in value}
+        return {key: {"in": one} for key, one in deeper.items() if one}
+    if isinstance(value, tuple | list) and isinstance(raw, list) and len(value) == len(raw):
+        pairs = [(one, _beyond(one, text)) for one, text in zip(value, raw, strict=True)]
+        return [[json.loads(dumps(one)), kept] for one, kept in pairs if kept]
+    return None
+
+
+def _with(known: Any, kept: Any) -> Any:
+    """The plain value with what it held beyond; what belonged to a part that is gone goes with it."""
+    if isinstance(known, dict) and isinstance(kept, Mapping):
+        added = {
+            key: one["is"] for key, one in kept.items() if "is" in one and key not in known and not key.startswith("@")
+        }
+        return {key: _with(one, kept.get(key, {}).get("in")) for key, one in known.items()} | added
+    if isinstance(known, list) and isinstance(kept, list):
+        return [next((_with(one, more) for was, more in kept if was == one), one) for one in known]
+    return known
+
+
 def _first(error: ValidationError) -> str:
-    problem = error.errors(include_url=False, include_input=False)[0]
+    problem = error.errors(include_url=False)[0]
     path = ".".join(one_line(str(part), 60) for part in problem["loc"][:12])
     more = len(error.errors()) - 1
-    return f"{path or 'the value'}: {one_line(problem['msg'], 300)}" + (f" (and {more} more)" if more else "")
+    novel = problem["type"] == "enum"  # the message would list every value that there is
+    said = f"{str(problem['input'])[:40]!r} is no value that this release knows" if novel else problem["msg"]
+    return f"{path or 'the value'}: {one_line(said, 300)}" + (f" (and {more} more)" if more else "")

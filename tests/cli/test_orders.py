@@ -132,6 +132,26 @@ def test_a_proven_policy_of_a_group_is_rolled_back_by_the_same_order(
     assert (code, "nothing to undo" in " ".join(err.split())) == (Exit.FAILED, True)
 
 
+@pytest.mark.parametrize("how", [["--json"], []])
+def test_a_freeze_ends_well_beside_a_change_that_cannot_be_read_and_names_it(
+    asked: World, capsys: pytest.CaptureFixture[str], how: list[str]
+) -> None:
+    said(capsys, "approve", asked.proposal.id)
+    key = {"pk": {"S": f"CHANGE#{asked.start().id}"}, "sk": {"S": "CHANGE"}}
+    table = asked.box.client("dynamodb")
+    item = table.get_item(TableName="t", Key=key)["Item"]
+    table.put_item(TableName="t", Item=item | {"doc": {"S": item["doc"]["S"].replace('"running"', '"paused"')}})
+    assert run(["freeze", *how]) == Exit.NOTHING_TO_DO
+    out = capsys.readouterr().out
+    assert asked.journal.switch().frozen
+    if how:
+        (row,) = json.loads(out)["unreadable"]
+        assert row["row"] == f"{key['pk']['S']} CHANGE"
+        assert row["cause"].startswith("reading a Change: state: ")
+    else:
+        assert f"{key['pk']['S']} CHANGE cannot be read and waits: reading a Change: state: " in out
+
+
 def test_what_does_not_exist_is_said_in_one_line(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = said(capsys, "rollback", "c-none")
     assert (code, "there is no change c-none" in err) == (Exit.FAILED, True)

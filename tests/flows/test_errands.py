@@ -1,5 +1,6 @@
 """A group's policy is changed as a journal: new, old or handed over, wherever the process dies."""
 
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -110,6 +111,37 @@ def test_a_lost_stream_record_is_made_good_by_the_tick(stage: Stage) -> None:
     stage.approve()
     stage.later(minutes=5)
     assert stage.group.mixed == stage.new
+
+
+def other_release(stage: Stage, errand_id: str, **fields: Any) -> None:
+    """Another release wrote these fields of the errand's document."""
+    table = Table(stage.scene.box.client("dynamodb"), "t")
+    found = decisions.find(table, errand_id)
+    assert found is not None
+    table.put({**found, "doc": json.dumps(json.loads(str(found["doc"])) | fields)})
+
+
+def test_an_errand_that_cannot_be_read_is_told_once_and_stops_no_other(stage: Stage) -> None:
+    lost = replace(stage.errand, id="e-0", subject="other", state=ProposalState.APPROVED)
+    assert stage.book.ask(lost)
+    other_release(stage, "e-0", reason={"code": "novel", "sentence": "s"})
+    stage.approve()
+    for _ in range(3):
+        stage.later(minutes=5)
+    assert stage.group.mixed == stage.new
+    told = [subject for subject, _ in stage.scene.told.said if "cannot be read" in subject]
+    assert told == ["proposal e-0 cannot be read and waits"]
+    newer = replace(stage.errand, id="e-2")
+    assert not stage.book.ask(newer), "the one that is being carried out comes first"
+
+
+def test_a_field_of_a_newer_program_is_there_after_the_errand_moved_on(stage: Stage) -> None:
+    stage.approve()
+    other_release(stage, "e-1", novel={"a": 1})
+    assert stage.later(minutes=5).state is ProposalState.APPLYING
+    found = decisions.find(Table(stage.scene.box.client("dynamodb"), "t"), "e-1")
+    assert found is not None
+    assert json.loads(str(found["doc"]))["novel"] == {"a": 1}
 
 
 def test_an_order_for_the_way_back_is_carried_out_by_the_next_tick(stage: Stage) -> None:

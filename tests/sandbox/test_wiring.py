@@ -199,8 +199,8 @@ def test_events_may_come_late_twice_and_in_another_order(box: Sandbox, handlers:
 
 
 def test_what_the_sandbox_cannot_make_of_a_template_raises(box: Sandbox) -> None:
-    with pytest.raises(NotSimulated, match="Select"):
-        Stack(box, TEMPLATE.replace("!Ref Topic", "!Select [0, [a]]"))
+    with pytest.raises(NotSimulated, match="Base64"):
+        Stack(box, TEMPLATE.replace("!Ref Topic", "!Base64 [0, [a]]"))
 
 
 def test_the_product_s_own_template_deploys(box: Sandbox, handlers: Handlers) -> None:

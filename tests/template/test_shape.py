@@ -1,6 +1,8 @@
 """Parameters, environment, storage: what a person who deploys relies on."""
 
+import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from rightsizer.settings import LOOKBACK, Settings, from_environment
-from tests.template.stack import DOORS, EVERYTHING, ROOT, Stack, source, stack
+from tests.template.stack import DOORS, EVERYTHING, ROOT, Stack, listed, source, stack
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 
@@ -18,9 +20,9 @@ def deployed() -> Stack:
     return stack(**EVERYTHING)
 
 
-def test_at_most_twelve_parameters_each_described_and_with_a_default() -> None:
+def test_at_most_eleven_parameters_and_two_to_adopt_each_described_and_with_a_default() -> None:
     parameters = source()["Parameters"]
-    assert len(parameters) <= 12
+    assert len(set(parameters) - {"AdoptTable", "AdoptBucket"}) <= 11
     for name, parameter in parameters.items():
         assert {"Description", "Default", "Type"} <= set(parameter), name
 
@@ -91,6 +93,50 @@ def test_a_young_account_can_deploy_and_a_reservation_is_a_choice() -> None:
         assert "ReservedConcurrentExecutions" not in function, name
     chosen = stack(**EVERYTHING | {"RespondConcurrency": "5"}).function("respond")
     assert str(chosen["ReservedConcurrentExecutions"]) == "5"
+
+
+STREAM = "arn:aws:dynamodb:eu-west-1:111122223333:table/old-Table-1A2B/stream/2026-11-16T04:20:00.123"
+ADOPTED = {"AdoptTable": STREAM, "AdoptBucket": "old-bucket-1a2b"}
+
+
+@pytest.mark.parametrize("parameter", ADOPTED)
+def test_what_may_be_adopted_has_the_form_that_aws_gives_it(parameter: str) -> None:
+    pattern = source()["Parameters"][parameter]["AllowedPattern"]
+    assert re.fullmatch(pattern, ADOPTED[parameter])
+    assert re.fullmatch(pattern, "")
+    assert not re.fullmatch(pattern, "arn:aws:dynamodb:eu-west-1:111122223333:table/old-Table-1A2B")
+
+
+def test_a_stack_that_adopts_makes_neither_table_nor_bucket_and_names_the_adopted_ones_everywhere() -> None:
+    adopting = stack(**EVERYTHING | ADOPTED)
+    arn = STREAM.partition("/stream/")[0]
+    assert not {"Table", "Bucket"} & set(adopting.resources)
+    assert not re.search(r"\b(Table|Bucket)\.(Arn|StreamArn)\b", json.dumps([adopting.resources, adopting.outputs]))
+    for door in DOORS:
+        variables = adopting.function(door)["Environment"]["Variables"]
+        assert (variables["RIGHTSIZER_TABLE"], variables["RIGHTSIZER_BUCKET"]) == ("old-Table-1A2B", "old-bucket-1a2b")
+        on = {one for s in adopting.statements(door) for one in listed(s["Resource"]) if ":dynamodb:" in one}
+        assert on <= {arn, f"{arn}/index/*", STREAM}, door
+        assert arn in on or door == "interruption", door
+    mappings = adopting.of("AWS::Lambda::EventSourceMapping")
+    assert {m["EventSourceArn"] for m in mappings.values() if "queue" not in m["EventSourceArn"].lower()} == {STREAM}
+    assert adopting.outputs["TableName"]["Value"] == "old-Table-1A2B"
+    assert adopting.outputs["TableStreamArn"]["Value"] == STREAM
+    (policy,) = adopting.of("AWS::S3::BucketPolicy").values()
+    assert policy["Bucket"] == "old-bucket-1a2b"
+    assert policy["PolicyDocument"]["Statement"][0]["Resource"] == [
+        "arn:aws:s3:::old-bucket-1a2b",
+        "arn:aws:s3:::old-bucket-1a2b/*",
+    ]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_adopted_table_and_bucket_are_reached_by_the_same_statements(door: str) -> None:
+    def shape(found: Stack) -> list[tuple[str, tuple[str, ...], int]]:
+        statements = found.statements(door)
+        return [(s.get("Sid", ""), tuple(listed(s["Action"])), len(listed(s["Resource"]))) for s in statements]
+
+    assert shape(stack(**EVERYTHING | ADOPTED)) == shape(stack(**EVERYTHING))
 
 
 def test_the_bucket_is_closed_and_encrypted(deployed: Stack) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from rightsizer.aws.table import Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError, ReadError, VanishedError
 from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.model.schema import newer_than_known
 
 PREFIX = "PROPOSAL#"
 SORT = "PROPOSAL"
@@ -32,13 +33,15 @@ def find(table: Table, proposal_id: str) -> dict[str, Value] | None:
 
 
 def document(item: dict[str, Value]) -> dict[str, Any]:
-    """The proposal as plain JSON values; ReadError when the item holds none."""
+    """The proposal as plain JSON values; ReadError when the item holds none that this release may act on."""
     try:
         found = json.loads(str(item["doc"]))
     except (KeyError, ValueError):
         raise ReadError(f"reading {item.get('pk')}: its attribute doc holds no JSON; restore it or delete it") from None
     if not isinstance(found, dict):
         raise ReadError(f"reading {item.get('pk')}: its attribute doc is no JSON object; restore it or delete it")
+    if newer := newer_than_known(found):
+        raise ReadError(f"reading {item.get('pk')}: {newer}")
     return found
 
 

@@ -1,14 +1,18 @@
 """Errands on the one table, among the proposals: the same key prefix, so that the same click decides on them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
 from rightsizer import wire
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import KEPT_DAYS, PREFIX, SORT
+from rightsizer.aws.parking import Parking
+from rightsizer.aws.rows import noun_of, read_row, readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.errand import OPEN, Errand
+from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import ProposalState
 
 ASKED_AGAIN = frozenset({str(ProposalState.WITHDRAWN), str(ProposalState.EXPIRED)})
@@ -21,6 +25,7 @@ class Errands:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._parking = Parking(table)
 
     def ask(self, errand: Errand) -> bool:
         """Store a new errand; False when it was asked before. An older pending one of the subject is withdrawn."""
@@ -53,12 +58,18 @@ class Errands:
         return after
 
     def due(self, now: datetime) -> tuple[str, ...]:
-        """Ids of the approved or begun errands whose next look is due."""
-        return tuple(found.id for found in self._in(*OPEN) if found.next_due is None or found.next_due <= now)
+        """Ids of the approved or begun errands whose next look is due, and of those that cannot be read."""
+        unread: list[UnreadRow] = []
+        found = [one.id for one in self._in(*OPEN, unread=unread) if one.next_due is None or one.next_due <= now]
+        return *found, *(row.key.split()[0].removeprefix(PREFIX) for row in unread)
 
-    def _in(self, *states: ProposalState) -> list[Errand]:
+    def park(self, errand_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Leave an errand that cannot be read, and tell of it once."""
+        self._parking.park(f"{PREFIX}{errand_id}", SORT, cause, now, tell)
+
+    def _in(self, *states: ProposalState, unread: list[UnreadRow] | None = None) -> list[Errand]:
         rows = [row for state in states for row in self._table.index(f"{PREFIX}{state}")]
-        return [_revive(row) for row in rows if row.get("kind") == KIND]
+        return list(readable([row for row in rows if row.get("kind") == KIND], _revive, unread))
 
     def _withdraw(self, older: Errand) -> None:
         outcome = "A newer one takes its place."
@@ -79,7 +90,7 @@ def _item(errand: Errand) -> Item:
         "subject": errand.subject,
         "expires_at": epoch(errand.expires_at),
         "version": errand.version,
-        "doc": wire.dumps(errand),
+        "doc": wire.stored(errand),
     }
     if errand.state in KEPT_DAYS:
         ended = errand.journal[-1].at if errand.journal else errand.created_at
@@ -89,4 +100,4 @@ def _item(errand: Errand) -> Item:
 
 def _revive(item: dict[str, Value]) -> Errand:
     """The item's version counts: a decision raises it without touching the document's."""
-    return replace(wire.loads(Errand, str(item["doc"])), version=int(item["version"]))
+    return read_row(item, lambda row: replace(noun_of(Errand, row), version=int(row["version"])))

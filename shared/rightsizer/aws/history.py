@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer import wire
-from rightsizer.aws.rows import Row, readable
+from rightsizer.aws.rows import Row, noun_of, readable
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.model.history import TEACHES_DAYS, History, PastChange, Remembered
 from rightsizer.model.outcome import UnreadRow
@@ -37,14 +37,17 @@ class HistoryBook:
 
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
         """Store how a change stands or ended; the same change is one row, the last word counts."""
-        self._table.put(_item(endpoint, change_id, past))
+        item = _item(endpoint, change_id, past)
+        before = self._table.get(str(item["pk"]), str(item["sk"]))
+        if before is not None and "doc" in before:
+            item = {**item, "doc": wire.rewritten(past, str(before["doc"]))}
+        self._table.put(item)
         self._read_at = None
 
     def history(self, endpoint: str, now: datetime) -> History:
         """The endpoint's own past with its tests of this month, the others' of half a year, and the money for tests."""
-        own = [
-            wire.loads(PastChange, str(row["doc"])) for row in self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
-        ]
+        found = self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
+        own = list(readable(found, lambda row: noun_of(PastChange, row)))
         rows = self._account(now)
         month = (now.year, now.month)
 
@@ -76,7 +79,7 @@ class HistoryBook:
 
 def _remembered(row: Row) -> Remembered:
     change_id = str(row["sk"]).removeprefix("PAST#")
-    return Remembered(str(row["endpoint"]), change_id, wire.loads(PastChange, str(row["doc"])))
+    return Remembered(str(row["endpoint"]), change_id, noun_of(PastChange, row))
 
 
 def _item(endpoint: str, change_id: str, past: PastChange) -> Item:
@@ -87,5 +90,5 @@ def _item(endpoint: str, change_id: str, past: PastChange) -> Item:
         "gsi1sk": f"{stamp(past.at)}#{change_id}",
         "endpoint": endpoint,
         "expires": epoch(past.at, KEPT_DAYS),
-        "doc": wire.dumps(past),
+        "doc": wire.stored(past),
     }

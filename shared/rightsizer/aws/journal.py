@@ -4,7 +4,7 @@ Keys: `CHANGE#<id>`/`CHANGE` (with gsi1pk=`DUE`, gsi1sk=next_due while open); `L
 `LOCK#MODEL#<name>`/`LOCK` (attribute `change`); `LAST#<endpoint>`/`LAST`; `BUDGET#<day>`/`BUDGET`; `CONTROL`/`FREEZE`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,16 +15,21 @@ from botocore.exceptions import ClientError
 from rightsizer import wire
 from rightsizer.aws.change_items import change_item, revived, sortable, version_read
 from rightsizer.aws.errors import code_of, reading
-from rightsizer.errors import ConflictError, ReadError, WriteRefusedError
+from rightsizer.aws.parking import Parking
+from rightsizer.aws.rows import passed_over, read_row
+from rightsizer.aws.table import Table
+from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
 from rightsizer.model.change import Change
 from rightsizer.model.limits import ChangeLimits, Switch
+from rightsizer.model.outcome import UnreadRow
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 KEEP_BUDGET = timedelta(days=40)
-PAGE = 25
+MOST = 1000
+"""Changes that one look at the index names; the ones behind them are named once those were looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +142,28 @@ class TableJournal:
         self._put_alone(f"saving what change {change.id} saved", stored, change)
         return stored
 
+    def park(self, change_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Give a change that cannot be read a look after an hour, count it, and tell of it once."""
+        Parking(Table(self.dynamodb, self.table)).park(f"CHANGE#{change_id}", "CHANGE", cause, now, tell)
+
+    def postpone(self, change_id: str, now: datetime) -> None:
+        """Show a change an hour later in the index, unless somebody saved it meanwhile."""
+        Parking(Table(self.dynamodb, self.table)).postpone(f"CHANGE#{change_id}", "CHANGE", now)
+
     def _until(self, kind: str, now: datetime, doing: str) -> tuple[str, ...]:
         with reading("dynamodb:Query", doing):
-            answer = self.dynamodb.query(
+            pages = self.dynamodb.get_paginator("query").paginate(
                 TableName=self.table,
                 IndexName="GSI1",
                 KeyConditionExpression="gsi1pk = :kind AND gsi1sk <= :now",
                 ExpressionAttributeValues={":kind": {"S": kind}, ":now": {"S": sortable(now)}},
-                Limit=PAGE,
+                ProjectionExpression="pk",
+                PaginationConfig={"MaxItems": MOST},
             )
-        return tuple(item["pk"]["S"].removeprefix("CHANGE#") for item in answer["Items"])
+            return tuple(item["pk"]["S"].removeprefix("CHANGE#") for page in pages for item in page["Items"])
 
-    def open_changes(self) -> Iterator[Change]:
-        """Every open change, by the due index."""
+    def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
+        """Every open change, by the due index; one that cannot be read is counted, put into `unread`, passed over."""
         with reading("dynamodb:Query", "listing open changes"):
             pages = self.dynamodb.get_paginator("query").paginate(
                 TableName=self.table,
@@ -159,7 +173,11 @@ class TableJournal:
             )
             ids = [item["pk"]["S"].removeprefix("CHANGE#") for page in pages for item in page["Items"]]
         for change_id in ids:
-            change = self.load(change_id)
+            try:
+                change = self.load(change_id)
+            except UnreadableError as error:
+                passed_over(f"CHANGE#{change_id} CHANGE", error, unread)
+                continue
             if change is not None and not change.closed:
                 yield change
 
@@ -179,13 +197,18 @@ class TableJournal:
         return None if item is None else datetime.fromisoformat(item["at"]["S"])
 
     def switch(self) -> Switch:
-        """The freeze switch; thawed when nobody ever froze."""
+        """The freeze switch; thawed when nobody ever froze, frozen where it cannot be read."""
         item = self._get("CONTROL", "FREEZE")
-        return Switch() if item is None else wire.loads(Switch, item["doc"]["S"])
+        try:
+            return Switch() if item is None else read_row(item, lambda row: wire.restored(Switch, row["doc"]["S"]))
+        except UnreadableError as error:
+            passed_over("CONTROL FREEZE", error)
+            return Switch(frozen=True, by="a row CONTROL FREEZE that cannot be read; rightsizer freeze writes it anew")
 
     def set_switch(self, switch: Switch) -> None:
         """Freeze or thaw; the last word counts."""
-        item = {"pk": {"S": "CONTROL"}, "sk": {"S": "FREEZE"}, "doc": {"S": wire.dumps(switch)}}
+        before = (self._get("CONTROL", "FREEZE") or {}).get("doc", {}).get("S", "")
+        item = {"pk": {"S": "CONTROL"}, "sk": {"S": "FREEZE"}, "doc": {"S": wire.rewritten(switch, before)}}
         try:
             self.dynamodb.put_item(TableName=self.table, Item=item)
         except ClientError as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from rightsizer import wire
-from rightsizer.aws.rows import readable
+from rightsizer.aws.rows import noun_of, readable
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
@@ -29,7 +29,7 @@ class SavingsBook:
             "gsi1pk": f"LEDGER#{_month(entry.at)}",
             "gsi1sk": f"{stamp(entry.at)}#{_key(entry.id)}",
             "endpoint": entry.endpoint,
-            "doc": wire.dumps(entry),
+            "doc": wire.stored(entry),
         }
         try:
             self._table.put(row, unless="pk")
@@ -40,7 +40,7 @@ class SavingsBook:
         """Entries of the window, `start` included and `end` not, oldest first."""
         for month in _months(start, end):
             rows = self._table.index(f"LEDGER#{month}", stamp(start), stamp(end))
-            yield from readable(rows, lambda row: wire.loads(LedgerEntry, str(row["doc"])), unread)
+            yield from readable(rows, lambda row: noun_of(LedgerEntry, row), unread)
 
     def note(self, occurrence: Occurrence) -> bool:
         """Record an occurrence exactly once; False when its key was known already."""
@@ -50,7 +50,7 @@ class SavingsBook:
             "gsi1pk": f"OCCURRENCE#{_month(occurrence.at)}",
             "gsi1sk": f"{stamp(occurrence.at)}#{_key(occurrence.key)}",
             "expires": epoch(occurrence.at, OCCURRENCES_DAYS),
-            "doc": wire.dumps(occurrence),
+            "doc": wire.stored(occurrence),
         }
         try:
             self._table.put(row, unless="pk")
@@ -64,7 +64,7 @@ class SavingsBook:
         """Occurrences of the window, `start` included and `end` not, oldest first."""
         for month in _months(start, end):
             rows = self._table.index(f"OCCURRENCE#{month}", stamp(start), stamp(end))
-            yield from readable(rows, lambda row: wire.loads(Occurrence, str(row["doc"])), unread)
+            yield from readable(rows, lambda row: noun_of(Occurrence, row), unread)
 
 
 def _key(text: str) -> str:

@@ -6,9 +6,9 @@ from datetime import datetime
 from rightsizer import wire
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import PREFIX, SORT, moved
-from rightsizer.aws.rows import readable
+from rightsizer.aws.rows import Row, noun_of, passed_over, readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
-from rightsizer.errors import ConflictError, VanishedError
+from rightsizer.errors import ConflictError, ReadError, VanishedError
 from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 
@@ -30,13 +30,13 @@ def item(proposal: Proposal) -> Item:
         "endpoint": proposal.ref.name,
         "expires_at": epoch(proposal.expires_at),
         "version": 1,
-        "doc": wire.dumps(proposal),
+        "doc": wire.stored(proposal),
     }
 
 
 def revive(found: dict[str, Value]) -> Proposal:
-    """The proposal of an item."""
-    return wire.loads(Proposal, str(found["doc"]))
+    """The proposal of an item; UnreadableError when this release cannot read it."""
+    return noun_of(Proposal, found)
 
 
 class Proposals:
@@ -68,9 +68,13 @@ class Proposals:
             found = decisions.find(self._table, proposal_id)
             if found is None:
                 raise VanishedError(f"following the change {change_id}: the proposal {proposal_id} is gone")
-            before = revive(found)
-            same = (before.state, before.change_id, before.outcome) == (state, change_id, outcome)
-            if same or (before.state in ENDED and state not in ENDED):
+            try:
+                before = decisions.document(found)
+            except ReadError as error:
+                passed_over(f"{found['pk']} {found['sk']}", error)
+                break  # the change goes on; its message stays behind
+            same = tuple(before.get(name) for name in ("state", "change_id", "outcome")) == (state, change_id, outcome)
+            if same or (before.get("state") in ENDED and state not in ENDED):
                 break
             try:
                 self._table.swap(moved(found, state, now, change_id=change_id, outcome=outcome), int(found["version"]))
@@ -82,17 +86,21 @@ class Proposals:
 
     def expire(self, now: datetime) -> tuple[Proposal, ...]:
         """Close the pending proposals whose time is over; returns those that this call closed."""
-        closed = []
-        for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}"):
-            if int(row["expires_at"]) > epoch(now):
-                continue
-            after = moved(row, ProposalState.EXPIRED, now, outcome="It is asked again if the saving is still there.")
+        closed: list[Proposal] = []
+        said = "It is asked again if the saving is still there."
+
+        def over(row: Row) -> tuple[Row, Row] | None:
+            late = int(row["expires_at"]) <= epoch(now)
+            return (row, moved(row, ProposalState.EXPIRED, now, outcome=said)) if late else None
+
+        pending = self._table.index(f"{PREFIX}{ProposalState.PENDING}")
+        for row, after in filter(None, readable(pending, over)):
             try:
                 self._table.swap(after, int(row["version"]))
             except ConflictError:
                 continue  # somebody decided at the last moment, and that counts
             if _of_an_endpoint(after):
-                closed.append(revive(after))
+                closed += readable([after], revive)
         return tuple(closed)
 
 

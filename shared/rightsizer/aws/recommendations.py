@@ -9,7 +9,7 @@ from rightsizer import wire
 from rightsizer.aws import decisions, proposals
 from rightsizer.aws.history import HistoryBook, spending
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
-from rightsizer.aws.rows import readable
+from rightsizer.aws.rows import noun_of, readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.history import History
@@ -44,7 +44,7 @@ class Recommendations(Proposals):
     def recommendation(self, endpoint: str) -> Recommendation | None:
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
         found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
-        return wire.loads(Recommendation, str(found["doc"])) if found else None
+        return noun_of(Recommendation, found) if found else None
 
     def evaluated(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
@@ -61,7 +61,7 @@ class Recommendations(Proposals):
     def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
         """The latest recommendation of every endpoint; rows that cannot be read are passed over, into `unread`."""
         rows = self._table.index("RECOMMENDATION")
-        yield from readable(rows, lambda row: wire.loads(Recommendation, str(row["doc"])), unread)
+        yield from readable(rows, lambda row: noun_of(Recommendation, row), unread)
 
     def history(self, endpoint: str) -> History:
         """Past changes, tests and failures of the endpoint and of its account."""
@@ -120,6 +120,8 @@ class Recommendations(Proposals):
         current = self._open(recommendation.ref.name)
         if current and current["state"] != ProposalState.PENDING:
             return writes, False
+        if current and not list(readable([current], proposals.revive)):
+            return writes, False  # what is asked cannot be read: it stays as it is, for a release that can
         if current and not _ordered(proposal) and _still_wanted(current, recommendation):
             return writes, False
         if proposal is None:
@@ -174,7 +176,7 @@ def _item(recommendation: Recommendation) -> Item:
         "finding": str(recommendation.finding),
         "usd": str(ZERO if recommendation.reason.code is Code.NO_ACCELERATOR else recommendation.usd_per_month or ZERO),
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
-        "doc": wire.dumps(recommendation),
+        "doc": wire.stored(recommendation),
     }
 
 

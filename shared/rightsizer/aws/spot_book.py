@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from rightsizer import wire
+from rightsizer.aws.rows import noun_of, readable
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.group import Group, Interruption
@@ -61,7 +62,7 @@ class InterruptionBook:
                 "gsi1pk": f"SPOT#{stamp(interruption.at)[:7]}",
                 "gsi1sk": f"{stamp(interruption.at)}#{key}",
                 "expires": epoch(interruption.at, RECORD_DAYS),
-                "doc": wire.dumps(interruption),
+                "doc": wire.stored(interruption),
             }
         )
 
@@ -69,8 +70,8 @@ class InterruptionBook:
         """The account's own record of the window, `start` included and `end` not, oldest first."""
         month = start.replace(day=1)
         while stamp(month)[:7] <= stamp(end)[:7]:
-            for row in self._table.index(f"SPOT#{stamp(month)[:7]}", stamp(start), stamp(end)):
-                yield wire.loads(Interruption, str(row["doc"]))
+            rows = self._table.index(f"SPOT#{stamp(month)[:7]}", stamp(start), stamp(end))
+            yield from readable(rows, lambda row: noun_of(Interruption, row))
             month = (month + timedelta(days=32)).replace(day=1)
 
     def first(self, what: str, now: datetime) -> bool:
@@ -82,9 +83,8 @@ class InterruptionBook:
         return True
 
     def group(self, name: str) -> Group | None:
-        """What the sweep knew of the group, or None."""
-        row = self._table.get(f"GROUP#{name}", "FACTS")
-        return wire.loads(Group, str(row["doc"])) if row else None
+        """What the sweep knew of the group; None where it knew nothing that this release can read."""
+        return self._known(Group, f"GROUP#{name}", "FACTS")
 
     def keep(self, group: Group) -> None:
         """Store what the sweep read."""
@@ -95,19 +95,21 @@ class InterruptionBook:
                 "gsi1pk": "GROUP",
                 "gsi1sk": group.name,
                 "expires": epoch(group.read_at, GROUP_DAYS),
-                "doc": wire.dumps(group),
+                "doc": wire.stored(group),
             }
         )
 
     def groups(self) -> Iterator[Group]:
         """Every group that the sweep knew."""
-        for row in self._table.index("GROUP"):
-            yield wire.loads(Group, str(row["doc"]))
+        yield from readable(self._table.index("GROUP"), lambda row: noun_of(Group, row))
 
     def mark(self, pool: Pool) -> Mark | None:
-        """The pool's last mark."""
-        row = self._table.get(f"POOL#{pool.instance_type}|{pool.zone}", "MARK")
-        return wire.loads(Mark, str(row["doc"])) if row else None
+        """The pool's last mark; None without one that this release can read."""
+        return self._known(Mark, f"POOL#{pool.instance_type}|{pool.zone}", "MARK")
+
+    def _known[T](self, noun: type[T], pk: str, sk: str) -> T | None:
+        row = self._table.get(pk, sk)
+        return next(readable([row], lambda found: noun_of(noun, found)), None) if row else None
 
     def remember(self, mark: Mark) -> None:
         """Store the pool's mark."""
@@ -116,6 +118,6 @@ class InterruptionBook:
                 "pk": f"POOL#{mark.pool.instance_type}|{mark.pool.zone}",
                 "sk": "MARK",
                 "expires": epoch(mark.until, 2),
-                "doc": wire.dumps(mark),
+                "doc": wire.stored(mark),
             }
         )

@@ -3,6 +3,7 @@
 Plain botocore calls on the client that it is given, so that `respond` can use it without boto3.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Never
@@ -21,6 +22,7 @@ type Item = Mapping[str, Value]
 type Writes = Sequence[Mapping[str, Any]]
 
 INDEX = "GSI1"
+WHOLE = re.compile(r"-?[0-9]+")
 LOST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
 
 
@@ -30,13 +32,13 @@ def typed(item: Item) -> dict[str, Any]:
 
 
 def plain(item: Mapping[str, Any]) -> dict[str, Value]:
-    """DynamoDB's typed attributes as Python values; attributes of other types are left out."""
+    """DynamoDB's typed attributes as Python values; other types, and numbers that are not whole, are left out."""
     kinds = {"S": str, "N": int, "BOOL": bool}
     return {
         name: kinds[kind](value)
         for name, attribute in item.items()
         for kind, value in attribute.items()
-        if kind in kinds
+        if kind in kinds and not (kind == "N" and not WHOLE.fullmatch(value))
     }
 
 
@@ -83,6 +85,20 @@ class Table:
             )
         except (ClientError, BotoCoreError) as error:
             _write_failed(error, "dynamodb:PutItem", f"replacing {item['pk']} in the table {self.name}")
+
+    def update(self, pk: str, sk: str, change: str, condition: str, values: Mapping[str, Any]) -> None:
+        """Change some attributes of the item on condition, the others stay; `values` are typed as DynamoDB's."""
+        key: Any = typed({"pk": pk, "sk": sk})
+        try:
+            self._client.update_item(
+                TableName=self.name,
+                Key=key,
+                UpdateExpression=change,
+                ConditionExpression=condition,
+                ExpressionAttributeValues=values,
+            )
+        except (ClientError, BotoCoreError) as error:
+            _write_failed(error, "dynamodb:UpdateItem", f"updating {pk} in the table {self.name}")
 
     def transact(self, writes: Writes, doing: str) -> None:
         """All of these writes (as `put_if` makes them) or none; ConflictError when a condition failed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from rightsizer.errors import ConflictError, InputError
+from rightsizer.errors import ConflictError, InputError, UnreadableError
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
 from rightsizer.flows.apply_look import Looking
@@ -18,13 +18,14 @@ from rightsizer.flows.approval import approved_again, change_id_of
 from rightsizer.flows.errands import Errands
 from rightsizer.flows.orders import Orders
 from rightsizer.flows.telling import Tell, surely
+from rightsizer.flows.time_left import RESERVE_MS, TimeLeft, unlimited
 from rightsizer.model.change import Change, Entry
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.ports import MetricReader, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal, PastBook, SavingsLedger
-from rightsizer.telemetry import Failed, attempt
+from rightsizer.telemetry import Failed, attempt, count
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
@@ -108,10 +109,18 @@ class Apply:
         Orders(self.journal, self.changer.endpoint).ask_back(proposal.change_id, proposal.asked_back_by, now)
         return self.advance(proposal.change_id, now)
 
-    def tick(self, now: datetime) -> tuple[Change, ...]:
-        """Advance every change whose next look is due; one that fails does not stop the others."""
+    def tick(self, now: datetime, left: TimeLeft = unlimited) -> tuple[Change, ...]:
+        """Advance every change whose next look is due; one that fails does not stop the others.
+
+        `left` says how many milliseconds there are. Those for which no time is left come first at the next tick, since
+        the ones that were looked at are due later; `ChangesLate` counts them.
+        """
         done = []
-        for change_id in self.journal.due(now):
+        due = self.journal.due(now)
+        for number, change_id in enumerate(due):
+            if left() < RESERVE_MS:
+                count(ChangesLate=len(due) - number)
+                break
             change = attempt("advancing a change", change_id, partial(self.advance, change_id, now))
             if isinstance(change, Failed):
                 surely(self.tell)(f"change {change_id} could not be advanced", str(change))
@@ -126,7 +135,11 @@ class Apply:
 
     def advance(self, change_id: str, now: datetime) -> Change | None:
         """Walk the journal of one change as far as it goes now; None when there is none or another one has it."""
-        change = self.journal.load(change_id)
+        try:
+            change = self.journal.load(change_id)
+        except UnreadableError as error:
+            self.journal.park(change_id, str(error), now, surely(self.tell))
+            return None
         if change is None or change.closed or change.rests(now):
             return change
         if change.lease_until is not None and now < change.lease_until:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from rightsizer.errors import ConflictError, InputError, RightsizerError
+from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.apply_books import Books, book_savings
+from rightsizer.flows.telling import surely
+from rightsizer.flows.time_left import BOOKS_RESERVE_MS, TimeLeft, unlimited
 from rightsizer.model.change import Change
 from rightsizer.model.errand import OPEN, Errand, ErrandMoved
 from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
@@ -74,11 +76,11 @@ def _overtaken(apply: Apply, proposal: Proposal) -> bool:
     return apply.journal.held_by(proposal.ref.name) in ("", proposal.change_id)
 
 
-def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
+def advance_changes(apply: Apply, trigger: Trigger, now: datetime, left: TimeLeft = unlimited) -> list[str]:
     """Move on the change that the event is about, or every due one; returns the ids of the changes looked at.
 
     Endpoint events are hints: most are about endpoints that we do not change. One that says that a deployment goes on
-    asks for nothing, so it costs no look; should it be wrong or late, the tick finds out.
+    asks for nothing, so it costs no look; should it be wrong or late, the tick finds out. `left` is what the tick has.
     """
     match trigger:
         case EndpointMoved() if trigger.status in BUSY:
@@ -87,9 +89,9 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
             moved = apply.moved(trigger.endpoint, now)
             return [moved.id] if moved else []
         case TickDue():
-            changes = apply.tick(now)
+            changes = apply.tick(now, left)
             if now.minute < BOOKS_MIN:
-                attempt("booking savings", "all that are due", partial(_book_savings, apply, now))
+                attempt("booking savings", "all that are due", partial(_book_savings, apply, now, left))
             errands = apply.errands.tick(now) if apply.errands else ()
             count(ChangesAdvanced=len(changes) + len(errands))
             return [*(change.id for change in changes), *(errand.id for errand in errands)]
@@ -98,11 +100,25 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
             return []
 
 
-def _book_savings(apply: Apply, now: datetime) -> None:
-    """Book what changes that stand saved since yesterday; one that fails waits for the next tick."""
-    for change_id in apply.journal.unbooked(now):
-        book = partial(book_savings, apply.journal, apply.changer, Books(apply.ledger), change_id, now)
-        attempt("booking a saving", change_id, book)
+def _book_savings(apply: Apply, now: datetime, left: TimeLeft) -> None:
+    """Book what changes that stand saved since yesterday; one that fails gets a look after an hour, behind the rest."""
+    waiting = apply.journal.unbooked(now)
+    for number, change_id in enumerate(waiting):
+        if left() < BOOKS_RESERVE_MS:
+            count(SavingsLate=len(waiting) - number)
+            break
+        if isinstance(attempt("booking a saving", change_id, partial(_book, apply, change_id, now)), Failed):
+            count(SavingsNotBooked=1)
+
+
+def _book(apply: Apply, change_id: str, now: datetime) -> None:
+    try:
+        book_savings(apply.journal, apply.changer, Books(apply.ledger), change_id, now)
+    except UnreadableError as error:
+        apply.journal.park(change_id, str(error), now, surely(apply.tell))
+    except Exception:
+        apply.journal.postpone(change_id, now)
+        raise
 
 
 def _errand(apply: Apply, move: ErrandMoved, now: datetime) -> list[str]:

@@ -14,6 +14,7 @@ from rightsizer.errors import (
     InputError,
     PermissionMissingError,
     RightsizerError,
+    UnreadableError,
     VanishedError,
     WriteRefusedError,
 )
@@ -80,7 +81,11 @@ class Errands:
         return tuple(done)
 
     def _carried_on(self, errand_id: str, now: datetime) -> Errand | None:
-        errand = self.book.load(errand_id)
+        try:
+            errand = self.book.load(errand_id)
+        except UnreadableError as error:
+            self.book.park(errand_id, str(error), now, surely(self.tell))
+            return None
         return self._advance(errand, now) if errand is not None and errand.state in OPEN else None
 
     def ask_back(self, errand_id: str, by: str, now: datetime) -> Errand:

@@ -61,8 +61,8 @@ def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | Erran
     image = read(Image, new, "proposal in the stream")
     before = _state(read(Image, old, "proposal in the stream").state.text) if old else None
     if image.kind is not None and image.kind.text == ERRAND:
-        return ErrandMoved(sequence, wire.loads(Errand, image.doc.text), before)
-    return ProposalMoved(sequence, wire.loads(Proposal, image.doc.text), before)
+        return ErrandMoved(sequence, wire.restored(Errand, image.doc.text), before)
+    return ProposalMoved(sequence, wire.restored(Proposal, image.doc.text), before)
 
 
 def _state(text: str) -> ProposalState:

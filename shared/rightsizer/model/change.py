@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from rightsizer.model.checks import aware, named
 from rightsizer.model.observation import EndpointRef
@@ -148,6 +148,8 @@ class Change:
     baseline: Mapping[str, float] = field(default_factory=dict)
     """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
     ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``."""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 
     def __post_init__(self) -> None:
         named("Change.id", self.id)

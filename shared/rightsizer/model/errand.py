@@ -5,7 +5,7 @@ the two. It ends *new*, *old* or *handed over*, as a change of an endpoint does.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, assert_never
 
@@ -97,6 +97,8 @@ class Errand:
     version: int = 0
     change_id: str = ""
     """Empty: an errand is its own journal. The message of a proposal has the same field."""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 
     def __post_init__(self) -> None:
         named("Errand.id", self.id)

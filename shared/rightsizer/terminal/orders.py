@@ -8,6 +8,7 @@ from rich.text import Text
 
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.model.cleaned import one_line
+from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import sentences
 from rightsizer.rules.advance import left_open
@@ -142,10 +143,13 @@ def freeze(
         at.orders.thaw(at.who, now)
     else:
         at.orders.freeze(at.who, now, hard=hard)
-    still = list(at.journal.open_changes())
+    unread: list[UnreadRow] = []
+    still = list(at.journal.open_changes(unread))
     if given.as_json:
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
-        print_json({"version": document.VERSION, "freeze": state, "open": [changes.left(one, hard) for one in still]})
+        left = [changes.left(one, hard) for one in still]
+        lost = [{"row": one.key, "cause": one.cause} for one in unread]
+        print_json({"version": document.VERSION, "freeze": state, "open": left, "unreadable": lost})
         return
     console = show.output()
     console.print("Thawed." if off else "Frozen hard: no step at all is taken." if hard else "Frozen.")
@@ -153,6 +157,8 @@ def freeze(
         console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one_line(one.outcome)}", markup=False)
         for line in left_open(one) if hard else one.remaining:
             console.print(f"      {line}", markup=False)
+    for row in unread:
+        console.print(f"  {row.key} cannot be read and waits: {row.cause}", markup=False)
 
 
 def _decided(found: dict[str, Any], as_json: bool) -> None:

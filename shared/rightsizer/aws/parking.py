@@ -1,0 +1,62 @@
+"""Rows that something is to be done about and that this release cannot read: a later look, counted, told once.
+
+A parked row is left as it is, except for the time at which the index shows it next. That it was told stands in a row
+of its own (`PARKED#<key>`), since the stream would report a write to a proposal's row. Both end by themselves: a row
+that is readable again is written whole by its next step, and the mark goes after 30 days, so that people are reminded.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.errors import ConflictError
+from rightsizer.telemetry import count, logger
+
+LATER = timedelta(hours=1)
+"""When a row that could not be read, or a saving that could not be booked, is looked at again."""
+TOLD_DAYS = 30
+BY_TIME = frozenset({"DUE", "SAVING"})
+"""Partitions of the index in which the sort key says when a row is looked at next."""
+
+type Told = Callable[[str, str], bool]
+
+
+class Parking:
+    """Parks rows of one table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def park(self, pk: str, sk: str, cause: str, now: datetime, tell: Told) -> None:
+        """Look at the row again after an hour. People are told where they were not; a lost message is tried again."""
+        logger.warning("a stored row cannot be read and is parked", row=f"{pk} {sk}", problem=cause)
+        count(RowsUnreadable=1)
+        self.postpone(pk, sk, now)
+        mark: Item = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now), "expires": epoch(now, TOLD_DAYS)}
+        known = self._table.get(str(mark["pk"]), "PARKED")
+        if known is not None and int(known.get("expires", 0)) > epoch(now):
+            return
+        what = pk.replace("#", " ", 1).lower()
+        text = (
+            f"{cause}. Nothing is done about it until it can be read, and everything else goes on. It is looked at "
+            f"again every hour; this is said once in {TOLD_DAYS} days. Deploy the release that wrote the row ({pk} "
+            f"{sk} in the table {self._table.name}), or restore it from a backup: docs/upgrade.md."
+        )
+        if tell(f"{what} cannot be read and waits", text):
+            self._table.put(mark)
+
+    def postpone(self, pk: str, sk: str, now: datetime) -> None:
+        """Let the index show the row an hour later; nothing where somebody saved it meanwhile, or it has no time."""
+        row = self._table.get(pk, sk)
+        if row is None or row.get("gsi1pk") not in BY_TIME:
+            return
+        values: dict[str, Any] = {":later": {"S": (now + LATER).isoformat(timespec="seconds")}}
+        values[":read"] = {"S": str(row["gsi1sk"])}
+        condition = "gsi1sk = :read AND attribute_not_exists(version)"
+        if "version" in row:
+            condition, values[":version"] = "gsi1sk = :read AND version = :version", {"N": str(row["version"])}
+        try:
+            self._table.update(pk, sk, "SET gsi1sk = :later", condition, values)
+        except ConflictError:
+            logger.info("a row was saved before it could be given a later look", row=f"{pk} {sk}")
