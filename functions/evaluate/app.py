@@ -3,12 +3,12 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import looking, now
+from rightsizer.bootstrap import left, looking, now
 from rightsizer.telemetry import door
 
 
 @door("evaluate")
 def lambda_handler(event: Any, context: Any) -> Any:
     """Evaluate what the messages mean; the failed ones are delivered again alone."""
-    failed = looking.evaluate()(intake.batch(event), now())
+    failed = looking.evaluate()(intake.batch(event), now(), left(context))
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}

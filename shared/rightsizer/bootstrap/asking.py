@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rightsizer.flows.respond import Answer
     from rightsizer.model.errand import ErrandMoved
     from rightsizer.model.proposal import Decision, ProposalMoved
-    from rightsizer.model.report import Report
     from rightsizer.model.trigger import Trigger
 
 
@@ -73,12 +72,9 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.model.policy import Policy
     from rightsizer.model.running import Stack
     from rightsizer.model.trigger import ReportDue
-    from rightsizer.render import csv, report_page, slack, text
+    from rightsizer.render import csv, report_page, report_parts, slack, text
 
     require(settings(), "bucket")
-
-    def rows(told: Report) -> str:
-        return csv.recommendations(told.recommendations)
 
     sources = flow.ReportSources(
         account=session().account(),
@@ -91,7 +87,9 @@ def report() -> Callable[[Trigger, datetime], Written]:
         policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
     )
     files = BucketReports(session().client("s3"), settings().bucket)
-    voice = flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report)
+    voice = flow.ReportVoice(
+        report_page.report, report_parts.data, csv.report, wire.dumps, slack.report_blocks, text.report
+    )
     ports = flow.ReportPorts(sources, files, notifier(), voice)
 
     def write(trigger: Trigger, at: datetime) -> Written:

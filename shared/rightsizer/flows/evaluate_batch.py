@@ -54,6 +54,8 @@ class BatchPorts:
     ledger: SavingsLedger
     beyond: Callable[[LookBeyond | JobMoved, datetime], None] | None = None
     """Looks at groups, training jobs and clusters; None where only endpoints are looked at."""
+    later: Callable[[Sequence[str], str, datetime, int], None] | None = None
+    """Asks the queue for what this invocation has no time for; None where its messages are delivered again instead."""
 
 
 @dataclass(slots=True)
@@ -126,10 +128,31 @@ def _beyond(ports: BatchPorts, look: LookBeyond | JobMoved, now: datetime) -> No
 
 def _evaluate(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[str]], now: datetime) -> Iterator[str]:
     """The messages to deliver again: those of throttled endpoints, or all when the fleet could not be read."""
+    late: list[str] = []
     try:
         for result in ports.evaluate(tuple(asked), why[0], now, why[1]):
-            if isinstance(result, Unobserved) and result.reason.code is Code.THROTTLED:
+            if isinstance(result, Unobserved) and result.reason.code is Code.NO_TIME:
+                late.append(result.ref.name)
+            elif isinstance(result, Unobserved) and result.reason.code is Code.THROTTLED:
                 yield from asked.get(result.ref.name, ())
     except ReadError as error:
         logger.warning("cannot evaluate", extra={"endpoints": len(asked), "problem": str(error)})
         yield from (message for messages in asked.values() for message in messages)
+    if late and not _sent(ports, why, late, now):
+        yield from (message for name in late for message in asked.get(name, ()))
+
+
+def _sent(ports: BatchPorts, why: tuple[str, int], late: Sequence[str], now: datetime) -> bool:
+    """Whether the queue took what is left over, as new messages.
+
+    A message that is merely delivered again is one try nearer to the dead letters each time, though nothing failed.
+    """
+    if ports.later is None:
+        return False
+    try:
+        ports.later(late, why[0], now, why[1])
+    except WriteRefusedError as error:
+        logger.warning("cannot ask for the rest", extra={"endpoints": len(late), "problem": str(error)})
+        return False
+    logger.info("asked for the rest", extra={"endpoints": len(late)})
+    return True
