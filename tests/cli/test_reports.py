@@ -15,7 +15,7 @@ from rightsizer.model.history import PastChange
 from rightsizer.model.report import Report
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.run import run
-from tests.changing.world import NAME, World, world
+from tests.changing.world import MONDAY, NAME, World, world
 
 TEMPLATE = {
     "Parameters": {"Limits": {"Type": "String"}},
@@ -28,7 +28,7 @@ TEMPLATE = {
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A stack's table, with a change that was measured 30 days ago and one that ended in the week before last."""
     monkeypatch.setenv("COLUMNS", "400")
-    with world() as w:
+    with world(judged={"evaluated_at": MONDAY, "evidence": None}) as w:
         monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
         bootstrap.set_clock(lambda: w.box.clock.now)
         past = PastChange(w.now - timedelta(days=40), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", stated_risk=1)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rightsizer.errors import ReadError
+from rightsizer.errors import ReadError, WriteRefusedError
 from rightsizer.flows.evaluate import NotDone
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
 from rightsizer.model.observation import EndpointRef, Unobserved
@@ -150,3 +150,25 @@ def test_a_fault_of_ours_at_one_job_fails_its_message_alone() -> None:
     batch = [Received(n, JobMoved("training-job", n, "Stopped", "", NOW, n)) for n in ("j1", "odd", "j2")]
     assert run(Evaluations(), *batch, notes=notes) == ["odd"]
     assert [note.subject for note in notes.noted] == ["j1", "j2"]
+
+
+def test_what_there_is_no_time_for_is_asked_for_anew_and_no_message_fails() -> None:
+    later = list[tuple[Sequence[str], str]]()
+
+    def evaluations(names: Sequence[str], because: str, now: datetime, fleet: int) -> Iterable[Unobserved]:
+        for name in names[1:]:
+            yield Unobserved(EndpointRef("111122223333", "eu-west-1", name), Reason(Code.NO_TIME, "no time"))
+
+    batch = [Received("1", LookAt(("a", "b", "c"), "full-sweep", "a", NOW, "k")), Received("2", look("d"))]
+
+    def ask(names: Sequence[str], because: str, now: datetime, fleet: int) -> None:
+        later.append((tuple(names), because))
+
+    assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=ask), batch, NOW) == []
+    assert later == [(("b", "c"), "full-sweep")]
+
+    def refuse(names: Sequence[str], because: str, now: datetime, fleet: int) -> None:
+        raise WriteRefusedError("sending", "Throttling", "slow down")
+
+    assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=refuse), batch, NOW) == ["1"]
+    assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes()), batch, NOW) == ["1"]

@@ -26,14 +26,12 @@ from rightsizer.model.proposal import MessageRef
 from rightsizer.model.report import Report
 from rightsizer.model.running import FunctionUse, Stack
 from rightsizer.ports import OwnUse
-from rightsizer.render import csv, slack, text
+from rightsizer.render import csv, data, slack, text
 from rightsizer.render.report_page import report as report_page
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 
-VOICE = ReportVoice(
-    report_page, wire.dumps, lambda told: csv.recommendations(told.recommendations), slack.report_blocks, text.report
-)
+VOICE = ReportVoice(report_page, data.report, csv.report, data.line, slack.report_blocks, text.report)
 
 
 class Nobody:

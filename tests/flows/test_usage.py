@@ -1,19 +1,27 @@
 """With a memory only new days are read, and the digests are those of a full read."""
 
+import math
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rightsizer.flows.judge import judge_digests
 from rightsizer.flows.usage import Memory, UsageReader
 from rightsizer.model.digest import KeptUsage, UsageDigest
 from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Endpoint
+from rightsizer.model.observation import Endpoint, ScalableTarget
 from rightsizer.model.policy import Policy
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import MetricWindow, NoMetrics, Series
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
 from rightsizer.ports import MetricRequest
 from rightsizer.rules.page import page_of
-from tests.rules.kit import NOW, catalogue, endpoint, steady, window
+from tests.rules.kit import NOW, catalogue, endpoint, prices, steady, window
 
 LATER = NOW + timedelta(days=1, hours=2)
 
@@ -92,7 +100,7 @@ def test_a_modification_by_others_asks_for_a_full_read() -> None:
     reader(metrics, kept).read([endpoint()], NOW)
     changed = replace(endpoint(), modified_at=NOW)
     reader(metrics, kept).read([changed], LATER)
-    assert metrics.asked[-1][0] == LATER - timedelta(days=14)
+    assert metrics.asked[-1][0] == NOW - timedelta(days=13), "fourteen complete days"
 
 
 def test_after_a_change_of_ours_the_days_before_it_are_still_known() -> None:
@@ -103,14 +111,14 @@ def test_after_a_change_of_ours_the_days_before_it_are_still_known() -> None:
     found = reader(metrics, kept, ours).read([moved], LATER)["chat"]
     assert isinstance(found, UsageDigest)
     assert {d.instance_type for d in found.days} == {"ml.g6e.xlarge", "ml.g6.xlarge"}
-    assert metrics.asked[-1][1] == LATER, "the running day tells soonest whether users suffer"
+    assert metrics.asked[-1][1] == LATER - timedelta(hours=1), "the running day tells soonest whether users suffer"
 
 
 def test_a_longer_look_back_asks_for_a_full_read() -> None:
     metrics, kept = Metrics(), Kept()
     reader(metrics, kept).read([endpoint()], NOW)
     reader(metrics, kept, days=30).read([endpoint()], LATER)
-    assert metrics.asked[-1][0] == LATER - timedelta(days=30)
+    assert metrics.asked[-1][0] == NOW - timedelta(days=29)
 
 
 def test_what_was_read_in_part_is_no_evidence_and_is_not_kept() -> None:
@@ -150,3 +158,75 @@ def test_the_longest_look_back_is_remembered_whole_on_pages_of_its_own() -> None
     assert (end - start) <= timedelta(days=2)
     assert isinstance(again, UsageDigest)
     assert len(complete(again, NOW)) >= 61
+
+
+SCALING = ScalableTarget("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount", 1, 4)
+
+
+class Live:
+    """CloudWatch at one moment: three instances publish each minute, and the running five minutes are not over."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def read(
+        self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
+    ) -> Iterator[MetricWindow | NoMetrics]:
+        end = end + (datetime.min.replace(tzinfo=UTC) - end) % timedelta(seconds=period_s)
+        size = int((end - start).total_seconds()) // period_s
+        minutes = [
+            min(max(int((self.now - start - i * timedelta(seconds=period_s)).total_seconds() // 60), 0), period_s // 60)
+            for i in range(size)
+        ]
+        signals = steady(30.0) | {("CPUUtilization", "SampleCount"): 0.0}
+        for request in requests:
+            made = dict[Signal, Series]()
+            for (metric, statistic), value in signals.items():
+                each = [value(i) if callable(value) else value for i in range(size)]
+                if statistic == "Sum":
+                    each = [v * m / 5 for v, m in zip(each, minutes, strict=True)]
+                if statistic == "SampleCount":
+                    each = [3.0 * m for m in minutes]
+                told = [v if m else math.nan for v, m in zip(each, minutes, strict=True)]
+                made[Signal(metric, statistic)] = Series(start, period_s, array("d", told))
+            yield MetricWindow(request.endpoint, request.variant, start, end, period_s, made)
+
+
+def judged_at(now: datetime, modified: timedelta = timedelta(days=60)) -> Recommendation:
+    """What is recommended for three autoscaled instances at that moment; when it was judged is left out."""
+    there = replace(endpoint(count=3, p95_s=5.0), scaling=(SCALING,), modified_at=NOW - modified)
+    usage = UsageReader(Live(now), catalogue(), lambda _: History(), Policy()).read([there], now)["chat"]
+    assert isinstance(usage, UsageDigest)
+    found = judge_digests(there, usage, prices(), catalogue(), {}, History(), Policy(), now)
+    return replace(found, evaluated_at=NOW)
+
+
+@pytest.mark.parametrize("modified", [timedelta(days=60), timedelta(hours=20)], ids=["long-ago", "lately"])
+@given(second=st.integers(1, 3599))
+@settings(max_examples=12)
+def test_the_recommendation_is_the_same_at_any_second_of_the_hour(modified: timedelta, second: int) -> None:
+    hour = NOW + timedelta(hours=4)
+    assert judged_at(hour + timedelta(seconds=second), modified) == judged_at(hour, modified)
+
+
+@given(hours=st.integers(1, 23))
+@settings(max_examples=8)
+def test_the_recommendation_for_what_nobody_modified_is_the_same_at_any_hour_of_the_day(hours: int) -> None:
+    assert judged_at(NOW + timedelta(hours=hours, minutes=17)) == judged_at(NOW + timedelta(hours=1))
+
+
+def test_the_size_of_a_fleet_in_the_past_does_not_follow_from_its_size_now() -> None:
+    now = NOW + timedelta(hours=4)
+    grown = replace(endpoint(count=6), scaling=(SCALING,))
+    usage = UsageReader(Live(now), catalogue(), lambda _: History(), Policy()).read([grown], now)["chat"]
+    assert isinstance(usage, UsageDigest)
+    assert {count for day in usage.days for count in day.instances} == {3.0}
+
+
+def test_hours_that_are_unknown_or_have_not_happened_are_no_hours_without_requests() -> None:
+    now = NOW + timedelta(hours=4, minutes=11)
+    found = judged_at(now, timedelta(hours=20))
+    assert found.evidence is not None
+    assert found.evidence.end == NOW + timedelta(hours=3), "the last complete hour"
+    assert len(found.hourly_requests) == (NOW + timedelta(hours=3) - found.evidence.start) / timedelta(hours=1)
+    assert set(found.hourly_requests) == {360.0}

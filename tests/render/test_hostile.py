@@ -153,10 +153,10 @@ def test_a_page_holds_no_tag_and_no_control_character_of_others(said: str) -> No
 @settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_no_cell_is_a_formula_or_more_than_one_line(said: str) -> None:
-    made = csv.recommendations([asked(said).recommendation])
-    head, row = reader.reader(io.StringIO(made))
-    assert len(head) == len(row)
-    for cell in row:
+    head, *rows = reader.reader(io.StringIO(csv.report(reported(said))))
+    assert rows
+    assert {len(row) for row in rows} == {len(head)}
+    for cell in (cell for row in rows for cell in row):
         assert cell.isprintable()
         assert not re.match(r"\s*[=+@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62]", cell)
         assert not re.match(r"\s*-(?![0-9.]+$)", cell)
@@ -219,4 +219,6 @@ def test_the_reason_and_an_error_message_of_aws_are_one_line() -> None:
 
 def test_the_cents_of_a_loss_stay_a_number() -> None:
     loss = recommendation(options=(option(saving_usd_per_month=Decimal("-12.50")),))
-    assert ",-12.50," in csv.recommendations([loss])
+    told = reported("word")
+    told = replace(told, recommendations=(loss,), proposals=(), funnel=())
+    assert ",-12.50," in csv.report(told)

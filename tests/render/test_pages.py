@@ -20,7 +20,7 @@ from rightsizer.model.observation import EndpointRef, Mode
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.proposal import Decision, ProposalState
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import csv, report_parts, svg, text
 from rightsizer.render.details_page import details
@@ -101,7 +101,11 @@ def told(words: str = "chat-7b") -> Report:
     records = Records(
         "111122223333", "eu-west-1", found, asked, ledger, happened, [(ref, Reason(Code.VANISHED, "It is gone."))]
     )
-    return tally(records, NOW - timedelta(days=7), NOW, NOW)
+    return tally(records, NOW - timedelta(days=7), NOW + timedelta(hours=1), NOW)
+
+
+def of_recommendations(*found: Recommendation) -> Report:
+    return tally(Records("1", "eu-west-1", found, [], [], []), NOW - timedelta(days=7), NOW, NOW)
 
 
 def test_the_totals_count_the_window_and_never_guess_a_price() -> None:
@@ -110,7 +114,8 @@ def test_the_totals_count_the_window_and_never_guess_a_price() -> None:
     assert (totals.endpoints, totals.unpriced) == (3, 1)
     assert totals.identified == Decimal("4204.62")
     assert totals.proposed == Decimal("4204.62")
-    assert totals.approved == totals.proven == Decimal("64.12")
+    assert totals.approved == totals.applied == totals.proven == Decimal("64.12")
+    assert totals.open == Decimal("4140.50")
     assert totals.realised == Decimal(47)
 
 
@@ -141,7 +146,7 @@ def test_a_kept_promise_is_compared_over_the_hours_billed() -> None:
 
 
 def test_weeks_begin_on_monday_and_hold_what_happened_in_them() -> None:
-    (week,) = report_parts.by_week(told())
+    week, _ = report_parts.by_week(told())
     assert (week.label, week.asked, week.approved, week.saved) == ("from 5 Jan 2026", 1, 1, Decimal(47))
 
 
@@ -205,7 +210,7 @@ def test_plain_text_in_a_tag_is_escaped_and_markup_is_not() -> None:
 
 def test_the_csv_has_a_row_for_every_endpoint_and_no_formula() -> None:
     found = [*told("=HYPERLINK(1)").recommendations]
-    rows = list(reader.DictReader(io.StringIO(csv.recommendations(found))))
+    rows = list(reader.DictReader(io.StringIO(csv.report(of_recommendations(*found)))))
     assert [row["endpoint"] for row in rows] == ["'=HYPERLINK(1)", "rank", "quiet"]
     assert rows[0]["saving_usd_per_month"] == "4140.50"
     assert rows[2]["option_kind"] == ""
@@ -213,7 +218,7 @@ def test_the_csv_has_a_row_for_every_endpoint_and_no_formula() -> None:
 
 def test_the_report_travels_as_json_and_comes_back_equal() -> None:
     assert wire.loads(Report, wire.dumps(told())) == told()
-    assert json.loads(wire.dumps(told()))["totals"]["realised"] == "47"
+    assert json.loads(wire.dumps(told()))["totals"]["realised"] == "47.00"
 
 
 def test_the_summary_for_slack_and_the_text_lead_to_the_report() -> None:

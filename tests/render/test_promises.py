@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.model.history import PastChange, Remembered
-from rightsizer.model.outcome import UnreadRow
+from rightsizer.model.outcome import LedgerEntry, UnreadRow
 from rightsizer.model.policy import Policy
 from rightsizer.model.report import Report
 from rightsizer.render import promise_words, text
@@ -66,7 +67,8 @@ def test_every_form_says_how_the_slowdowns_and_the_risks_turned_out(view: Any) -
     assert "1.03 × the promised one on the geometric mean, spread by a factor of 1.32" in said
     assert "1 of 2 was slower than the promised bound (39 outcomes are needed to see whether 97.5 % stay" in said
     assert f"2 changes ended {BETWEEN}; 2 tell whether the stated risk was right: 1 proven, 1 went back" in said
-    assert "Brier score 0.480 (0 is best; calling each harmless: 0.500)" in said
+    assert "too few to say anything of the stated risk: at least 65 more are needed" in said
+    assert "Brier" not in said
 
 
 def test_the_page_lists_each_outcome_with_its_units_and_each_level_with_its_range() -> None:
@@ -76,14 +78,14 @@ def test_the_page_lists_each_outcome_with_its_units_and_each_level_with_its_rang
     assert "low (1 of 4)" in said
     assert "0.5 to 2 %" in said
     assert "1 of 2 (50 %); at 95 % confidence 1.3 % to 99 %" in said
-    assert "2 changes: too few to tell" in said
+    assert "too few to tell: 65 more are needed" in said
 
 
 def test_what_a_restore_took_back_later_is_not_called_proven() -> None:
     stood = one(1, stated_risk=0, at=NOW - timedelta(days=9))
     back = one(2, from_type=PAST.to_type, to_type=PAST.from_type, restores=True)
     made = told(stood, back)
-    assert "1 tells whether the stated risk was right: 1 went back for how it served. Brier score 0.990" in email(made)
+    assert "1 tells whether the stated risk was right: 1 went back for how it served." in email(made)
     assert "where a change stood until a later one had to restore what ran before" in html(made)
 
 
@@ -129,7 +131,7 @@ def test_one_outcome_is_said_to_tell_nothing_about_the_next(view: Any) -> None:
     said = view(told(measured(1, 1.2, 1.5, stated_risk=0)))
     assert "1 measured a slowdown that was promised: 1.25 × the promised one; no bound was recorded." in said
     assert "One outcome tells nothing about the next." in said
-    assert "One change tells nothing about the next." in said
+    assert "too few to say anything of the stated risk: at least 12 more are needed" in said
 
 
 def test_what_ended_without_a_measurement_a_promise_or_an_answer_is_told_apart() -> None:
@@ -156,10 +158,27 @@ def test_what_was_seen_is_held_against_what_was_stated() -> None:
         assert record is not None
         return promise_words.judged(record.levels[0])
 
-    assert judged(0, 3, 2) == "more often than stated"
+    assert judged(0, 2, 1) == "too few to tell: 58 more are needed", "one of three is chance"
+    assert judged(0, 3, 2) == "too few to tell: 60 more are needed"
+    assert judged(0, 60, 20) == "more often than stated"
     assert judged(4, 60, 1) == "less often than stated"
-    assert judged(4, 6, 6) == "as stated"
-    assert judged(1, 4, 0) == "4 changes: too few to tell"
+    assert judged(4, 40, 40) == "as stated"
+    assert judged(1, 4, 0) == "too few to tell: 9 more are needed"
+    assert judged(1, 40, 0) == "not contradicted by 40 changes"
+
+
+def test_enough_outcomes_get_a_score() -> None:
+    back = [one(100 + n, stated_risk=3, ended="rolled-back", failure="alarm") for n in range(4)]
+    said = email(told(*(one(number, stated_risk=3) for number in range(60)), *back))
+    assert "Brier score 0.078 (0 is best; calling each harmless: 0.062)." in said
+
+
+def test_what_prices_and_hours_say_is_no_error_of_an_estimate() -> None:
+    entry = LedgerEntry("e1", "chat", "c-1", "", NOW - timedelta(days=9), "estimated", Decimal(730), 730, True, "")
+    paid = replace(entry, id="e2", at=NOW - timedelta(days=1), kind="realised", usd=Decimal(48), hours=48)
+    page = html(replace(EMPTY, ledger=(entry, paid)))
+    assert "not reconciled" in page
+    assert "+0.0 %" not in page
 
 
 def test_a_report_from_before_it_was_kept_says_so_and_is_read() -> None:

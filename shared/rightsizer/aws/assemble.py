@@ -70,6 +70,7 @@ def endpoint(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
         kms_key=configuration.kms_key,
         enhanced_metrics=configuration.enhanced_metrics,
         detailed_observability=configuration.detailed_observability,
+        publish_s=configuration.publish_s,
         deploying=bool(described.get("PendingDeploymentSummary")),
         notes=notes,
     )

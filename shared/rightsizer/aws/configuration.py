@@ -36,6 +36,8 @@ class Configuration:
     kms_key: str
     enhanced_metrics: bool
     detailed_observability: bool
+    publish_s: int = 60
+    """Seconds between two samples of utilisation of one instance (MetricPublishFrequencyInSeconds)."""
 
 
 class ConfigurationCache(Protocol):
@@ -101,6 +103,7 @@ def parse(answer: Mapping[str, Any]) -> Configuration:
         kms_key=answer.get("KmsKeyId", ""),
         enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
         detailed_observability=bool((answer.get("MetricsConfig") or {}).get("EnableDetailedObservability")),
+        publish_s=int((answer.get("MetricsConfig") or {}).get("MetricPublishFrequencyInSeconds") or 60),
     )
 
 

@@ -15,6 +15,7 @@ from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.gpu_places import UTILISATION, places_of, unpublished
 from rightsizer.aws.grid import Grid, align
 from rightsizer.aws.kv_cache import KvCaches
+from rightsizer.aws.pace import Pace
 from rightsizer.aws.session import Session
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError
 from rightsizer.model.reason import Code, Reason
@@ -76,8 +77,9 @@ class _Answer:
 class CloudWatchMetrics:
     """Reads metrics of variants (port `MetricReader`)."""
 
-    def __init__(self, session: Session, workers: int = 4) -> None:
+    def __init__(self, session: Session, workers: int = 4, pace: Pace | None = None) -> None:
         self._session = session
+        self._pace = pace or Pace()
         self._client: CloudWatchClient = session.client("cloudwatch")
         self._workers = workers
 
@@ -165,6 +167,7 @@ class CloudWatchMetrics:
         answers = [_Answer() for _ in batch]
         token: dict[str, Any] = {}
         while True:
+            self._pace.take(min(len(batch) * grid.size, MAX_POINTS))
             with reading("cloudwatch:GetMetricData", f"reading {len(batch)} metric statistics"):
                 page = self._client.get_metric_data(
                     MetricDataQueries=[_query(i, query, grid.period_s) for i, query in enumerate(batch)],

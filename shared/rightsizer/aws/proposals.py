@@ -1,5 +1,6 @@
 """Proposals on the table: found, listed, decided on, following their change, expiring."""
 
+import heapq
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -55,8 +56,9 @@ class Proposals:
     ) -> Iterator[Proposal]:
         """Proposals in these states, newest first; all when none is named."""
         wanted = tuple(states) or tuple(ProposalState)
-        found = [row for state in wanted for row in self._table.index(f"{PREFIX}{state}") if _of_an_endpoint(row)]
-        yield from readable(sorted(found, key=lambda row: str(row["gsi1sk"]), reverse=True), revive, unread)
+        each = (self._table.index(f"{PREFIX}{state}", newest_first=True) for state in wanted)
+        merged = heapq.merge(*each, key=lambda row: str(row["gsi1sk"]), reverse=True)  # page by page, never all rows
+        yield from readable(filter(_of_an_endpoint, merged), revive, unread)
 
     def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
         """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
+from math import inf
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,12 @@ _built: list[Callable[[], None]] = []
 def now() -> datetime:
     """The time, aware and in UTC."""
     return _clock()
+
+
+def left(context: Any) -> Callable[[], float]:
+    """Seconds that Lambda gives the invocation still; infinite where nobody says, outside of Lambda."""
+    told = getattr(context, "get_remaining_time_in_millis", None)
+    return (lambda: told() / 1000) if told is not None else (lambda: inf)
 
 
 def set_clock(clock: Callable[[], datetime]) -> None:
@@ -134,13 +141,14 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     from rightsizer.aws.commitments import SavingsPlans
     from rightsizer.aws.fleet import SageMakerFleet
     from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.aws.pace import QUOTA, SHARE, Pace
     from rightsizer.aws.prices import PriceListBook
     from rightsizer.aws.quotas import FOR_A_DECISION, EndpointQuotas
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = PriceListBook(account, now, commitment=SavingsPlans(account, now))
-    quotas = EndpointQuotas(account, now, FOR_A_DECISION)
-    fleet, metrics = SageMakerFleet(account), CloudWatchMetrics(account)
+    fleet, quotas = SageMakerFleet(account), EndpointQuotas(account, now, FOR_A_DECISION)
     if history is None:
-        return EvaluatePorts(fleet, metrics, prices, quotas, catalogue())
-    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), history)
+        alone = CloudWatchMetrics(account, pace=Pace(QUOTA * SHARE))
+        return EvaluatePorts(fleet, alone, prices, quotas, catalogue())
+    return EvaluatePorts(fleet, CloudWatchMetrics(account, pace=Pace()), prices, quotas, catalogue(), history)

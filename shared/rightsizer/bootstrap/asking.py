@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rightsizer.flows.respond import Answer
     from rightsizer.model.errand import ErrandMoved
     from rightsizer.model.proposal import Decision, ProposalMoved
-    from rightsizer.model.report import Report
     from rightsizer.model.trigger import Click, Trigger
 
 
@@ -85,9 +84,6 @@ def report() -> Callable[[Trigger, datetime], Written]:
 
     @once
     def ports() -> flow.ReportPorts:
-        def rows(told: Report) -> str:
-            return csv.recommendations(told.recommendations)
-
         sources = flow.ReportSources(
             account=session().account(),
             region=session().region,
@@ -100,7 +96,9 @@ def report() -> Callable[[Trigger, datetime], Written]:
             misread=settings().misread,
         )
         files = BucketReports(session().client("s3"), settings().bucket)
-        voice = flow.ReportVoice(report_page.report, data.report, rows, slack.report_blocks, text.report)
+        voice = flow.ReportVoice(
+            report_page.report, data.report, csv.report, data.line, slack.report_blocks, text.report
+        )
         return flow.ReportPorts(sources, files, notifier(), voice)
 
     def write(trigger: Trigger, at: datetime) -> Written:

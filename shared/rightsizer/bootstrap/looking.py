@@ -67,14 +67,17 @@ def _beyond_of_the_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
 
 
 @once
-def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
-    """The flow of the evaluate door: a batch in, the ids of the messages to deliver again out."""
+def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
+    """The flow of the evaluate door: a batch and the seconds left in, the ids of the messages to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.digests import S3Digests
     from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.queue import SqsPages
     from rightsizer.flows.evaluate import Keeping, NotDone
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
+    from rightsizer.flows.sweep import send_pages
+    from rightsizer.flows.turns import Turns, first_turn
     from rightsizer.flows.usage import Memory
 
     ports, policy = reading_ports(session(), store().history), policy_of(settings())
@@ -82,14 +85,25 @@ def evaluate() -> Callable[[Sequence[Received], datetime], list[str]]:
 
     digests = S3Digests(session().client("s3"), settings().bucket) if settings().bucket else None
 
-    def one(
-        names: Sequence[str], because: str, at: datetime, fleet: int
-    ) -> Iterable[Recommendation | Unobserved | NotDone]:
-        memory = Memory(digests, fleet, policy.lookback_days) if digests and fleet else None
-        return flow(replace(ports, memory=memory), keeping, policy, names, because, at)
+    queue = SqsPages(session().client("sqs"), settings().queue_url) if settings().queue_url else None
+    alarms, ledger, beyond = CloudWatchAlarms(session()), SavingsBook(table()), _beyond()
 
-    batch = BatchPorts(one, CloudWatchAlarms(session()), SavingsBook(table()), _beyond())
-    return lambda received, at: evaluate_batch(batch, received, at)
+    def later(names: Sequence[str], because: str, at: datetime, fleet: int) -> None:
+        if queue is not None:
+            send_pages(queue, names, because, at, "later", fleet)
+
+    def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
+        turns = Turns(left, first_turn(policy.lookback_days))
+
+        def one(
+            names: Sequence[str], because: str, at: datetime, fleet: int
+        ) -> Iterable[Recommendation | Unobserved | NotDone]:
+            memory = Memory(digests, fleet, policy.lookback_days) if digests and fleet else None
+            return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)
+
+        return evaluate_batch(BatchPorts(one, alarms, ledger, beyond, later if queue else None), received, at)
+
+    return run
 
 
 def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:

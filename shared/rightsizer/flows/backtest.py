@@ -7,9 +7,10 @@ from functools import cache
 from itertools import batched
 
 from rightsizer.flows.allowance import Allowance
-from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, Watcher, surroundings
+from rightsizer.flows.evaluate import EvaluatePorts, Watcher, surroundings
 from rightsizer.flows.given import Given
 from rightsizer.flows.rehearse import Rehearsal, Stage
+from rightsizer.flows.turns import CHUNK
 from rightsizer.flows.usage import Usage, UsageReader
 from rightsizer.model.backtest import Backtest
 from rightsizer.model.digest import UsageDigest

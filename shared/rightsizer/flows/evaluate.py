@@ -12,6 +12,7 @@ from functools import cache, partial
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.foreseen import unless_refused
 from rightsizer.flows.judge import judge, judge_digests
+from rightsizer.flows.turns import Turns
 from rightsizer.flows.usage import Memory, Usage, UsageReader
 from rightsizer.model.digest import UsageDigest
 from rightsizer.model.hardware import Catalogue
@@ -27,8 +28,7 @@ from rightsizer.rules import enable
 from rightsizer.rules.ask import Reach, proposal_for, unless_undone
 from rightsizer.telemetry import Failed, attempt, count, logger
 
-CHUNK = 250
-"""Endpoints that are read and judged together; each window is folded as it comes, a digest is about 70 kB."""
+NO_TIME = Reason(Code.NO_TIME, "the invocation has no time left for it; it is evaluated by another one")
 ONCE_IN = timedelta(hours=20)
 """An endpoint that did not change is evaluated at most once in this, however often its alarm fires."""
 FULL_ONCE_IN = timedelta(hours=3)
@@ -92,7 +92,13 @@ class NotDone:
 
 
 def evaluate(
-    ports: EvaluatePorts, keeping: Keeping, policy: Policy, names: Sequence[str], because: str, now: datetime
+    ports: EvaluatePorts,
+    keeping: Keeping,
+    policy: Policy,
+    names: Sequence[str],
+    because: str,
+    now: datetime,
+    turns: Turns | None = None,
 ) -> Iterator[Recommendation | Unobserved | NotDone]:
     """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
 
@@ -109,7 +115,7 @@ def evaluate(
             due += found
     watcher = Watcher(told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)}))
     unread = 0
-    for result in judged(ports, due, policy, now, watcher):
+    for result in judged(ports, due, policy, now, watcher, turns):
         if isinstance(result, Unobserved):
             unread += 1
             yield result
@@ -152,28 +158,33 @@ def judged(
     policy: Policy,
     now: datetime,
     watcher: Watcher | None = None,
+    turns: Turns | None = None,
 ) -> Iterator[Judged | Unobserved]:
-    """The judgement of each endpoint, in order; Unobserved where it could not be read or judged."""
+    """The judgement of each endpoint; Unobserved where it could not be read or judged, or where no time is left.
+
+    Endpoints are read and judged in turns, and what was read of one turn is remembered before the next one begins.
+    """
     watcher = watcher or Watcher()
     if not summaries:
         return
     around = surroundings(ports, summaries[0].ref.region, watcher)
     told: set[Reason] = set()
-    chunk: list[Endpoint] = []
-    for observation in ports.fleet.observe(summaries):
-        if isinstance(observation, Unobserved):
-            watcher.done()
-            yield observation
+    for some, timely in (turns or Turns()).divide(summaries):
+        if not timely:
+            yield from (Unobserved(one.ref, NO_TIME) for one in some)
             continue
-        for note in observation.notes:
-            if note not in told:
-                told.add(note)
-                watcher.told(note)
-        chunk.append(observation)
-        if len(chunk) == CHUNK:
-            yield from _judge(ports, chunk, around, policy, now, watcher)
-            chunk = []
-    yield from _judge(ports, chunk, around, policy, now, watcher)
+        chunk: list[Endpoint] = []
+        for observation in ports.fleet.observe(some):
+            if isinstance(observation, Unobserved):
+                watcher.done()
+                yield observation
+                continue
+            for note in observation.notes:
+                if note not in told:
+                    told.add(note)
+                    watcher.told(note)
+            chunk.append(observation)
+        yield from _judge(ports, chunk, around, policy, now, watcher)
 
 
 def _judge(

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import assert_never
 
-from rightsizer.errors import ReadError
+from rightsizer.errors import ReadError, WriteRefusedError
 from rightsizer.flows.evaluate import NotDone
 from rightsizer.model.observation import Unobserved
 from rightsizer.model.outcome import Occurrence
@@ -57,6 +57,8 @@ class BatchPorts:
     ledger: SavingsLedger
     beyond: Callable[[LookBeyond | JobMoved, datetime], None] | None = None
     """Looks at groups, training jobs and clusters; None where only endpoints are looked at."""
+    later: Callable[[Sequence[str], str, datetime, int], None] | None = None
+    """Asks the queue for what this invocation has no time for; None where its messages are delivered again instead."""
 
 
 @dataclass(slots=True)
@@ -135,22 +137,26 @@ def _evaluated(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[st
     What is read once for all (prices, metrics) may fail for all. Where that is a fault of ours, each endpoint that is
     not done is evaluated by itself: only the one to blame fails.
     """
-    again, left = set[str](), dict(asked)
+    again, left, late = set[str](), dict(asked), list[str]()
 
     def run(names: Sequence[str]) -> None:
         for result in ports.evaluate(names, why[0], now, why[1]):
             name = result.name if isinstance(result, NotDone) else result.ref.name
             messages = left.pop(name, [])
-            if _to_be_repeated(result):
+            if isinstance(result, Unobserved) and result.reason.code is Code.NO_TIME:
+                late.append(name)
+            elif _to_be_repeated(result):
                 again.update(messages)
 
     failed = attempt("evaluating endpoints", f"{len(asked)} of {why[0]}", partial(run, tuple(asked)))
-    if failed is None:
-        return again
-    for name in tuple(left) if not failed.foreseen and len(asked) > 1 else ():
+    for name in tuple(left) if failed is not None and not failed.foreseen and len(asked) > 1 else ():
         if attempt("evaluating an endpoint", name, partial(run, (name,))) is None:
             left.pop(name, None)
-    return again.union(*left.values())
+    if failed is not None:
+        again.update(*left.values())
+    if late and not _sent(ports, why, late, now):
+        again.update(*(asked.get(name, ()) for name in late))
+    return again
 
 
 def _to_be_repeated(result: Recommendation | Unobserved | NotDone) -> bool:
@@ -158,3 +164,19 @@ def _to_be_repeated(result: Recommendation | Unobserved | NotDone) -> bool:
     if isinstance(result, Unobserved):
         return result.reason.code in (Code.THROTTLED, Code.UNKNOWN_FAILURE)
     return isinstance(result, NotDone)
+
+
+def _sent(ports: BatchPorts, why: tuple[str, int], late: Sequence[str], now: datetime) -> bool:
+    """Whether the queue took what is left over, as new messages.
+
+    A message that is merely delivered again is one try nearer to the dead letters each time, though nothing failed.
+    """
+    if ports.later is None:
+        return False
+    try:
+        ports.later(late, why[0], now, why[1])
+    except WriteRefusedError as error:
+        logger.warning("cannot ask for the rest", extra={"endpoints": len(late), "problem": str(error)})
+        return False
+    logger.info("asked for the rest", extra={"endpoints": len(late)})
+    return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from rightsizer.flows.alternatives import with_alternatives
 from rightsizer.flows.bare import bare, not_checked, of_several, with_unknown_plans, with_unread_tags
@@ -25,6 +25,7 @@ from rightsizer.rules.each_gpu import with_each_gpu
 from rightsizer.rules.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.rules.finding import idle, too_little
 from rightsizer.rules.kv_cache import with_kv_cache
+from rightsizer.rules.remembered import complete_until, known_until
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
 POOLED = (
@@ -67,7 +68,8 @@ def digested(
 ) -> UsageDigest:
     """The windows of the first variant as digests, on top of those already `known`; a day read again counts once."""
     variant = endpoint.variants[0]
-    setup = Setup(hardware, variant.current_count, _since(endpoint, history, policy))
+    since = _since(endpoint, history, policy)
+    setup = Setup(hardware, variant.current_count, since, publish_s=endpoint.publish_s)
     days = {(d.day, d.instance_type): d for d in known}
     own = [w for w in windows if w.variant in ("", variant.name)]
     fresh = (with_kv_cache(with_each_gpu(d, w, setup.since), w, setup.since) for w in own for d in fold(w, setup))
@@ -136,8 +138,8 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     demand = seen.demand
     plain = replace(
         bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
-        evidence=evidence_of(days, demand, seen.reference, given.history.endpoint, given.now),
-        hourly_requests=hourly_requests(days),
+        evidence=evidence_of(days, demand, seen.reference, given.history.endpoint, known_until(given.now)),
+        hourly_requests=hourly_requests(days, known_until(given.now)),
         peak=peak_of(days),
         finding=Finding.OPTIMIZED,
         not_checked=not_checked(demand, days),
@@ -183,5 +185,8 @@ def _silent(since: datetime | None, policy: Policy, now: datetime) -> Reason:
 
 
 def _recent(usage: UsageDigest | None, policy: Policy, now: datetime) -> list[DayDigest]:
-    first = (now - timedelta(days=policy.lookback_days)).date()
-    return [d for d in usage.days if d.day >= first] if usage else []
+    """The days of the look-back: those before the first day that is not known whole."""
+    days = usage.days if usage else ()
+    after = max((d.day for d in days), default=date.min) + timedelta(days=1)
+    first = max(complete_until(now), min(after, now.date())) - timedelta(days=policy.lookback_days)
+    return [d for d in days if d.day >= first]

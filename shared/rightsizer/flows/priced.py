@@ -13,7 +13,7 @@ from rightsizer.model.candidate import Promise
 from rightsizer.model.observation import LEAST
 from rightsizer.model.option import Money, Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.serving import Plan, Served
+from rightsizer.model.serving import Plan
 from rightsizer.rules.cost import cost_of
 from rightsizer.rules.evidence import by_day
 from rightsizer.rules.offer import type_option
@@ -123,7 +123,6 @@ def _fleet(plan: Plan) -> str:
 def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instances: float | None = None) -> Option:
     hardware, policy, count = draft.hardware, at.policy, max(plan.counts)
     mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
-    served = at.served(plan) if draft.sure and instances is None else None
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {
         "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
@@ -151,8 +150,6 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     }
     if at.outcomes:
         facts["learnt from the account"] = _learnt(at)
-    if served is not None:
-        facts["replay"] = _replay(at, served)
     hourly = plan.counts if min(plan.counts) != count else None
     minimum, maximum = bounds(at, hardware.name, plan)
     target = Target(hardware.name, count, hourly_counts=hourly, minimum=minimum, maximum=maximum, routing=routing)
@@ -204,11 +201,6 @@ def _growth(at: Situation, draft: Draft) -> str:
         return f"{draft.ratio.bound:.2f}-fold, {at.stretch:.2f}-fold is allowed"
     middle = f"{draft.ratio.mid:.2f}-fold most likely, {at.stretch:.2f}-fold is allowed"
     return f"{middle}; at worst {draft.ratio.bound:.2f}-fold, {at.bearable:.2f}-fold is bearable for a day"
-
-
-def _replay(at: Situation, served: Served) -> str:
-    late, usual, total = (round(n / at.stream.copies) for n in (served.late, at.before.late, served.requests))
-    return f"{late} of {total} requests over the objective, {usual} as it was"
 
 
 def _capped(risk: Risk, replayed: bool) -> Risk:

@@ -1,16 +1,18 @@
 """The report: read the ledger and the recommendations, write the files, tell the channel."""
 
+import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.report_fold import folded, folded_proposals, lines
 from rightsizer.model.history import TEACHES_DAYS
 from rightsizer.model.outcome import LedgerEntry, UnreadRow
 from rightsizer.model.policy import Policy
 from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.report import Report
+from rightsizer.model.report import SHOWN, Report
 from rightsizer.model.running import RunningCost, Stack
 from rightsizer.model.usage import SIGNALS
 from rightsizer.ports import Notifier, OwnUse, RecommendationStore, ReportStore
@@ -36,6 +38,8 @@ class ReportVoice:
     """JSON."""
     rows: Callable[[Report], str]
     """CSV."""
+    line: Callable[[Recommendation], str]
+    """One judgement as JSON in one line."""
     blocks: Callable[[Report, str], Sequence[Mapping[str, Any]]]
     text: Callable[[Report, str], tuple[str, str]]
 
@@ -75,6 +79,8 @@ class Written:
     page: str
     data: str
     rows: str
+    lines: tuple[str, ...] = ()
+    """Every judgement with all that it has, in compressed JSON lines; only where the page cannot show all."""
 
 
 def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
@@ -91,16 +97,17 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
     """The report of a window; nothing is written."""
     unread: list[UnreadRow] = []
     since = end - timedelta(days=TEACHES_DAYS)
-    found = sorted(given.store.recommendations(unread), key=lambda one: one.ref.name)
-    past = list(given.past.remembered(since, end, unread))
+    found = folded(given.store.recommendations(unread))
+    past = list(given.past.remembered(since, max(end, now), unread))
     records = Records(
         account=given.account,
         region=given.region,
         recommendations=found,
-        proposals=list(given.store.proposals(unread=unread)),
+        proposals=folded_proposals(given.store.proposals(unread=unread)),
         ledger=_entries(given.ledger, start, end, unread),
         occurrences=list(given.ledger.occurrences(start, end, unread)),
         running_cost=_own_cost(given, found, start, end),
+        ended={one.change_id: one.past.at for one in past if one.past.ended != "running"},
     )
     return replace(
         tally(records, start, end, now),
@@ -120,6 +127,17 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
         page=ports.files.put(f"{name}.html", ports.voice.page(told).encode(), "text/html; charset=utf-8"),
         data=ports.files.put(f"{name}.json", ports.voice.data(told).encode(), "application/json"),
         rows=ports.files.put(f"{name}.csv", ports.voice.rows(told).encode(), "text/csv; charset=utf-8"),
+        lines=_lines(ports, name) if len(told.recommendations) > SHOWN else (),
+    )
+
+
+def _lines(ports: ReportPorts, name: str) -> tuple[str, ...]:
+    """Read the judgements again, file by file: all of them at once would not fit into the function."""
+    parts = lines(ports.sources.store.recommendations(), ports.voice.line)
+    put = ports.files.put
+    return tuple(
+        put(f"{name}-{number:03}.jsonl.gz", gzip.compress(part, 6, mtime=0), "application/gzip")
+        for number, part in enumerate(parts, start=1)
     )
 
 

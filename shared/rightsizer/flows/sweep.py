@@ -58,11 +58,16 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
         _note_spending(ports.log, scheduled_at)
     fleet = len(summaries) if kind is SweepKind.FULL else 0
     names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet, ports.lookback_days))
+    pages = send_pages(ports.queue, names, f"{kind}-sweep", scheduled_at, f"sweep|{kind}", fleet)
+    return Swept(len(summaries), len(names), pages, expired)
+
+
+def send_pages(queue: PageQueue, names: Sequence[str], because: str, at: datetime, key: str, fleet: int) -> int:
+    """Ask for the evaluation of these endpoints, page by page; the number of pages."""
     pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
     for number, page in enumerate(pages):
-        key = f"sweep|{kind}|{scheduled_at.isoformat()}|{number}"
-        ports.queue.send_page(page, f"{kind}-sweep", scheduled_at, key, fleet)
-    return Swept(len(summaries), len(names), len(pages), expired)
+        queue.send_page(page, because, at, f"{key}|{at.isoformat()}|{number}", fleet)
+    return len(pages)
 
 
 def _expire(proposals: ProposalCloser, at: datetime) -> int:

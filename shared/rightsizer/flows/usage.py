@@ -11,7 +11,7 @@ from rightsizer.model.hardware import Catalogue, InstanceType
 from rightsizer.model.history import History
 from rightsizer.model.observation import Endpoint, EndpointKind
 from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
+from rightsizer.model.reason import Code, Reason
 from rightsizer.model.usage import ASYNC_SIGNALS, SIGNALS, MetricWindow, NoMetrics, Signal
 from rightsizer.ports import DigestStore, MetricReader, MetricRequest
 from rightsizer.rules.page import DAYS, page_of
@@ -63,14 +63,23 @@ class UsageReader:
             wanted.setdefault((done.start, done.end), []).append((endpoint, done))
         fresh: list[KeptUsage] = []
         for (start, end), group in wanted.items():
-            requests = [self._request(endpoint) for endpoint, _ in group]
-            for (endpoint, done), window in zip(group, self.metrics.read(requests, start, end, PERIOD_S), strict=True):
+            for (endpoint, done), window in zip(group, self._windows(group, start, end), strict=True):
                 usage = self._folded(endpoint, done, window)
                 found[endpoint.ref.name] = usage
                 if isinstance(usage, UsageDigest) and not _in_part(window) and not _passing(window):
                     fresh.append(keep(endpoint, done, usage.days, now))
         self._remember(fresh)
         return found
+
+    def _windows(
+        self, group: Sequence[tuple[Endpoint, Reading]], start: datetime, end: datetime
+    ) -> Iterator[MetricWindow | NoMetrics]:
+        """What CloudWatch knows of each; nothing is asked where every complete day is known already."""
+        requests = [self._request(endpoint) for endpoint, _ in group]
+        if start < end:
+            return self.metrics.read(requests, start, end, PERIOD_S)
+        silent = Reason(Code.NO_DATAPOINTS, "no day was completed since it was read last")
+        return (NoMetrics(request.endpoint, request.variant, silent) for request in requests)
 
     def _folded(self, endpoint: Endpoint, done: Reading, window: MetricWindow | NoMetrics) -> Usage:
         hardware = self._hardware(endpoint)

@@ -188,6 +188,8 @@ class Endpoint:
     """Whether its configuration has CloudWatch publish each instance and each GPU (EnableEnhancedMetrics)."""
     detailed_observability: bool = False
     """Whether its configuration has SageMaker publish OpenTelemetry metrics (EnableDetailedObservability)."""
+    publish_s: int = 60
+    """Seconds between two samples of utilisation of one instance (MetricPublishFrequencyInSeconds, 10 to 300)."""
     notes: tuple[Reason, ...] = ()
     """What could not be read about it (tags, autoscaling, a model), and why."""
     tags_unread: Reason | None = None

@@ -24,6 +24,7 @@ class Code(StrEnum):
     PERMISSION_MISSING = "permission-missing"
     THROTTLED = "throttled"
     READ_FAILED = "read-failed"
+    NO_TIME = "no-time"
     NOT_IN_SERVICE = "not-in-service"
     NO_ACCELERATOR = "no-accelerator"
     OTHER_KIND = "other-kind"

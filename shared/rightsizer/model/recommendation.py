@@ -25,6 +25,10 @@ class Finding(StrEnum):
     NOT_ENOUGH_DATA = "NotEnoughData"
 
 
+WASTEFUL = frozenset({Finding.IDLE, Finding.OVER_PROVISIONED})
+"""Findings that say that less would do."""
+
+
 class Gate(StrEnum):
     """What may happen with the chosen option."""
 
@@ -63,8 +67,8 @@ class Replay:
     """GiB of one GPU beyond the need with its margin; None where the need is not known."""
     requests_over_objective: int
     """Of those that were replayed."""
-    hourly_load: tuple[float, ...] = ()
-    """Predicted load per hour, 0..1 of the option's capacity, oldest first; what the pictures draw."""
+    hourly_load: tuple[float | None, ...] = ()
+    """Predicted load per hour, 0..1 of the option's capacity, oldest first; None where the requests are unknown."""
     requests: int = 0
     """Requests that were replayed: all, or those of the heaviest five minutes where the days had many."""
     over_objective_today: int = 0
@@ -99,8 +103,8 @@ class Recommendation:
     replay: Replay | None = None
     excluded: tuple[Excluded, ...] = ()
     not_checked: tuple[str, ...] = ()
-    hourly_requests: tuple[float, ...] = ()
-    """Requests per hour over the look-back, oldest first, for the small picture; empty when unknown."""
+    hourly_requests: tuple[float | None, ...] = ()
+    """Requests per hour over the look-back, oldest first, for the small picture; None where an hour is unknown."""
     peak: Peak | None = None
     """When a shadow test sees most; None where no hour stands out, and in what was stored before decision 40."""
     notes: tuple[Reason, ...] = ()
@@ -131,5 +135,10 @@ class Recommendation:
 
     @property
     def identified_usd_per_month(self) -> Decimal:
-        """What reports count as a possible saving: never negative, and 0 where the owner's tag says off."""
-        return Decimal(0) if self.mode is Mode.OFF else max(self.saving_usd_per_month, Decimal(0))
+        """What reports count as a possible saving, in whole cents.
+
+        Never negative, and 0 where the owner's tag says off or where nothing was found to be too much.
+        """
+        if self.mode is Mode.OFF or self.finding not in WASTEFUL:
+            return Decimal(0)
+        return max(self.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01"))

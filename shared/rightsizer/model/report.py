@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.model.funnel import Saving
 from rightsizer.model.observation import EndpointRef
 from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.model.packing import Pack
@@ -13,18 +14,28 @@ from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.running import RunningCost
 from rightsizer.model.track_record import TrackRecord
 
+SHOWN = 200
+"""Rows of one kind in the page and in the JSON: the largest by money. All endpoints are in the CSV and JSON lines."""
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
     """US dollars per month unless named otherwise."""
 
     spend: Decimal
+    """Of the endpoints that were judged by days of the window."""
     identified: Decimal
-    """Estimated monthly savings of every open recommendation."""
+    """Estimated monthly savings: all of `funnel`. Each of the next four is a part of the one before."""
     proposed: Decimal
     approved: Decimal
+    applied: Decimal
+    """In force at the end of the window, proven or not."""
     proven: Decimal
-    """Estimated monthly savings of changes that are proven."""
+    open: Decimal
+    """What could still be saved: not asked, waiting for an answer, or approved and not in force yet."""
+    went_back: Decimal
+    """Approved, and rolled back or handed over. With `open`, `declined` and `applied` it makes up `identified`."""
+    declined: Decimal
     realised: Decimal
     """US dollars really saved in the reported window, at the hours billed."""
     endpoints: int
@@ -43,7 +54,10 @@ class Report:
     made_at: datetime
     totals: Totals
     recommendations: tuple[Recommendation, ...]
+    funnel: tuple[Saving, ...]
+    """Every saving of the window at its stage, the largest first."""
     proposals: tuple[Proposal, ...]
+    """Asked, decided or ended in the window, or open at its end."""
     ledger: tuple[LedgerEntry, ...]
     occurrences: tuple[Occurrence, ...]
     unobserved: tuple[tuple[EndpointRef, Reason], ...] = ()
@@ -54,6 +68,8 @@ class Report:
     """Small endpoints that would fit on one card together; instead of their own options, not on top of them."""
     track_record: TrackRecord | None = None
     """Slowdowns and risks as promised and as they turned out, over half a year; None in reports older than it."""
+    not_shown: int = 0
+    """Judgements and proposals that are left out here."""
     unread: tuple[UnreadRow, ...] = ()
     """Stored rows that could not be read and are in no figure."""
     misread: tuple[str, ...] = ()

@@ -72,6 +72,8 @@ class RiskLevel:
     low: float
     high: float
     """Between these, 0..1, the chance lies at 95 % confidence (Clopper and Pearson, 1934)."""
+    missing: int = 0
+    """Outcomes like these that are missing until that range is narrow enough to say anything of what was stated."""
 
     @property
     def share(self) -> float:

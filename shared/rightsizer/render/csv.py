@@ -1,31 +1,42 @@
-"""Recommendations as CSV for a spreadsheet: one row an endpoint, the ones left alone too."""
+"""A report as CSV for a spreadsheet: a row for each saving of the window, and one for each endpoint without one."""
 
 import csv
 import io
-from collections.abc import Iterable
 from unicodedata import normalize
 
 from rightsizer.model.cleaned import one_line
 from rightsizer.model.option import Option
 from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.report import Report
 
 HEADS = (
     *("account", "region", "endpoint", "owner", "mode", "finding", "reason_code", "reason"),
     *("instance_type", "instance_count", "usd_per_month"),
     *("option_kind", "option_instance_type", "option_instance_count", "option_usd_per_month"),
     *("saving_usd_per_month", "performance_risk", "confidence", "evaluated_at"),
+    *("stage", "funnel_usd_per_month", "proposal"),
 )
+WIDTH = len(HEADS) - 3
+"""Columns of the judgement; those of the funnel come after them."""
 DANGEROUS = ("=", "+", "-", "@")
 """A cell that begins so is a formula to a spreadsheet (OWASP, "CSV Injection"), as are their full-width forms."""
 
 
-def recommendations(found: Iterable[Recommendation]) -> str:
-    """The table with a head row; CRLF line ends, as RFC 4180 asks."""
+def report(told: Report) -> str:
+    """The table with a head row; CRLF line ends, as RFC 4180 asks. `funnel_usd_per_month` adds up to the totals."""
     text = io.StringIO()
     rows = csv.writer(text)
     rows.writerow(HEADS)
-    for one in found:
-        rows.writerow(_row(one))
+    asked = {one.id: one.recommendation for one in told.proposals}
+    latest = {one.ref.name: one for one in told.recommendations}
+    for saving in told.funnel:
+        found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.endpoint)
+        known = _row(found) if found else ["", "", _safe(saving.endpoint), _safe(saving.owner), *[""] * (WIDTH - 4)]
+        rows.writerow([*known, saving.stage, saving.usd_per_month, saving.proposal_id])
+    counted = {one.endpoint for one in told.funnel}
+    for one in told.recommendations:
+        if one.ref.name not in counted:
+            rows.writerow([*_row(one), "", "", ""])
     return text.getvalue()
 
 

@@ -4,14 +4,24 @@ import json
 import re
 
 from rightsizer import wire
+from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.report import Report
+from rightsizer.render import report_parts
 
 _NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def report(told: Report) -> str:
     """The report as one JSON document. Characters that are not printable are written as ``\\u`` and four digits."""
-    text = wire.dumps(told)
+    return _printable(wire.dumps(report_parts.shown(told)))
+
+
+def line(found: Recommendation) -> str:
+    """One judgement as JSON in one line, in printable characters."""
+    return _printable(wire.dumps(found))
+
+
+def _printable(text: str) -> str:
     return text if text.isprintable() else _NOT_ASCII.sub(_escaped, text)
 
 

@@ -8,6 +8,7 @@ from rightsizer.model.recommendation import Recommendation
 from rightsizer.render import effects, sentences, svg
 from rightsizer.render.frame import Cell, badge, card, facts, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
+from rightsizer.render.spark import highest
 
 
 def details(proposal: Proposal) -> str:
@@ -53,12 +54,12 @@ def _usd(amount: Decimal | None) -> str:
 def _weeks(found: Recommendation) -> Markup:
     parts: list[Node] = []
     if found.hourly_requests:
-        peak = max((v for v in found.hourly_requests if v == v), default=0.0)
-        label = f"Requests in each hour, {len(found.hourly_requests) / 24:.0f} days; at most {peak:,.0f}"
+        peak = highest(found.hourly_requests)
+        label = f"Requests in each hour of the look-back; at most {peak:,.0f}"
         parts += [tag("p", label, class_="note"), svg.course(found.hourly_requests, label)]
     if found.replay and found.replay.hourly_load:
         over = f"{found.replay.hours_above_80:g} h above 80 %, {found.replay.hours_above_100:g} h above 100 %"
-        label = f"The same days replayed on the option: share of its capacity; {over}"
+        label = f"The look-back replayed on the option: share of its capacity; {over}"
         parts += [tag("p", label, class_="note"), svg.load(found.replay.hourly_load, label)]
     if not parts:
         return section("The look-back period", tag("p", "There is no hourly series to draw.", class_="soft"))

@@ -66,9 +66,11 @@ def risk(record: TrackRecord) -> str:
     parts = [f"{stood} proven"] * bool(stood) + [f"{back} went back for how {it} served"] * bool(back)
     tell = "tells" if record.told == 1 else "tell"
     said = f"{ended}; {record.told} {tell} whether the stated risk was right: {', '.join(parts)}."
+    if all(level.missing for level in record.levels):
+        least = min(level.missing for level in record.levels)
+        return f"{said} That is too few to say anything of the stated risk: at least {least} more are needed."
     score = f"Brier score {record.brier:.3f} (0 is best; calling each harmless: {record.brier_without:.3f})."
-    few = " One change tells nothing about the next." if record.told == 1 else ""
-    return f"{said} {score}{few}"
+    return f"{said} {score}"
 
 
 def _when(record: TrackRecord) -> str:
@@ -87,11 +89,13 @@ def seen(level: RiskLevel) -> str:
 
 
 def judged(level: RiskLevel) -> str:
-    """Whether what was seen contradicts what was stated, or is too little to tell."""
+    """Whether what was seen contradicts what was stated; where it is too little to tell, how much is missing."""
+    if level.missing:
+        return f"too few to tell: {level.missing} more are needed"
     if level.low > level.chance:
         return "more often than stated"
     if level.high < level.chance_from:
         return "less often than stated"
     if level.chance_from <= level.low and level.high <= level.chance:
         return "as stated"
-    return f"{sentences.count(level.n, 'change')}: too few to tell"
+    return f"not contradicted by {sentences.count(level.n, 'change')}"

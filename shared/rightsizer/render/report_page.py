@@ -6,11 +6,12 @@ from decimal import Decimal
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.model.report import Report
+from rightsizer.model.report import SHOWN, Report
 from rightsizer.render import notice, report_parts, report_promises, sentences, svg
 from rightsizer.render.frame import Cell, badge, card, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
 
+PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
 LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "warn", Finding.IDLE: "warn"}
 STATES: Mapping[ProposalState, str] = {
     ProposalState.PROVEN: "good",
@@ -22,16 +23,16 @@ STATES: Mapping[ProposalState, str] = {
 def report(told: Report) -> str:
     """The whole report as one file."""
     window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
-    saves = [one for one in told.recommendations if one.identified_usd_per_month > 0]
-    saves.sort(key=lambda one: one.saving_usd_per_month, reverse=True)
-    left = [one for one in told.recommendations if one.identified_usd_per_month <= 0]
+    saves = report_parts.could_be_saved(told)
+    open_ones = {one.ref for one in saves}
+    left = [one for one in told.recommendations if one.ref not in open_ones]
     return page(
         f"GPU endpoints, {window}",
         tag("h1", "GPU endpoints"),
         tag("p", f"{window} · account {told.account} · {told.region}", class_="soft"),
         _cards(told),
         section("Where the money goes, by owner", _owners(told)),
-        section("What could be saved", _recommendations(saves)),
+        section("What could still be saved", _recommendations(saves)),
         section("Small endpoints that would fit on one card", _packs(told)),
         section("What was asked and changed", _proposals(told)),
         section("By week", _weeks(told)),
@@ -52,12 +53,10 @@ def _cards(told: Report) -> Markup:
     own = "not known" if told.running_cost is None else sentences.money(told.running_cost.usd)
     return tag(
         "div",
-        card("saved in this window", sentences.money(totals.realised), "main"),
-        card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.money(totals.spend)),
-        card("a month could be saved", sentences.money(totals.identified)),
-        card("a month proposed", sentences.money(totals.proposed)),
-        card("a month approved", sentences.money(totals.approved)),
-        card("a month proven", sentences.money(totals.proven)),
+        card("saved in this window", sentences.exact(totals.realised), "main"),
+        card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.exact(totals.spend)),
+        card("a month could still be saved", sentences.exact(totals.open)),
+        *(card(f"a month {name}", sentences.exact(usd)) for name, usd in report_parts.funnel(totals)),
         card("rightsizer itself, this window, estimated", own),
         class_="cards",
     )
@@ -71,12 +70,12 @@ def _owners(told: Report) -> Markup:
             Cell(one.name),
             Cell(one.endpoints, one.endpoints, "n"),
             Cell(sentences.money(one.spend), float(one.spend), "n"),
-            Cell(sentences.money(one.identified), float(one.identified), "n"),
+            Cell(sentences.money(one.still), float(one.still), "n"),
             Cell(sentences.money(one.proven), float(one.proven), "n"),
         ]
         for one in owners
     ]
-    heads = ("Owner", "Endpoints", "Spent a month", "Could be saved", "Proven")
+    heads = ("Owner", "Endpoints", "Spent a month", "Could still be saved", "Proven")
     drawn = tag("div", svg.bars(bars, "Spend a month by owner"), class_="panel") if bars else None
     listed = table("By owner", heads, rows, "No endpoint was found.")
     return tag("div", drawn, tag("div", listed, style="margin-top:12px"))
@@ -85,7 +84,16 @@ def _owners(told: Report) -> Markup:
 def _recommendations(found: list[Recommendation]) -> Markup:
     heads = ("Endpoint", "Finding", "Change", "Saving a month", "Risk", "Requests", "Why")
     empty = "Nothing: every endpoint runs as it should."
-    return table("What could be saved", heads, [_row(one) for one in found], empty)
+    return _cut("What could still be saved", heads, [_row(one) for one in found[:SHOWN]], empty, len(found))
+
+
+def _cut(label: str, heads: tuple[str, ...], rows: list[list[Cell]], empty: str, every: int) -> Markup:
+    """A table of the largest rows, and how many others there are."""
+    listed = table(label, heads, rows, empty)
+    if every <= len(rows):
+        return listed
+    more = f"{len(rows):,} of {every:,} are shown; all endpoints are in the CSV and in the JSON lines."
+    return tag("div", tag("p", more, class_="note"), listed)
 
 
 def _packs(told: Report) -> Markup:
@@ -104,10 +112,10 @@ def _packs(told: Report) -> Markup:
             Cell(f"{one.headroom:g} times the load"),
             Cell(join(*(tag("div", said, class_="note") for said in one.not_checked))),
         ]
-        for one in told.packs
+        for one in told.packs[:SHOWN]
     ]
     heads = ("Together", "Owner", "On one", "Saving a month", "Beyond their own", "Needs", "Until", "Not checked")
-    return table("Packing", heads, rows, "No endpoints of one owner would fit on one card and save more than alone.")
+    return _cut("Packing", heads, rows, PACKLESS, len(told.packs))
 
 
 def _row(one: Recommendation) -> list[Cell]:
@@ -121,7 +129,7 @@ def _row(one: Recommendation) -> list[Cell]:
         Cell(change),
         Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
         Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
-        Cell(drawn, float(sum(v for v in one.hourly_requests if v == v))),
+        Cell(drawn, sum(value or 0.0 for value in one.hourly_requests)),
         Cell(_why(one), look="why"),
     ]
 
@@ -142,7 +150,9 @@ def _name(one: Recommendation) -> Cell:
 
 def _proposals(told: Report) -> Markup:
     heads = ("Endpoint", "State", "Change", "Saving a month", "Asked", "Decided by", "How it went")
-    return table("Proposals", heads, [_asked(one) for one in told.proposals], "Nothing was asked in this window.")
+    largest = sorted(told.proposals, key=lambda one: one.recommendation.identified_usd_per_month, reverse=True)[:SHOWN]
+    rows = [_asked(one) for one in sorted(largest, key=lambda one: one.created_at, reverse=True)]
+    return _cut("Proposals", heads, rows, "Nothing was asked in this window.", len(told.proposals))
 
 
 def _asked(one: Proposal) -> list[Cell]:
@@ -183,9 +193,10 @@ def _occurrences(told: Report) -> Markup:
             Cell(one.subject, look="nowrap"),
             Cell(one.text, look="why"),
         ]
-        for one in told.occurrences
+        for one in told.occurrences[-SHOWN:]
     ]
-    return table("What happened", ("When", "What", "About", "In words"), rows, "Nothing out of the ordinary.")
+    heads = ("When", "What", "About", "In words")
+    return _cut("What happened", heads, rows, "Nothing out of the ordinary.", len(told.occurrences))
 
 
 def _left(found: list[Recommendation]) -> Markup:
@@ -197,10 +208,10 @@ def _left(found: list[Recommendation]) -> Markup:
             Cell(sentences.a_month(one.usd_per_month), float(one.usd_per_month or 0), "n"),
             Cell(_why(one), look="why"),
         ]
-        for one in sorted(found, key=lambda one: one.usd_per_month or Decimal(0), reverse=True)
+        for one in sorted(found, key=lambda one: one.usd_per_month or Decimal(0), reverse=True)[:SHOWN]
     ]
     heads = ("Endpoint", "Finding", "Today", "Spend", "Why")
-    return table("Left alone", heads, rows, "No endpoint was left alone.")
+    return _cut("Left alone", heads, rows, "No endpoint was left alone.", len(found))
 
 
 def _unread(told: Report) -> Markup:
@@ -231,8 +242,10 @@ def _method(told: Report) -> Markup:
     missing = sentences.count(told.totals.unpriced, "endpoint")
     unpriced = f" Without a known price, and not part of the spend: {missing}." if told.totals.unpriced else ""
     text = (
-        f"Made {sentences.when(told.made_at)}. A month has 730 hours. “Could be saved” is the estimate of every open"
-        " recommendation, net of commitments; “saved” is counted at the hours billed since each change, "
+        f"Made {sentences.when(told.made_at)}. A month has 730 hours. Savings are estimates net of commitments."
+        " Identified is everything that the window knew of; proposed, approved, applied and proven are each a part of"
+        " the one before, as it stood at the end of the window. “Could still be saved” leaves out what was declined,"
+        " went back or is in force. “Saved” is counted at the hours billed since each change, "
         f"less what changes and shadow tests cost.{unpriced} Prices: {prices}."
     )
     return tag("p", text, class_="note", style="margin-top:40px")

@@ -1,15 +1,17 @@
 """The report's figures by owner, by week and by change."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from rightsizer.model.funnel import OPEN, Stage
 from rightsizer.model.outcome import LedgerEntry, UnreadRow
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
-from rightsizer.model.report import Report
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.report import SHOWN, Report, Totals
 from rightsizer.render import sentences
 
 NOBODY = "nobody named"
@@ -22,7 +24,8 @@ class Owner:
     name: str
     endpoints: int
     spend: Decimal
-    identified: Decimal
+    still: Decimal
+    """What could still be saved."""
     proven: Decimal
 
 
@@ -47,14 +50,51 @@ class Kept:
     realised: Decimal
 
 
+def funnel(totals: Totals) -> list[tuple[str, Decimal]]:
+    """The stages in their order with their sums, each a part of the one before."""
+    return [(name, getattr(totals, name)) for name in ("identified", "proposed", "approved", "applied", "proven")]
+
+
+def could_be_saved(told: Report) -> list[Recommendation]:
+    """The judgements behind what could still be saved, the largest saving first."""
+    asked = {one.id: one.recommendation for one in told.proposals}
+    latest = {one.ref.name: one for one in told.recommendations}
+    still = [one for one in told.funnel if one.stage in OPEN]
+    found = (asked.get(one.proposal_id) if one.proposal_id else latest.get(one.endpoint) for one in still)
+    return [one for one in found if one is not None]
+
+
+def shown(told: Report) -> Report:
+    """The report as the JSON has it: of each kind of row the largest, and how many are left out."""
+
+    def worth(one: Recommendation) -> tuple[Decimal, Decimal]:
+        return one.identified_usd_per_month, one.usd_per_month or Decimal(0)
+
+    if len(told.recommendations) <= SHOWN and len(told.proposals) <= SHOWN:
+        return told
+    largest = sorted(told.recommendations, key=worth, reverse=True)[:SHOWN]
+    asked = sorted(told.proposals, key=lambda one: worth(one.recommendation), reverse=True)[:SHOWN]
+    every = len(told.recommendations) + len(told.proposals)
+    return replace(
+        told,
+        recommendations=tuple(sorted(largest, key=lambda one: one.ref.name)),
+        proposals=tuple(sorted(asked, key=lambda one: one.created_at, reverse=True)),
+        not_shown=every - len(largest) - len(asked),
+    )
+
+
 def by_owner(told: Report) -> list[Owner]:
-    """Owners by their spend, the largest first."""
-    proven: dict[str, Decimal] = defaultdict(Decimal)
-    for one in told.proposals:
-        if one.state is ProposalState.PROVEN:
-            proven[one.recommendation.owner or NOBODY] += one.recommendation.saving_usd_per_month
-    names = {one.owner or NOBODY for one in told.recommendations} | proven.keys()
-    owners = [_owner(told, name, proven[name]) for name in names]
+    """Owners by their spend, the largest first; their figures add up to the totals."""
+    spend, still, proven = (defaultdict[str, Decimal](Decimal) for _ in range(3))
+    endpoints = Counter(one.owner or NOBODY for one in told.recommendations)
+    for one in told.recommendations:
+        spend[one.owner or NOBODY] += one.usd_per_month or Decimal(0)
+    for saving in told.funnel:
+        sums = still if saving.stage in OPEN else proven if saving.stage is Stage.PROVEN else None
+        if sums is not None:
+            sums[saving.owner or NOBODY] += saving.usd_per_month
+    names = {*endpoints, *still, *proven}
+    owners = [Owner(name, endpoints[name], spend[name], still[name], proven[name]) for name in names]
     return sorted(owners, key=lambda one: (-one.spend, one.name))
 
 
@@ -97,13 +137,6 @@ def kept(told: Report) -> list[Kept]:
 def _billed(told: Report) -> list[LedgerEntry]:
     """The window's own entries; older ones are in the report only as promises."""
     return [entry for entry in told.ledger if told.start <= entry.at < told.end]
-
-
-def _owner(told: Report, name: str, proven: Decimal) -> Owner:
-    mine = [one for one in told.recommendations if (one.owner or NOBODY) == name]
-    spend = sum((one.usd_per_month or Decimal(0) for one in mine), Decimal(0))
-    identified = sum((one.identified_usd_per_month for one in mine), Decimal(0))
-    return Owner(name, len(mine), spend, identified, proven)
 
 
 def _monday(at: datetime) -> datetime:

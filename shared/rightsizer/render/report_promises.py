@@ -1,7 +1,6 @@
 """The report's parts on what was promised and what came of it: dollars, slowdowns, and the stated performance risk."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 from rightsizer.model.option import Risk
 from rightsizer.model.report import Report
@@ -16,6 +15,8 @@ HOW = (
     " took it to be most likely, and at worst (the bound). Latency is the mean after the change over that before it,"
     " or the shadow's over production's."
 )
+NOT_RECONCILED = "not reconciled"
+"""Both figures are our prices times hours: only the bill tells how wrong an estimate was, and no bill was read."""
 WENT_BACK = (
     "Went back: for latency, failed requests, memory or an alarm, or because the model did not start; also where"
     " the way back failed, and where a change stood until a later one had to restore what ran before. Other changes"
@@ -31,16 +32,12 @@ def savings(told: Report) -> Markup:
             Cell(one.change_id, look="nowrap"),
             Cell(sentences.money(one.promised), float(one.promised), "n"),
             Cell(sentences.money(one.realised), float(one.realised), "n"),
-            Cell(_error(one.promised, one.realised), look="n"),
+            Cell(NOT_RECONCILED),
         ]
         for one in report_parts.kept(told)
     ]
-    heads = ("Endpoint", "Change", "Promised for the hours", "Really saved", "Error of the estimate")
+    heads = ("Endpoint", "Change", "Promised for the hours", "Saved by price and hours", "Against the bill")
     return table("Promised and kept", heads, rows, "No change has been billed in this window yet.")
-
-
-def _error(promised: Decimal, realised: Decimal) -> str:
-    return f"{100 * (realised - promised) / promised:+.1f} %" if promised else "not defined"
 
 
 def slowdowns(record: TrackRecord | None) -> Markup:

@@ -40,6 +40,12 @@ def money(usd: Decimal) -> str:
     return f"{'-' if usd < 0 and rounded else ''}${rounded:,}"
 
 
+def exact(usd: Decimal) -> str:
+    """US dollars with cents, as the sums of a report are told everywhere: ``$4,140.50``."""
+    rounded = abs(usd).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return f"{'-' if usd < 0 and rounded else ''}${rounded:,}"
+
+
 def rate(usd: Decimal) -> str:
     """A price per hour without the zeros that AWS pads it with, cents at least: ``2.27``, ``0.1125``."""
     plain = f"{usd.normalize():f}"
@@ -177,10 +183,12 @@ def headline(recommendation: Recommendation) -> str:
 
 
 def replayed(found: Recommendation) -> str:
-    """What was replayed, as the heading of its figures."""
-    days = found.replay.days if found.replay else 0
+    """What was replayed, as the heading of its figures: of many requests the heaviest minutes alone."""
+    some = found.replay.requests if found.replay else 0
+    every = found.evidence.requests if found.evidence else some
+    part = f" ({some:,} of {every:,} requests, those of the heaviest minutes)" if 0 < some < every else ""
     speed = ", at the speed that the test is to show" if found.gate is Gate.TEST else ""
-    return f"The last {days} days replayed on it{speed}"
+    return f"The look-back replayed on it{part}{speed}"
 
 
 def replay(found: Recommendation) -> list[tuple[str, str]]:

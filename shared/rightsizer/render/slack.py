@@ -10,7 +10,7 @@ from rightsizer.model.report import Report
 from rightsizer.render import blocks as kit
 from rightsizer.render import effects, promise_words, report_parts, sentences
 from rightsizer.render.blocks import Block
-from rightsizer.render.spark import sparkline
+from rightsizer.render.spark import highest, sparkline
 
 UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
 """States of a proposal whose change can be taken back."""
@@ -52,18 +52,17 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     """The summary of a report for the channel; `page` is where the whole is kept, empty where it is not."""
     totals = report.totals
     facts = [
-        ("Spend on what was looked at", sentences.a_month(totals.spend)),
-        ("Could be saved", sentences.a_month(totals.identified)),
-        ("Proposed", sentences.a_month(totals.proposed)),
-        ("Approved", sentences.a_month(totals.approved)),
-        ("Proven", sentences.a_month(totals.proven)),
-        ("Really saved in this window", sentences.money(totals.realised)),
+        ("Spend on what was looked at", f"{sentences.exact(totals.spend)} a month"),
+        ("Could still be saved", f"{sentences.exact(totals.open)} a month"),
+        *((name.capitalize(), f"{sentences.exact(usd)} a month") for name, usd in report_parts.funnel(totals)),
+        ("Saved in this window", sentences.exact(totals.realised)),
     ]
     title = f"GPU endpoints, {sentences.day(report.start)} to {sentences.day(report.end)}"
     blocks = [kit.header(title), kit.fields(facts)]
-    for one in sorted(report.recommendations, key=lambda r: r.identified_usd_per_month, reverse=True)[:5]:
-        if one.identified_usd_per_month > 0:
-            blocks.append(kit.section(f"• {kit.escaped(sentences.headline(one), kit.SECTION)}"))
+    blocks += [
+        kit.section(f"• {kit.escaped(sentences.headline(one), kit.SECTION)}")
+        for one in report_parts.could_be_saved(report)[:5]
+    ]
     if report.track_record is not None:
         said = promise_words.slowdown(report.track_record), promise_words.risk(report.track_record)
         blocks.append(kit.section(kit.escaped_lines("\n".join(said), kit.SECTION)))
@@ -115,7 +114,7 @@ def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
 
 def _picture(found: Recommendation) -> str:
     hours = found.hourly_requests
-    peak = max((value for value in hours if value == value), default=0.0)
+    peak = highest(hours)
     days = found.evidence.days if found.evidence else len(hours) / 24
     return f"```{sparkline(hours)}```\nrequests over {days:.0f} days, at most {peak:,.0f} in an hour"
 

@@ -11,12 +11,12 @@ MOST_POINTS = 336
 """Hours of a fortnight; longer courses are folded to their highest values."""
 
 
-def course(values: Sequence[float], label: str, width: int = 640, height: int = 120) -> Markup:
+def course(values: Sequence[float | None], label: str, width: int = 640, height: int = 120) -> Markup:
     """A filled course from zero to its highest value, with a mark for each day. Gaps stay gaps."""
     return _course(values, label, width, height, lines=())
 
 
-def load(values: Sequence[float], label: str, width: int = 640, height: int = 120) -> Markup:
+def load(values: Sequence[float | None], label: str, width: int = 640, height: int = 120) -> Markup:
     """A course of shares of capacity, with lines at 80 % and 100 %."""
     return _course(values, label, width, height, lines=(0.8, 1.0))
 
@@ -44,7 +44,7 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str, width: int = 1000) 
     return _picture(label, width, step * len(rows) + 6, *drawn)
 
 
-def _course(values: Sequence[float], label: str, width: int, height: int, lines: tuple[float, ...]) -> Markup:
+def _course(values: Sequence[float | None], label: str, width: int, height: int, lines: tuple[float, ...]) -> Markup:
     shown = folded(values, MOST_POINTS)
     known = [value for value in shown if math.isfinite(value)]
     top = max([*known, *(line * 1.05 for line in lines)], default=0.0) or 1.0

@@ -42,12 +42,10 @@ def report(told: Report, page: str = "") -> tuple[str, str]:
     lines = [
         f"GPU endpoints of {told.account} in {told.region}, {window}",
         "",
-        f"Spend:      {sentences.a_month(totals.spend)} on {sentences.count(totals.endpoints, 'endpoint')}",
-        f"Identified: {sentences.a_month(totals.identified)}",
-        f"Proposed:   {sentences.a_month(totals.proposed)}",
-        f"Approved:   {sentences.a_month(totals.approved)}",
-        f"Proven:     {sentences.a_month(totals.proven)}",
-        f"Saved:      {sentences.money(totals.realised)} in this window",
+        f"Spend:      {sentences.exact(totals.spend)} a month on {sentences.count(totals.endpoints, 'endpoint')}",
+        f"Still open: {sentences.exact(totals.open)} a month could still be saved",
+        *(f"{name.capitalize() + ':':12}{sentences.exact(usd)} a month" for name, usd in report_parts.funnel(totals)),
+        f"Saved:      {sentences.exact(totals.realised)} in this window",
     ]
     if totals.unpriced:
         lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
@@ -61,7 +59,7 @@ def report(told: Report, page: str = "") -> tuple[str, str]:
             f"Risk:       {promise_words.risk(told.track_record)}",
         ]
     lines += ["", *stored("The whole report", page)] if page else []
-    return f"rightsizer: {sentences.money(totals.realised)} saved, {window}", body(lines)
+    return f"rightsizer: {sentences.exact(totals.realised)} saved, {window}", body(lines)
 
 
 def body(lines: Sequence[str]) -> str:

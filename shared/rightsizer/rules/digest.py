@@ -15,8 +15,6 @@ INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
 LAST = 1.0
 """Requests above a quantile from which the mass up to the next one is spread; fewer are the slowest ones themselves."""
 PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
-SAMPLE_RATES = (6.0, 2.0, 1.0, 0.5, 1 / 3, 0.25, 0.2)
-"""Samples per minute and instance that MetricPublishFrequencyInSeconds allows (10 s to 300 s)."""
 _LOG_BIN = math.log(BIN)
 _NAN = math.nan
 
@@ -34,6 +32,8 @@ class Setup:
     """Datapoints before this belong to another configuration and are left out."""
     counts: Series | None = None
     """Instances over time, where they are known from elsewhere; 0 means that nothing ran."""
+    publish_s: int = 60
+    """Seconds between two samples of utilisation of one instance: what the sample count is divided by."""
 
 
 def fold(window: MetricWindow, setup: Setup) -> tuple[DayDigest, ...]:
@@ -116,20 +116,19 @@ class _Day:
         return [_NAN] * self.size
 
     def _counts(self) -> list[float]:
-        """Instances in each base period: told, else counted from the samples of a metric, else as now."""
+        """Instances in each base period: told, else counted from the samples of a metric, else as now.
+
+        How often one instance publishes is in the configuration. It is not inferred from the datapoints: the count of
+        now says nothing about a period in which the fleet had another size, or which is not over.
+        """
         if self.setup.counts is not None:
             return self.cut(self.setup.counts)
         samples = self.get("CPUUtilization", "SampleCount")
-        seen = [v for v in samples if v == v and v > 0]
         now = float(self.setup.count)
-        if not seen or now <= 0:
+        if now <= 0 or not any(v > 0 for v in samples):
             return [now] * self.size
-        per_minute = 60 / self.period
-        rate = seen[-1] * per_minute / now
-        factor = min(SAMPLE_RATES, key=lambda r: abs(math.log(rate / r)))
-        if factor != 1.0 and abs(rate / factor - 1) > 0.05:
-            factor = 1.0
-        return [max(round(v * per_minute / factor), 1) if v == v else now for v in samples]
+        each = self.setup.publish_s / self.period
+        return [max(round(v * each), 1) if v == v else now for v in samples]
 
     def _slots(self, values: Values) -> tuple[float | None, ...]:
         width = SLOT_S // self.period

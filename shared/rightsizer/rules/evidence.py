@@ -13,12 +13,15 @@ from rightsizer.model.recommendation import Evidence
 
 
 def evidence_of(
-    days: Sequence[DayDigest], demand: Demand, runs: InstanceType, past: Sequence[PastChange], now: datetime
+    days: Sequence[DayDigest], demand: Demand, runs: InstanceType, past: Sequence[PastChange], until: datetime
 ) -> Evidence:
-    """The evidence behind a judgement, figures with their units; `days` must not be empty."""
+    """The evidence behind a judgement, figures with their units; `days` must not be empty.
+
+    `until` is the end of the last hour that was read.
+    """
     start = datetime.combine(min(d.day for d in days), time(), UTC)
     end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
-    end = min(end, now)
+    end = min(end, until)
     figures = {
         "requests": f"{demand.requests:.0f}",
         "peak rate planned": f"{demand.load.peak_rate:.3f} requests/s",
@@ -88,29 +91,42 @@ def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
     return "L2" if demand.gpus_seen else "L1"
 
 
+HOUR = timedelta(hours=1)
 STANDS_OUT = 1.2
 """Times the mean hour from which an hour is a peak worth waiting for."""
 USUAL = 0.5
 """Share of the hour's mean that a weekday has to carry."""
 
 
-def hourly_requests(days: Sequence[DayDigest]) -> tuple[float, ...]:
-    """Requests of each hour, oldest first, for the small picture; an unknown hour counts as 0 there."""
-    width = 12
-    return tuple(
-        round(sum(filter(None, digest.requests[i : i + width])), 1)
-        for digest in days
-        for i in range(0, len(digest.requests), width)
-    )
+def hourly_requests(days: Sequence[DayDigest], until: datetime | None = None) -> tuple[float | None, ...]:
+    """Requests of each hour from the first day on, oldest first, for the small picture. None is unknown (law 1).
+
+    A day without a digest is unknown too, so that each hour has its place. Hours from `until` on are left out.
+    """
+    if not days:
+        return ()
+    first = datetime.combine(min(d.day for d in days), time(), UTC)
+    end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
+    hours: list[float | None] = [None] * int((end - first) / HOUR)
+    for digest in days:
+        offset = 24 * (digest.day - first.date()).days
+        for hour in range(24):
+            known = [v for v in digest.requests[12 * hour : 12 * hour + 12] if v is not None]
+            if known:
+                hours[offset + hour] = round((hours[offset + hour] or 0.0) + sum(known), 1)
+    return tuple(hours if until is None else hours[: max(0, int((until - first) / HOUR))])
 
 
 def by_day(days: Sequence[DayDigest]) -> tuple[tuple[float, ...], ...]:
-    """Requests of the 24 hours of each day, oldest first; two digests of one day are added."""
+    """Requests of the 24 hours of each day, oldest first; two digests of one day are added.
+
+    What is not known adds nothing: the sums tell how long a test must be to see enough, and how a day rises and falls.
+    """
     found: dict[date, list[float]] = {}
     for digest in days:
         sums = found.setdefault(digest.day, [0.0] * 24)
         for hour, count in enumerate(hourly_requests([digest])):
-            sums[hour] += count
+            sums[hour] += count or 0.0
     return tuple(tuple(sums) for sums in found.values())
 
 

@@ -129,7 +129,9 @@ def cpu_refusal(demand: Demand, policy: Policy) -> Reason | None:
         return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests do not tell whether its GPU is needed")
     share = demand.gpu_s_per_request / demand.latency.mean_s
     if share > UNUSED_SHARE:
-        sentence = f"its GPU works for {100 * share:.0f} % of each request, however rarely they come: it is needed"
+        sentence = (
+            f"its GPU works for {100 * demand.gpu_share:.0f} % of each request, however rarely they come: it is needed"
+        )
         return Reason(Code.NOT_APPLICABLE, sentence)
     if demand.days < policy.idle_days - 1:
         sentence = f"its GPU was unused for {demand.days:.1f} days, {policy.idle_days} are needed to call it unneeded"

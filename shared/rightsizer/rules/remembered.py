@@ -12,13 +12,15 @@ LATE = timedelta(hours=1)
 """Datapoints may come so late: a day is complete this long after its end."""
 OURS = timedelta(hours=6)
 """A modification this close to a change of ours is that change."""
+STORED = timedelta(days=63) - timedelta(hours=1)
+"""Five-minute datapoints are older than this only where CloudWatch is about to forget them."""
 FRESH = timedelta(hours=48)
 """After a change of ours the running day is read too: it tells soonest whether users suffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What to read of a variant: whole days from `start` on, and what is known of the days before."""
+    """What to read of a variant, from `start` to `end`, and what is known of the days before."""
 
     start: datetime
     end: datetime
@@ -32,17 +34,32 @@ def complete_until(now: datetime) -> date:
     return (now - LATE).astimezone(UTC).date()
 
 
+def known_until(now: datetime) -> datetime:
+    """The end of the last hour that is complete: the same for every second of an hour."""
+    return (now - LATE).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
 def reading(endpoint: Endpoint, kept: KeptUsage | None, history: History, lookback_days: int, now: datetime) -> Reading:
-    """The part that is not kept. Everything, where the endpoint was modified by others since, or too little is kept."""
-    start = now - timedelta(days=lookback_days)
-    if kept is None or kept.first > start.date() or kept.until <= start.date() or kept.until > now.date():
-        return Reading(start, now, start.date())
-    if kept.modified_at != endpoint.modified_at and not _ours(endpoint, history):
-        return Reading(start, now, start.date())
-    known = tuple(d for d in kept.days if start.date() <= d.day < kept.until)
-    begin, complete = _midnight(kept.until), _midnight(complete_until(now))
+    """The part that is not kept. Everything, where the endpoint was modified by others since, or too little is kept.
+
+    No period that is still open is read: a second more of it would be another answer. The complete hours of the
+    running day are read of an endpoint that was modified lately, and of no other. `start` is not before `end` where
+    nothing is left to read.
+    """
+    first = complete_until(now) - timedelta(days=lookback_days)
     recent = now - endpoint.modified_at < FRESH
-    return Reading(begin, now if recent or complete <= begin else complete, kept.first, known)
+    end = known_until(now) if recent else _midnight(complete_until(now))
+    oldest = known_until(now) - STORED
+    if (
+        kept is None
+        or kept.first > first
+        or kept.until <= first
+        or kept.until > now.date()
+        or (kept.modified_at != endpoint.modified_at and not _ours(endpoint, history))
+    ):
+        return Reading(max(_midnight(first), oldest), end, first)
+    known = tuple(d for d in kept.days if first <= d.day < kept.until)
+    return Reading(_midnight(kept.until), end, kept.first, known)
 
 
 def keep(endpoint: Endpoint, done: Reading, days: Sequence[DayDigest], now: datetime) -> KeptUsage:

@@ -22,21 +22,23 @@ def strain_of(
     """The replay of an option with `service_s` seconds a request: `then` by its plan, `today` by today's.
 
     Each request was served `copies` times. Load is requests times service time over worker time, 0..1; an hour without
-    a datapoint counts as 0 there.
+    a datapoint has none.
     """
-    loads = []
+    loads: list[float | None] = []
     for digest in days:
         for hour in range(24):
             known = [v for v in digest.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
-            loads.append(sum(known) * service_s / (3600 * plan.counts[hour] * max(plan.workers, 1)))
+            room = 3600 * plan.counts[hour] * max(plan.workers, 1)
+            loads.append(round(sum(known) * service_s / room, 4) if known else None)
+    seen = [load for load in loads if load is not None]
     return Replay(
         days=len({d.day for d in days}),
-        hours_above_80=float(sum(1 for v in loads if v > 0.8)),
-        hours_above_100=float(sum(1 for v in loads if v > 1.0)),
+        hours_above_80=float(sum(1 for v in seen if v > 0.8)),
+        hours_above_100=float(sum(1 for v in seen if v > 1.0)),
         worst_p95_s=round(then.worst_p95_s, 4) or None,
         memory_margin_gib=round(memory_margin_gib, 2) if memory_margin_gib is not None else None,
         requests_over_objective=round(then.late / copies),
-        hourly_load=tuple(round(v, 4) for v in loads),
+        hourly_load=tuple(loads),
         requests=round(then.requests / copies),
         over_objective_today=round(today.late / copies),
         objective_s=round(objective_s, 4),

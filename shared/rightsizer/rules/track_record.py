@@ -14,6 +14,8 @@ FARTHEST = 1000.0
 apart are Inferentia1 and B200, with 149-fold bandwidth."""
 TAIL = 0.025
 """What lies outside of a range at 95 % confidence, on each side."""
+WIDEST = 0.25
+"""Width of the range of a chance up to which it says something about the chance that was stated."""
 IN_FORCE = ("proven", "applied", "handed-over")
 """Ends after which an endpoint runs what the change made, or what nobody knows."""
 
@@ -136,7 +138,21 @@ def _levels(told: Sequence[tuple[int, bool]], policy: Policy) -> Iterable[RiskLe
         ended = [short for stated, short in told if stated == risk]
         first, last = policy.stated_chance(risk)
         low, high = exact_range(sum(ended), len(ended))
-        yield RiskLevel(risk, first, last, len(ended), sum(ended), low, high)
+        missing = needed(sum(ended), len(ended)) - len(ended)
+        yield RiskLevel(risk, first, last, len(ended), sum(ended), low, high, missing)
+
+
+def needed(hits: int, n: int) -> int:
+    """Outcomes from which the range of the chance is at most WIDEST wide, if the share of `hits` in `n` stays.
+
+    From then on one more outcome does not turn what is said: of three, one that went back by chance would.
+    """
+    wanted = n
+    while True:
+        low, high = exact_range(round(hits * wanted / n), wanted)
+        if high - low <= WIDEST:
+            return wanted
+        wanted += 1
 
 
 def exact_range(hits: int, n: int) -> tuple[float, float]:

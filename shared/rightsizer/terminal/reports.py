@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from rightsizer import bootstrap, wire
+from rightsizer import bootstrap
 from rightsizer.flows.report import made, window
-from rightsizer.render import notice, text
+from rightsizer.render import data, notice, text
 from rightsizer.terminal import show
 from rightsizer.terminal.app import app, print_json
 from rightsizer.terminal.given import Given, order
@@ -29,7 +29,7 @@ def report(
     now = bootstrap.now()
     told = made(given.report_sources(), *window("monthly" if monthly else "weekly", now), now)
     if given.as_json:
-        print_json(json.loads(wire.dumps(told)))
+        print_json(json.loads(data.report(told)))
     else:
         show.say(text.report(told)[1].rstrip())
         if told.misread:

@@ -1,0 +1,170 @@
+# ruff: noqa: ARG002 (a stand-in keeps the signature of what it stands for)
+"""Memory, time and size of a report over many endpoints: `python -m bench.report [--endpoints 10000]`.
+
+A process of its own makes the report from a table whose rows are made as they are read, so that what is measured is
+the report and not the table. Every second endpoint has a proposal too. The limits are of memory and of the page.
+"""
+
+import argparse
+import math
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import boto3
+
+from rightsizer import wire
+from rightsizer.aws.history import HistoryBook
+from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.notifier import Channels
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.aws.reports import FolderReports
+from rightsizer.aws.table import Table, Value
+from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, Written, report
+from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
+from rightsizer.model.option import Effort, Excluded, Option, OptionKind, Risk, Target
+from rightsizer.model.price import Price
+from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Evidence, Finding, Gate, Recommendation, Replay
+from rightsizer.model.running import FunctionUse, Stack
+from rightsizer.render import csv, data, report_page, slack, text
+
+LIMIT_MIB = 512
+PAGE_MB = 3.0
+NOW = datetime(2026, 11, 16, 7, tzinfo=UTC)
+WEEK = NOW - timedelta(days=7, hours=7), NOW - timedelta(hours=7)
+WORDS = "None of the types that are cheaper keeps the p95 of the replayed days within the objective with its margin. "
+
+
+def offered(number: int, price: Price) -> Option:
+    """An option with its facts."""
+    saving = Decimal(number % 4000) + Decimal("0.25")
+    return Option(
+        kind=OptionKind.INSTANCE_TYPE,
+        target=Target("ml.g5.2xlarge", 1),
+        price=price,
+        usd_per_month=Decimal("1035.20"),
+        saving_usd_per_month=saving,
+        switch_usd=Decimal("3.20"),
+        payback_days=0.1,
+        risks={"gpu-memory": Risk.VERY_LOW, "latency": Risk.LOW},
+        risk=Risk.LOW,
+        confidence=12.5,
+        effort=Effort.VERY_LOW,
+        restart_needed=True,
+        rollback_possible=True,
+        in_place=True,
+        client_change="",
+        p95_s=0.41,
+        notes=(WORDS,),
+        facts={f"fact {place}": WORDS[:60] for place in range(8)},
+        not_checked=("host memory bandwidth",),
+    )
+
+
+def judged(number: int) -> Recommendation:
+    """A judgement of the usual size: five options, 49 types excluded, a fortnight of hours."""
+    hours = tuple(round(9000 + 8000 * math.sin(math.tau * (hour + number) / 24), 1) for hour in range(336))
+    price = Price("ml.g5.12xlarge", "eu-west-1", Decimal("7.09"), "price-list-api", "Hosting", "2026-11-05")
+    at = NOW - timedelta(hours=9)
+    return Recommendation(
+        ref=EndpointRef("111122223333", "eu-west-1", f"endpoint-{number:05}"),
+        variant="AllTraffic",
+        kind=EndpointKind.REAL_TIME,
+        mode=Mode.PROPOSE,
+        owner=f"team-{number % 300}",
+        fingerprint=f"config-{number}|1",
+        evaluated_at=at,
+        instance_type="ml.g5.12xlarge",
+        instance_count=1,
+        price=price,
+        usd_per_month=Decimal("5175.70"),
+        finding=Finding.OVER_PROVISIONED if number % 3 else Finding.OPTIMIZED,
+        reason=Reason(Code.CHEAPER_OPTION, WORDS),
+        gate=Gate.PROPOSE,
+        gate_reason=Reason(Code.NEEDS_APPROVAL, "The endpoint is tagged rightsizer:mode=propose."),
+        options=(offered(number, price),) * 5,
+        evidence=Evidence(
+            at - timedelta(days=14), at, 14.0, 0.998, 1_240_551, "L1", {f"figure {n}": WORDS[:40] for n in range(12)}
+        ),
+        replay=Replay(14, 3.0, 1.0, 0.44, 8.9, 7, tuple(hour / 17_000 for hour in hours), 1240, 2, 0.5),
+        excluded=tuple(Excluded(f"ml.g6.{n}xlarge", Reason(Code.TOO_SLOW, WORDS)) for n in range(49)),
+        not_checked=("downstream time-outs",),
+        hourly_requests=hours,
+    )
+
+
+def asked(number: int) -> Proposal:
+    """A proposal of the week that waits."""
+    at = WEEK[0] + timedelta(minutes=number)
+    return Proposal(f"p-{number:05}", judged(number), at, NOW + timedelta(days=7), ProposalState.PENDING, True)
+
+
+class Rows(Table):
+    """A table of so many endpoints; each row is made when it is read."""
+
+    def __init__(self, endpoints: int) -> None:
+        super().__init__(boto3.client("dynamodb", region_name="eu-west-1"), "bench")
+        self.endpoints = endpoints
+
+    def index(
+        self, gsi1pk: str, start: str = "", end: str = "", *, newest_first: bool = False, only: Sequence[str] = ()
+    ) -> Iterator[dict[str, Value]]:
+        """Judgements by name, and pending proposals; nothing else is stored."""
+        if gsi1pk == "RECOMMENDATION":
+            for number in range(self.endpoints):
+                yield {"pk": f"ENDPOINT#{number}", "sk": gsi1pk, "doc": wire.dumps(judged(number))}
+        if gsi1pk == f"PROPOSAL#{ProposalState.PENDING}":
+            for number in reversed(range(0, self.endpoints, 2)):
+                yield {"pk": "p", "sk": "PROPOSAL", "gsi1sk": f"{number:09}", "doc": wire.dumps(asked(number))}
+
+
+class Nobody:
+    """No function was seen."""
+
+    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+        """Nothing."""
+        return ()
+
+
+def written(endpoints: int, folder: Path) -> Written:
+    """The report of the week over so many endpoints, in the folder."""
+    table = Rows(endpoints)
+    store = Recommendations(table, lambda: NOW)
+    sources = ReportSources("1", "eu-west-1", store, SavingsBook(table), HistoryBook(table), Nobody(), Stack())
+    forms = report_page.report, data.report, csv.report, data.line
+    voice = ReportVoice(*forms, slack.report_blocks, text.report)
+    ports = ReportPorts(sources, FolderReports(folder), Channels(None, None), voice)
+    return report(ports, *WEEK, NOW)
+
+
+def peak_mib() -> float:
+    """The most memory that this process held, MiB. Linux counts KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> int:
+    """Print the figures; the exit code says whether the limits hold."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--endpoints", type=int, default=10_000)
+    given = parser.parse_args()
+    began = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        made = written(given.endpoints, Path(folder))
+        sizes = {path.suffix: path.stat().st_size / 1e6 for path in (Path(made.page), Path(made.data), Path(made.rows))}
+        lines = sum(Path(path).stat().st_size for path in made.lines) / 1e6
+    memory, seconds = peak_mib(), time.process_time() - began
+    print(f"{given.endpoints:,} endpoints: {memory:.0f} MiB at most (limit {LIMIT_MIB}), {seconds:.0f} s of CPU")
+    print(f"page {sizes['.html']:.2f} MB (limit {PAGE_MB}), JSON {sizes['.json']:.2f}, CSV {sizes['.csv']:.2f}", end="")
+    print(f", JSON lines {lines:.1f} MB compressed in {len(made.lines)} files; the rows' own making is in the seconds")
+    return 0 if memory <= LIMIT_MIB and sizes[".html"] <= PAGE_MB else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""A report over many endpoints stays small: the page and the JSON show the largest, CSV and JSON lines have all."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.report import PAGE_MB, written
+from rightsizer.model.report import SHOWN
+
+ENDPOINTS = 320
+
+
+def test_a_report_over_many_endpoints_shows_the_largest_and_keeps_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    made = written(ENDPOINTS, tmp_path)
+    page = Path(made.page).read_text()
+    assert len(page) < PAGE_MB * 1e6
+    assert "200 of 213 are shown; all endpoints are in the CSV and in the JSON lines." in page
+    stored = json.loads(Path(made.data).read_text())
+    assert len(stored["recommendations"]) == SHOWN
+    assert stored["not_shown"] == ENDPOINTS - SHOWN
+    assert stored["totals"]["endpoints"] == ENDPOINTS
+    rows = Path(made.rows).read_text().splitlines()
+    assert len(rows) == 1 + ENDPOINTS
+    kept = [json.loads(line) for path in made.lines for line in gzip.decompress(Path(path).read_bytes()).splitlines()]
+    assert len(kept) == ENDPOINTS
+    assert all(len(one["excluded"]) == 49 and len(one["hourly_requests"]) == 336 for one in kept)

@@ -1,0 +1,209 @@
+"""The figures of a report are of its window, each stage a part of the one before, and the same in every form."""
+
+import csv as reader
+import io
+import json
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rightsizer import wire
+from rightsizer.model.funnel import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Stage
+from rightsizer.model.outcome import LedgerEntry
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.model.report import Report
+from rightsizer.render import csv, report_parts, sentences, text
+from rightsizer.render.report_page import report
+from rightsizer.render.slack import report_blocks
+from rightsizer.rules.tally import Records, stage_of, tally
+from tests.samples import NOW, option, proposal, recommendation
+
+DECIDED = {ProposalState.REJECTED, ProposalState.SNOOZED}
+CHANGED = {ProposalState.APPLIED, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER}
+UNDECIDED = {ProposalState.PENDING, ProposalState.WITHDRAWN, ProposalState.EXPIRED}
+HOURS = st.integers(-60 * 24, 0)
+"""Hours before NOW at which something happened."""
+
+
+def found_at(number: int, at: datetime, cents: int, finding: Finding = Finding.OVER_PROVISIONED) -> Recommendation:
+    """The judgement of an endpoint, saving so many hundredths of a cent."""
+    made = recommendation(f"e{number}", options=(option(saving_usd_per_month=Decimal(cents).scaleb(-4)),))
+    assert made.evidence is not None
+    seen = replace(made.evidence, start=at - timedelta(days=14), end=at)
+    return replace(made, evaluated_at=at, evidence=seen, finding=finding, fingerprint=f"e{number}|{at}")
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> Records:
+    """Proposals of a few endpoints with their decisions, changes and reversals, and the latest judgements."""
+    asked, ended, entries = list[Proposal](), dict[str, datetime](), list[LedgerEntry]()
+    for index in range(draw(st.integers(0, 8))):
+        created = NOW + timedelta(hours=draw(HOURS))
+        state = draw(st.sampled_from(list(ProposalState)))
+        decided = min(created + timedelta(hours=draw(st.integers(0, 300))), NOW)
+        kind = state if state in DECIDED else ProposalState.APPROVED
+        found = found_at(draw(st.integers(0, 4)), created, draw(st.integers(-500, 9_999_999)))
+        one = proposal(
+            f"p-{index}",
+            recommendation=found,
+            created_at=created,
+            expires_at=created + timedelta(days=14),
+            state=state,
+            decision=None if state in UNDECIDED else Decision(kind, "cli:me", decided),
+            change_id=f"c-{index}" if state in CHANGED else "",
+        )
+        asked.append(one)
+        if state in CHANGED:
+            ended[one.change_id] = min(decided + timedelta(hours=draw(st.integers(0, 300))), NOW)
+        if state is ProposalState.PROVEN:
+            usd = Decimal(draw(st.integers(0, 99_999))).scaleb(-3)
+            at = ended[one.change_id]
+            name = one.ref.name
+            entries.append(LedgerEntry(f"l-{index}", name, one.change_id, "", at, "realised", usd, 24, True, ""))
+    latest = [
+        found_at(number, NOW + timedelta(hours=draw(HOURS)), draw(st.integers(-500, 9_999_999)), draw(FINDINGS))
+        for number in range(draw(st.integers(0, 6)))
+    ]
+    return Records("111122223333", "eu-west-1", latest, asked, entries, [], ended=ended)
+
+
+FINDINGS = st.sampled_from(list(Finding))
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> tuple[datetime, datetime]:
+    """A window that touches the history."""
+    start = NOW + timedelta(hours=draw(HOURS))
+    return start, start + timedelta(hours=draw(st.integers(1, 40 * 24)))
+
+
+def amounts(page: str) -> list[str]:
+    """Every amount with cents in a text, in order."""
+    return re.findall(r"-?\$[\d,]+\.\d\d", page)
+
+
+@given(records=histories(), window=windows())
+def test_each_stage_is_a_part_of_the_one_before_and_the_parts_make_up_the_whole(
+    records: Records, window: tuple[datetime, datetime]
+) -> None:
+    told = tally(records, *window, NOW)
+    totals = told.totals
+    assert totals.identified >= totals.proposed >= totals.approved >= totals.applied >= totals.proven >= 0
+    assert IDENTIFIED > PROPOSED > APPROVED > IN_FORCE > {Stage.PROVEN}
+    sums = {stage: sum(one.usd_per_month for one in told.funnel if one.stage is stage) for stage in Stage}
+    assert sum(sums.values()) == totals.identified
+    assert totals.open + totals.declined + totals.went_back + totals.applied == totals.identified
+    assert totals.open == sum(sums[stage] for stage in OPEN)
+    assert sum((one.still for one in report_parts.by_owner(told)), Decimal(0)) == totals.open
+    assert sum((one.proven for one in report_parts.by_owner(told)), Decimal(0)) == totals.proven
+    asked = [one.proposal_id for one in told.funnel if one.proposal_id]
+    assert len(asked) == len(set(asked))
+
+
+@given(records=histories(), window=windows())
+def test_only_what_the_window_knew_is_in_it(records: Records, window: tuple[datetime, datetime]) -> None:
+    start, end = window
+    told = tally(records, start, end, NOW)
+    by_id = {one.id: one for one in records.proposals}
+    for one in told.funnel:
+        asked = by_id.get(one.proposal_id)
+        if asked is None:
+            continue
+        decision, done = asked.decision, records.ended.get(asked.change_id)
+        assert asked.created_at < end
+        if one.stage is Stage.WAITING:
+            assert decision is None or decision.at >= end
+        else:
+            assert decision is not None
+            assert decision.at < end
+        if one.stage in (Stage.APPLIED, Stage.PROVEN, Stage.WENT_BACK):
+            assert done is not None
+            assert start <= done < end
+
+
+@given(records=histories())
+def test_a_window_before_everything_sums_to_zero(records: Records) -> None:
+    start = NOW - timedelta(days=200)
+    totals = tally(records, start, start + timedelta(days=30), NOW).totals
+    figures = wire.plain(totals)
+    assert {name for name, value in figures.items() if Decimal(value) != 0} == set()
+
+
+@given(records=histories(), window=windows())
+@settings(max_examples=40)
+def test_every_form_agrees_to_the_cent(records: Records, window: tuple[datetime, datetime]) -> None:
+    told = tally(records, *window, NOW)
+    totals = told.totals
+    wanted = [totals.spend, totals.open, *(usd for _, usd in report_parts.funnel(totals)), totals.realised]
+    said = [sentences.exact(usd) for usd in wanted]
+    assert amounts(text.report(told)[1])[: len(said)] == said
+    assert amounts(json.dumps(report_blocks(told)[1]))[: len(said)] == said
+    cards = report(told).partition('class="cards"')[2].partition("</section>")[0]
+    assert amounts(cards)[: len(said)] == [said[-1], *said[:-1]]
+    stored = json.loads(wire.dumps(told))["totals"]
+    assert [Decimal(stored[name]) for name in ("identified", "proposed", "approved", "applied", "proven", "open")] == [
+        totals.identified, totals.proposed, totals.approved, totals.applied, totals.proven, totals.open
+    ]  # fmt: skip
+    rows = list(reader.DictReader(io.StringIO(csv.report(told))))
+    for stages, total in ((IDENTIFIED, totals.identified), (PROPOSED, totals.proposed), (OPEN, totals.open)):
+        inside = [Decimal(row["funnel_usd_per_month"]) for row in rows if row["stage"] in {str(s) for s in stages}]
+        assert sum(inside, Decimal(0)) == total
+
+
+def test_a_month_before_the_first_proposal_knows_nothing_of_it() -> None:
+    asked = proposal(
+        created_at=NOW - timedelta(days=2), state=ProposalState.PROVEN, decision=approved(1), change_id="c"
+    )
+    records = Records("1", "eu-west-1", [recommendation()], [asked], [], [], ended={"c": NOW})
+    told = tally(records, NOW - timedelta(days=90), NOW - timedelta(days=60), NOW)
+    assert not any((told.totals.identified, told.totals.spend, told.totals.proven))
+    assert not any((told.proposals, told.recommendations, told.funnel))
+
+
+def proven(at: datetime, decision: Decision) -> Proposal:
+    return proposal(created_at=at, state=ProposalState.PROVEN, decision=decision, change_id="c")
+
+
+def approved(days: int) -> Decision:
+    return Decision(ProposalState.APPROVED, "cli:me", NOW - timedelta(days=days))
+
+
+@pytest.mark.parametrize(
+    ("state", "stage"), [(ProposalState.PROVEN, Stage.PROVEN), (ProposalState.ROLLED_BACK, Stage.WENT_BACK)]
+)
+def test_what_is_proven_or_went_back_could_not_be_saved_again(state: ProposalState, stage: Stage) -> None:
+    done = proposal(created_at=NOW - timedelta(days=3), state=state, decision=approved(2), change_id="c")
+    told = tally(
+        Records("1", "eu-west-1", [recommendation()], [done], [], [], ended={"c": NOW - timedelta(days=1)}),
+        NOW - timedelta(days=7),
+        NOW,
+        NOW,
+    )
+    assert [one.stage for one in told.funnel] == [stage]
+    assert told.totals.open == 0
+    assert told.totals.identified == told.totals.approved == Decimal("4140.50")
+
+
+def test_what_was_approved_when_the_window_ended_was_not_proven_yet() -> None:
+    asked = proposal(
+        created_at=NOW - timedelta(days=9), state=ProposalState.PROVEN, decision=approved(8), change_id="c"
+    )
+    ended = {"c": NOW - timedelta(hours=1)}
+    end = NOW - timedelta(days=3)
+    assert stage_of(asked, ended, end - timedelta(days=7), end) is Stage.UNDER_WAY
+    assert stage_of(asked, ended, end, NOW) is Stage.PROVEN
+    assert stage_of(asked, ended, NOW, NOW + timedelta(days=7)) is None, "it moved in another window"
+
+
+def test_what_is_right_is_not_under_what_could_be_saved() -> None:
+    right = recommendation("right", finding=Finding.OPTIMIZED)
+    told: Report = tally(Records("1", "eu-west-1", [right], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    assert told.totals.identified == 0
+    assert report_parts.could_be_saved(told) == []
+    assert "right" in report(told).partition("Left alone, and why")[2]
