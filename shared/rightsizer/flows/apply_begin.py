@@ -19,7 +19,7 @@ from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
-from rightsizer.rules import again, preflight, proof, window
+from rightsizer.rules import again, overruled, preflight, proof, window
 
 PATIENCE = timedelta(days=7)
 """How long an approved change waits for its window, a thaw, the budget; then it is refused."""
@@ -53,7 +53,7 @@ class Beginning:
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         ground = self._ground(change, proposal, endpoint, limits)
-        refused = preflight.refusals(ground)
+        refused = (*preflight.refusals(ground), *self._overruled(change, proposal))
         if refused:
             other = again.instead(change, proposal.recommendation.chosen, refused, now)
             return self._waits(other) if other is not None else self._refuse(change, refused, now)
@@ -79,6 +79,12 @@ class Beginning:
                 raise
             return self._defer(change, now + BUSY_AGAIN, str(error), now)
 
+    def _overruled(self, change: Change, proposal: Proposal) -> tuple[Reason, ...]:
+        """That a newer judgement forbids what was approved; the approval may have waited for days."""
+        newest = self.store.recommendation(change.ref.name)
+        found = overruled.overruled(change.option, proposal.recommendation, newest)
+        return (found,) if found is not None else ()
+
     def again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
     ) -> Change | tuple[Reason, ...]:
@@ -91,7 +97,7 @@ class Beginning:
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         ground = self._ground(change, proposal, endpoint, limits)
-        refused = preflight.refusals(ground)
+        refused = (*preflight.refusals(ground), *self._overruled(change, proposal))
         planned = refused or planning.make(change, ground, catalogue, limits)
         return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
 

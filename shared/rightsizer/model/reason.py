@@ -87,6 +87,7 @@ class Code(StrEnum):
     FROZEN = "frozen"
     OUTSIDE_WINDOW = "outside-window"
     CHANGED_SINCE = "changed-since"
+    NEWER_JUDGEMENT = "newer-judgement"
     ANOTHER_CHANGE = "another-change"
     BUDGET_SPENT = "budget-spent"
     INCIDENT = "incident"
