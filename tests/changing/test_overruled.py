@@ -24,7 +24,8 @@ SATURDAY = ChangeLimits(
 def judged(w: World, *counts: int, **changes: Any) -> None:
     """A newer evaluation of the endpoint; what is approved stays approved."""
     options = tuple(an_option(target=Target(NEW_TYPE, count)) for count in counts)
-    found = replace(w.proposal.recommendation, **{"evaluated_at": w.now, "options": options} | changes)
+    fields: dict[str, Any] = {"evaluated_at": w.now, "options": options} | changes
+    found = replace(w.proposal.recommendation, **fields)
     with w.box.gate.unrecorded():
         w.store.save(found, None)
 

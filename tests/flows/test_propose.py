@@ -143,3 +143,9 @@ def test_a_record_that_is_no_proposal_is_nothing_to_tell() -> None:
     spy = Spy()
     assert spy.tell(ProposalMoved("1", None)) == []
     assert spy.posts == []
+
+
+def test_a_proposal_whose_first_record_was_lost_is_told_whole_by_a_later_one() -> None:
+    spy = Spy()
+    spy.tell(moved(proposal(), ProposalState.PENDING))
+    assert (len(spy.posts), len(spy.texts), len(spy.events)) == (1, 1, 1)

@@ -24,7 +24,8 @@ def approved(count: int = 1, kind: OptionKind = OptionKind.INSTANCE_TYPE, **targ
 
 
 def newest(*options: Option, **changes: Any) -> Recommendation:
-    return replace(DECIDED, **{"evaluated_at": LATER, "options": options, "excluded": ()} | changes)
+    fields: dict[str, Any] = {"evaluated_at": LATER, "options": options, "excluded": ()} | changes
+    return replace(DECIDED, **fields)
 
 
 def test_the_same_fleet_and_a_smaller_one_still_allow_the_target() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError
+from rightsizer.flows import apply_lost
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.apply_books import Books, book_savings
 from rightsizer.model.change import Change
@@ -43,15 +44,13 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
             change: Change | None = apply.start(proposal.id, now)
             count(ChangesStarted=1)
         elif proposal.asked_back_by:
-            change = apply.go_back(proposal, now)
+            change = apply_lost.go_back(apply, proposal, now)
         else:
             return []
     except (ConflictError, InputError) as error:
         logger.warning("no change", extra={"proposal": proposal.id, "why": str(error)})
-        if isinstance(error, ConflictError) and _overtaken(apply, proposal):
-            return [sequence]
-        if proposal.asked_back_by:
-            apply.tell(f"{proposal.ref.name}: the way back was not taken", str(error))
+        if proposal.state is not ProposalState.APPROVED:
+            return [sequence]  # a tick saved the change while the order was written
     except RightsizerError as error:
         logger.warning("not started", extra={"proposal": proposal.id, "why": str(error)})
         return [sequence]
@@ -59,13 +58,6 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
         if change is not None:
             logger.info("change", extra={"change": change.id, "state": change.state, "outcome": change.outcome})
     return []
-
-
-def _overtaken(apply: Apply, proposal: Proposal) -> bool:
-    """Whether the order of a way back met a save of its own change: no other change holds the endpoint."""
-    if proposal.state is ProposalState.APPROVED or not proposal.asked_back_by:
-        return False
-    return apply.journal.held_by(proposal.ref.name) in ("", proposal.change_id)
 
 
 def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
@@ -81,15 +73,34 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime) -> list[str]:
             moved = apply.moved(trigger.endpoint, now)
             return [moved.id] if moved else []
         case TickDue():
+            lost = _lost(apply, now)
             changes = apply.tick(now)
             if now.minute < BOOKS_MIN:
                 _book_savings(apply, now)
             errands = apply.errands.tick(now) if apply.errands else ()
             count(ChangesAdvanced=len(changes) + len(errands))
-            return [*(change.id for change in changes), *(errand.id for errand in errands)]
+            return [*lost, *(change.id for change in changes), *(errand.id for errand in errands)]
         case _:
             logger.debug("nothing asked", extra={"kind": trigger.kind})
             return []
+
+
+def _lost(apply: Apply, now: datetime) -> list[str]:
+    """Decisions that no event brought here; a search that fails does not stop the tick.
+
+    Once an hour the proposals that are being applied are compared with their changes, and once a day the orders of the
+    first release are looked for, so that the other ticks make two calls for all of this.
+    """
+    hourly = now.minute < BOOKS_MIN
+    found: list[str] = []
+    try:
+        found += apply_lost.take_up(apply, now)
+        found += apply_lost.take_up_orders(apply, now, everything=hourly and now.hour == 0)
+        if hourly:
+            apply_lost.straighten(apply)
+    except RightsizerError as error:
+        logger.warning("decisions that no event brought were not looked for", extra={"why": str(error)})
+    return found
 
 
 def _book_savings(apply: Apply, now: datetime) -> None:
