@@ -57,3 +57,13 @@ def test_the_refused_approval_delivered_again_begins_nothing() -> None:
         w.box.clock.advance(timedelta(hours=30))
         again = w.start()
         assert (again.id, again.state, list(w.journal.open_changes())) == (first.id, ChangeState.REFUSED, [])
+
+
+def test_a_refused_proposal_is_not_asked_again_within_a_day() -> None:
+    with world(tags={"rightsizer:mode": "off"}) as w:
+        w.start()
+        fresh = replace(w.proposal, state=ProposalState.PENDING, decision=None, created_at=w.now)
+        w.box.clock.advance(timedelta(hours=23))
+        assert not w.store.save(replace(w.proposal.recommendation, evaluated_at=w.now), fresh)
+        w.box.clock.advance(timedelta(hours=2))
+        assert w.store.save(replace(w.proposal.recommendation, evaluated_at=w.now), fresh)

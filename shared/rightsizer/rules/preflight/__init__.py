@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import CHANGEABLE, OF_COMPONENTS, ORDERED, OptionKind
+from rightsizer.model.owner import owner_of
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
 from rightsizer.rules.preflight import components, consent, image, passing, quota
 from rightsizer.rules.preflight.image import moved, tagged
-from rightsizer.rules.preflight.owner import owned_by
 
 ALARMS_TAG = "rightsizer:alarms"
-__all__ = ["MISSING", "blindness", "deferral", "hold", "moved", "owned_by", "refusals", "tagged", "unchecked"]
+__all__ = ["MISSING", "blindness", "deferral", "hold", "moved", "refusals", "tagged", "unchecked"]
 
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
@@ -78,7 +78,7 @@ def _status(ground: Ground) -> Reason | None:
 
 
 def _owner(ground: Ground) -> Reason | None:
-    owner = owned_by(ground.tags)
+    owner = owner_of(ground.tags)
     if not owner:
         return None
     return Reason(Code.OWNED_BY_STACK, f"{owner} owns the endpoint; its next deployment would undo the change")
