@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from rightsizer.errors import ConflictError
 from rightsizer.flows import planning
@@ -26,7 +25,6 @@ PATIENCE = timedelta(days=7)
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
 LOOK_AGAIN = timedelta(hours=1)
-UNLIMITED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +67,6 @@ class Beginning:
             return self._for_the_peak(change, later, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
         ready = replace(planned.on(change, now), models=tuple(sorted({*change.models, *ground.models})))
-        if change.option.restores:  # no day's budget is spent on letting users suffer
-            limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
         try:
             return self.journal.begin(ready, f"{now:%Y-%m-%d}", ready.once_usd, limits)
         except ConflictError as error:
