@@ -327,7 +327,7 @@ def cases(count: int) -> list[Case]:
     return [Case(places[number % len(places)], number // len(places)) for number in range(count)]
 
 
-_load = JSONFileLoader._load_file
+_load: Any = vars(JSONFileLoader)["_load_file"]
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.proposals import Proposals
-from rightsizer.flows import apply_begin, apply_lost, apply_newest
+from rightsizer.flows import apply_lost, apply_newest
 from tests.faults.lost import PLACES, Case, cases, lost
 
 SAMPLE = cases(25)
@@ -45,7 +45,7 @@ def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest
 
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_begin.overruled, "overruled", lambda *_: None)
+    monkeypatch.setattr("rightsizer.rules.overruled.overruled", lambda *_: None)
     monkeypatch.setattr(apply_newest, "overruled", lambda *_: None)
     assert found("apply is off for a day", "forbids it")
 
