@@ -7,10 +7,12 @@
     python -m bench.faults --concurrent          and with a second invocation between any two requests
     python -m bench.faults --frozen              and with a freeze, and a hard freeze, instead of a death
     python -m bench.faults --reads --every 16    killed after reads, too
+    python -m bench.faults --lost 504            only so many runs in which a decision is lost on its way
 
 A death after a read leaves what the death after the write before it left, so without `--reads` it is tried once, after
 the write; `--reads` checks that. The whole run is made once; at each kill point the process is copied, and the copy
-dies there and goes on by the ticks. Exits with 1 when a law broke.
+dies there and goes on by the ticks. The run without options also makes 504 runs of a deployed stack in which the
+event of a decision is lost (`tests.faults.lost`). Exits with 1 when a law broke.
 """
 
 import argparse
@@ -26,7 +28,11 @@ from tests.faults.branch import Row
 from tests.faults.courses import COURSES
 from tests.faults.drive import DELIVERIES, FROZEN, FROZEN_HARD, KILLED, PROMPT, READS, SECOND, plan, runs
 from tests.faults.laws import LAWS
+from tests.faults.lost import LAWS as LOST_LAWS
+from tests.faults.lost import Case, cases, lost
 
+LOST = 504
+"""Runs in which a decision is lost: 56 for each place."""
 type Job = tuple[str, str, str, int, str]
 """Scenario, ending, delivery, every n-th point, disturbance."""
 MEET = (
@@ -91,6 +97,29 @@ def carried_out(job: Job) -> list[Row]:
     )
 
 
+def without(case: Case) -> Row:
+    """One run in which a decision is lost."""
+    name = f"{case.place} / {case.seed}"
+    try:
+        found = tuple(lost(case))
+    except Exception as error:  # a run that raised is a run that broke a law
+        found = (f"{type(error).__name__}: {error}",)
+    return Row(name, case.place, found)
+
+
+def run_lost(pool: ProcessPoolExecutor, count: int) -> int:
+    """Lose so many decisions, print what broke, and return how many runs broke a law."""
+    began, rows = time.monotonic(), list(pool.map(without, cases(count)))
+    bad = [row for row in rows if row.violations]
+    for row in bad:
+        print(f"    {row.name}: {'; '.join(row.violations)}", flush=True)
+    for place, runs_there in Counter(row.ended for row in rows).items():
+        print(f"{place:36}{runs_there:5} runs{sum(row.ended == place for row in bad):5} failures", flush=True)
+    laws = len(LOST_LAWS) + 1
+    print(f"{len(rows)} decisions lost, {laws} laws in each, {len(bad)} failures, {time.monotonic() - began:.0f} s")
+    return len(bad)
+
+
 def main() -> int:
     """Run, print, and say by the exit code whether all laws held."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -101,12 +130,18 @@ def main() -> int:
     parser.add_argument("--concurrent", action="store_true", help="a second invocation instead of a death")
     parser.add_argument("--frozen", action="store_true", help="a freeze, and a hard one, instead of a death")
     parser.add_argument("--reads", action="store_true", help="a death after each request, not only after each write")
+    parser.add_argument("--lost", type=int, default=0, help="only so many runs in which a decision is lost")
     parser.add_argument("--workers", type=int, default=2)
+    whole = len(sys.argv) == 1
     given = parser.parse_args()
+    if given.lost:
+        with ProcessPoolExecutor(given.workers) as pool:
+            return 1 if run_lost(pool, given.lost) else 0
     began, sums, todo = time.monotonic(), Sums(), list(jobs(given))
     with ProcessPoolExecutor(given.workers) as pool:
         for job, rows in zip(todo, pool.map(carried_out, todo), strict=True):
             sums.add(job, rows)
+        sums.failures += run_lost(pool, LOST) if whole else 0
     laws = len(LAWS)
     print(f"\n{sums.pairs} pairs of scenario and ending x {sums.copies} kill points, {sums.runs} runs in all")
     print(f"{laws} laws in each, {laws * sums.runs} checks, {sums.failures} failures, {time.monotonic() - began:.0f} s")

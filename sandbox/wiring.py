@@ -74,6 +74,9 @@ class Stack:
         self.paused = False
         """While True nothing is delivered, and nothing is lost."""
         self._due = {schedule.name: self._first(schedule) for schedule in self.parts.schedules}
+        self.off: set[str] = set()
+        """Doors whose function is switched off: Lambda throttles each call (reserved concurrency 0), and who calls
+        retries and gives up as for any error. Source: Lambda developer guide, "Configuring reserved concurrency"."""
         self.quiet: set[str] = set()
         """Schedules that do not fire by themselves, to let days pass at little cost; `fire` still does."""
         box.world.listeners.append(self.route)
@@ -235,6 +238,9 @@ class Stack:
         for metric, value in (("Invocations", 1.0), ("Duration", DURATION_MS)):
             name = {"FunctionName": function.name}
             self.box.world.metrics.add("AWS/Lambda", metric, name, self.box.clock.now, Sample.even(value))
+        if function.door in self.off:
+            run.error = RuntimeError("TooManyRequestsException: Rate Exceeded.")
+            return run
         before = len(self.box.calls)
         try:
             copy = json.loads(json.dumps(event, default=str))

@@ -132,6 +132,13 @@ class ProposalCloser(Protocol):
         """Close the pending proposals that expired by `now`; returns those that this call closed."""
         ...
 
+    def tell_again(self, now: datetime, *, everything: bool) -> int:
+        """Bring proposals whose message was never posted to `propose` once more; returns how many.
+
+        With `everything` also those whose message shows an earlier state, of the last weeks.
+        """
+        ...
+
 
 class EventSink(Protocol):
     """The event bus, for machines that follow proposals."""
@@ -186,6 +193,14 @@ class RecommendationStore(Protocol):
 
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
         """Let the proposal follow its change."""
+        ...
+
+    def asked_back(self, *, everything: bool = False) -> Iterator[Proposal]:
+        """Proposals with an order to go back that is not settled; `everything`: those of the first release too."""
+        ...
+
+    def settle(self, proposal_id: str) -> None:
+        """The order to go back was taken or refused: it is not looked for any more."""
         ...
 
 

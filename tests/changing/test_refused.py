@@ -106,3 +106,13 @@ def test_a_configuration_that_is_refused_for_something_else_is_not_made_again() 
         change = w.run(12)
     assert change.state is ChangeState.ROLLED_BACK
     assert len(w.box.calls.of("sagemaker", "CreateEndpointConfig")) == 1
+
+
+def test_a_refused_proposal_is_not_asked_again_within_a_day() -> None:
+    with world(tags={"rightsizer:mode": "off"}) as w:
+        w.start()
+        fresh = replace(w.proposal, state=ProposalState.PENDING, decision=None, created_at=w.now)
+        w.box.clock.advance(timedelta(hours=23))
+        assert not w.store.save(replace(w.proposal.recommendation, evaluated_at=w.now), fresh)
+        w.box.clock.advance(timedelta(hours=2))
+        assert w.store.save(replace(w.proposal.recommendation, evaluated_at=w.now), fresh)

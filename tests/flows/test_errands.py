@@ -234,7 +234,7 @@ def test_a_policy_that_somebody_puts_back_is_left_so(stage: Stage) -> None:
     [
         ({}, "is off now"),
         ({"rightsizer:mode": "report"}, "is report now"),
-        ({"rightsizer:mode": "auto", "aws:cloudformation:stack-name": "ml"}, "the CloudFormation stack ml"),
+        ({"rightsizer:mode": "auto", "aws:cloudformation:stack-name": "ml"}, "CloudFormation stack ml"),
     ],
 )
 def test_a_group_that_no_longer_allows_it_is_not_touched(stage: Stage, tags: dict[str, str], words: str) -> None:

@@ -181,3 +181,9 @@ def test_once_slack_takes_messages_again_the_proposal_is_posted_and_a_new_refusa
     spy.code = "not_in_channel"
     spy.tell(moved(replace(asked, state=ProposalState.PROVEN), ProposalState.APPROVED))
     assert len([one for one in spy.texts if "Slack refuses" in one]) == 2
+
+
+def test_a_proposal_whose_first_record_was_lost_is_told_whole_by_a_later_one() -> None:
+    spy = Spy()
+    spy.tell(moved(proposal(), ProposalState.PENDING))
+    assert (len(spy.posts), len(spy.texts), len(spy.events)) == (1, 1, 1)

@@ -144,7 +144,7 @@ def test_a_type_dearer_than_on_demand_is_not_let_in(scene: Scene) -> None:
     [
         ({"mode": ""}, "create-or-update-tags --tags ResourceId=gpu"),
         ({"mode": "report"}, "Value=propose"),
-        ({"tags": {"aws:cloudformation:stack-name": "ml"}}, "the CloudFormation stack ml"),
+        ({"tags": {"aws:cloudformation:stack-name": "ml"}}, "CloudFormation stack ml"),
         ({"tags": {"eks:nodegroup-name": "n"}}, "the EKS managed node group"),
     ],
 )

@@ -55,6 +55,9 @@ class Account:
     def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
         self.pages.append((tuple(endpoints), because, key))
 
+    def tell_again(self, now: datetime, *, everything: bool) -> int:
+        return 0
+
     def expire(self, now: datetime) -> tuple[Proposal, ...]:
         if self.busy:
             raise ThrottledError("later")

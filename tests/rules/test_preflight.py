@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.limits import ChangeLimits, Switch
@@ -17,7 +15,7 @@ from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Gate
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, VariantSight
 from rightsizer.rules import preflight
-from rightsizer.rules.preflight import blindness, deferral, owned_by, refusals, unchecked
+from rightsizer.rules.preflight import blindness, deferral, refusals, unchecked
 from tests import samples
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -265,14 +263,6 @@ def test_the_owner_confirms_where_iam_could_not_be_asked() -> None:
     assert f"aws sagemaker add-tags --resource-arn {ARN}" in blindness({"r": None}, {}, ARN)
     assert blindness({"r": None}, {"rightsizer:alarms": "visible"}, ARN) == ""
     assert blindness({"r": True}, {}, ARN) == ""
-
-
-@given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=5))
-def test_any_tags_are_read_and_an_owner_is_found_only_by_name(tags: dict[str, str]) -> None:
-    found = owned_by(tags)
-    words = " ".join(f"{k}={v}" for k, v in tags.items()).lower()
-    known = ("terraform", "opentofu", "pulumi", "cloudformation", "servicecatalog")
-    assert not found or any(tool in words for tool in known)
 
 
 def test_what_ends_a_suffering_waits_for_no_window_no_cooldown_and_no_alarm_that_the_suffering_rings() -> None:

@@ -14,6 +14,8 @@ from rightsizer.model.schema import newer_than_known
 
 PREFIX = "PROPOSAL#"
 SORT = "PROPOSAL"
+ASKED_BACK = f"{PREFIX}asked-back"
+"""Index key of a proposal, whatever its state, while an order to go back is not settled."""
 KEPT_DAYS = {
     ProposalState.SNOOZED: 30,
     ProposalState.EXPIRED: 30,
@@ -52,7 +54,7 @@ def moved(item: dict[str, Value], state: ProposalState, now: datetime, **fields:
         "state": str(state),
         "doc": json.dumps(body, separators=(",", ":")),
         "version": int(item["version"]) + 1,
-        "gsi1pk": f"{PREFIX}{state}",
+        "gsi1pk": ASKED_BACK if "asked_back" in item else f"{PREFIX}{state}",
     }
     after.pop("expires", None)
     if state in KEPT_DAYS:
@@ -103,7 +105,7 @@ def ask_back(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str
         raise ConflictError(f"{body['asked_back_by']} asked for the way back of {proposal_id} already")
     if state not in UNDOABLE or not body.get("change_id"):
         raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
-    after = moved(item, ProposalState(state), now, asked_back_by=by) | {"asked_back": by}
+    after = moved(item | {"asked_back": by}, ProposalState(state), now, asked_back_by=by)
     table.swap(after, int(item["version"]))
     return document(after)
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of, translate
-from rightsizer.aws.group_facts import mode_of, owner_stack, sendable
+from rightsizer.aws.group_facts import mode_of, sendable
 from rightsizer.errors import ReadError, RightsizerError, VanishedError, WriteRefusedError
 from rightsizer.model.errand import GroupSight, PoolSeen
+from rightsizer.model.owner import owner_of
 from rightsizer.model.step import Step, StepKind
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class ErrandCalls:
         row: Any = rows[0]
         tags = {tag["Key"]: tag.get("Value", "") for tag in row.get("Tags", [])}
         policy = row.get("MixedInstancesPolicy") or {}
-        return GroupSight(mode_of(tags, name), owner_stack(tags), sendable(policy))
+        return GroupSight(mode_of(tags, name), owner_of(tags), sendable(policy))
 
     def pool(self, job: str) -> PoolSeen:
         """Warm pool and mode of the job as they are now."""

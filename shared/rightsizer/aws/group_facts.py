@@ -8,13 +8,12 @@ from typing import Any
 from rightsizer.errors import InputError
 from rightsizer.model.group import Group, Purchase
 from rightsizer.model.observation import Mode
+from rightsizer.model.owner import owner_of
 from rightsizer.rules.spot_handler import handler_of
 
 MODE_TAG = "rightsizer:mode"
 OWNER_TAG = "rightsizer:owner"
 FALLBACK_TAG = "rightsizer:fallback"
-STACK_TAG = "aws:cloudformation:stack-name"
-TERRAFORM_TAGS = ("terraform", "Terraform", "ManagedBy", "managed-by")
 
 
 def wanted(row: Mapping[str, Any]) -> bool:
@@ -80,7 +79,7 @@ def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits:
             terminating_hook=waits,
             suspended=frozenset(str(found["ProcessName"]) for found in row.get("SuspendedProcesses", [])),
             read_at=now,
-            stack=owner_stack(tags),
+            stack=owner_of(tags),
             fallback=tags.get(FALLBACK_TAG) == "on-demand",
             running=Counter(
                 f"{found['InstanceType']}|{found['AvailabilityZone']}"
@@ -117,12 +116,3 @@ def mode_of(tags: Mapping[str, str], name: str) -> Mode:
     except ValueError:
         allowed = ", ".join(mode.value for mode in Mode)
         raise InputError(f"the tag {MODE_TAG} of {name} is {text!r}; it may be {allowed}") from None
-
-
-def owner_stack(tags: Mapping[str, str]) -> str:
-    """Who owns the properties, as the tags tell; empty when nobody claims them."""
-    if tags.get(STACK_TAG):
-        return f"the CloudFormation stack {tags[STACK_TAG]}"
-    if any("terraform" in f"{key} {tags[key]}".lower() for key in TERRAFORM_TAGS if key in tags):
-        return "Terraform"
-    return ""

@@ -22,6 +22,7 @@ from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRe
 from rightsizer.model.change import Change
 from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.outcome import UnreadRow
+from rightsizer.rules.budget import Room, room_for
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -59,7 +60,8 @@ class TableJournal:
 
     def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
         """Save, take the locks of the models and the part of the day's budget, all or nothing."""
-        if limits.changes_per_day <= 0:  # the condition below passes on a day without an item
+        room = room_for(usd, limits, restores=change.option.restores)
+        if room.changes <= 0:  # the condition below passes on a day without an item
             raise ConflictError(f"beginning change {change.id}: no change is allowed on any day (changes_per_day is 0)")
         stored = replace(change, version=change.version + 1)
         models = sorted(set(change.models))
@@ -67,7 +69,7 @@ class TableJournal:
             f"beginning change {change.id}",
             [
                 self._put(change_item(stored), *version_read(change)),
-                self._budget(day, usd, limits, change.created_at),
+                self._budget(day, usd, room, change.created_at),
                 *(self._lock("MODEL", model, change.id) for model in models),
             ],
             (
@@ -243,9 +245,8 @@ class TableJournal:
             }
         }
 
-    def _budget(self, day: str, usd: Decimal, limits: ChangeLimits, at: datetime) -> "TransactWriteItemTypeDef":
-        """One count and one sum a day. A switch dearer than the whole day's budget still passes on an empty day."""
-        room = max(Decimal(0), limits.usd_per_day - usd)
+    def _budget(self, day: str, usd: Decimal, room: Room, at: datetime) -> "TransactWriteItemTypeDef":
+        """One count and one sum a day; the condition is `Room.has`, where no item is no change of that day."""
         return {
             "Update": {
                 "TableName": self.table,
@@ -255,8 +256,8 @@ class TableJournal:
                 "ExpressionAttributeValues": {
                     ":one": {"N": "1"},
                     ":usd": {"N": str(usd)},
-                    ":most": {"N": str(limits.changes_per_day)},
-                    ":room": {"N": str(room)},
+                    ":most": {"N": str(room.changes)},
+                    ":room": {"N": str(room.usd)},
                     ":expires": {"N": str(int((at + KEEP_BUDGET).timestamp()))},
                 },
             }

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from rightsizer import wire
-from rightsizer.aws import decisions
-from rightsizer.aws.decisions import PREFIX, SORT, moved
+from rightsizer.aws import decisions, untold
+from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, UNDOABLE, moved
 from rightsizer.aws.rows import Row, noun_of, passed_over, readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError, ReadError, VanishedError
@@ -56,7 +56,10 @@ class Proposals:
     ) -> Iterator[Proposal]:
         """Proposals in these states, newest first; all when none is named."""
         wanted = tuple(states) or tuple(ProposalState)
-        each = (self._table.index(f"{PREFIX}{state}", newest_first=True) for state in wanted)
+        each = [self._table.index(f"{PREFIX}{state}", newest_first=True) for state in wanted]
+        if UNDOABLE & set(wanted):
+            back = self._table.index(ASKED_BACK, newest_first=True)
+            each.append(row for row in back if row["state"] in wanted)
         merged = heapq.merge(*each, key=lambda row: str(row["gsi1sk"]), reverse=True)  # page by page, never all rows
         yield from readable(filter(_of_an_endpoint, merged), revive, unread)
 
@@ -85,6 +88,38 @@ class Proposals:
                     raise
             else:
                 break
+
+    def asked_back(self, *, everything: bool = False) -> Iterator[Proposal]:
+        """Proposals with an order to go back that is not settled; `everything`: those of the first release too.
+
+        The first release left such a proposal in the index of its state, where only its attribute tells it.
+        """
+        rows = list(self._table.index(ASKED_BACK))
+        for state in sorted(UNDOABLE) if everything else ():
+            keys = self._table.index(f"{PREFIX}{state}", only=("pk", "asked_back"))
+            ids = [str(key["pk"]).removeprefix(PREFIX) for key in keys if "asked_back" in key]
+            rows += [row for one in ids if (row := decisions.find(self._table, one)) is not None]
+        yield from readable(rows, revive)
+
+    def settle(self, proposal_id: str) -> None:
+        """The order to go back was taken or refused: the proposal goes back to the index of its state."""
+        for attempt in range(TRIES):
+            found = decisions.find(self._table, proposal_id)
+            if found is None or "asked_back" not in found:
+                return
+            after = found | {"gsi1pk": f"{PREFIX}{found['state']}", "version": int(found["version"]) + 1}
+            after.pop("asked_back")
+            try:
+                self._table.swap(after, int(found["version"]))
+            except ConflictError:
+                if attempt == TRIES - 1:
+                    raise
+            else:
+                return
+
+    def tell_again(self, now: datetime, *, everything: bool) -> int:
+        """Bring proposals whose message was never posted to `propose` once more; returns how many."""
+        return untold.tell_again(self._table, now, everything=everything)
 
     def expire(self, now: datetime) -> tuple[Proposal, ...]:
         """Close the pending proposals whose time is over; returns those that this call closed."""

@@ -24,6 +24,8 @@ KEPT_DAYS = 90
 RECENT = timedelta(days=2)
 """An endpoint that was not evaluated for so long does not exist any more, or costs nobody knows what."""
 ZERO = Decimal(0)
+RESTS = timedelta(days=1)
+"""How long the same proposal is not asked again after its change was refused; the reason is seldom gone at once."""
 ASKED_AGAIN = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 """A proposal of the same id in these states is opened again when it is recommended again."""
 
@@ -131,7 +133,7 @@ class Recommendations(Proposals):
                 )
             return writes, False
         known = decisions.find(self._table, proposal.id)
-        if known and known["state"] not in ASKED_AGAIN:
+        if known and (known["state"] not in ASKED_AGAIN or _just_refused(known, proposal, now)):
             return writes, False
         if current:
             writes.append(self._withdraw(current, now, f"A newer proposal, {proposal.id}, takes its place."))
@@ -178,6 +180,15 @@ def _item(recommendation: Recommendation) -> Item:
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
         "doc": wire.stored(recommendation),
     }
+
+
+def _just_refused(known: dict[str, Value], proposal: Proposal, now: datetime) -> bool:
+    """Whether the proposal was withdrawn by its own change less than a day ago; what brings room back never waits."""
+    option = proposal.recommendation.chosen
+    if known["state"] != ProposalState.WITHDRAWN or "expires" not in known or (option and option.restores):
+        return False
+    withdrawn = int(known["expires"]) - decisions.KEPT_DAYS[ProposalState.WITHDRAWN] * 86_400
+    return bool(decisions.document(known).get("change_id")) and epoch(now - RESTS) < withdrawn
 
 
 def _ordered(proposal: Proposal | None) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.errors import RightsizerError
 from rightsizer.model.observation import ERROR_TAG, Mode, Objective, allowed_errors
+from rightsizer.model.owner import owner_of
 from rightsizer.model.reason import Code, Reason
 from rightsizer.telemetry import logger
 
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
 PAGE = 100
 """ARNs in one GetResources request (API limit)."""
 OWNER_TAGS = ("rightsizer:owner", "owner", "Owner", "team", "Team")
-STACK_TAGS = (
-    ("aws:cloudformation:stack-name", "CloudFormation stack"),
-    ("aws:servicecatalog:provisionedProductArn", "Service Catalog product"),
-)
-MANAGER_TAGS = frozenset({"managed-by", "managed_by", "managedby", "provisioner", "iac"})
-MANAGERS = ("terraform", "opentofu", "pulumi", "cdk", "cloudformation", "crossplane", "ack")
 
 
 type Tags = Mapping[str, str]
@@ -105,7 +100,7 @@ def wishes(tags: Mapping[str, str]) -> Wishes:
             min_instances=None if least is None else int(least),
         ),
         owner=next((tags[key].strip() for key in OWNER_TAGS if tags.get(key, "").strip()), ""),
-        owned_by=_owned_by(tags),
+        owned_by=owner_of(tags),
         bad=tuple(bad),
     )
 
@@ -127,16 +122,3 @@ def _number(
 
 def _bad(key: str, tags: Mapping[str, str], wanted: str) -> Reason:
     return Reason(Code.BAD_TAG, f"the tag {key} is {tags[key]!r}; it should be {wanted}")
-
-
-def _owned_by(tags: Mapping[str, str]) -> str:
-    for key, owner in STACK_TAGS:
-        if tags.get(key):
-            return f"{owner} {tags[key]}"
-    for key, value in tags.items():
-        plain = key.lower()
-        if plain in MANAGERS and value.lower() not in ("false", "no", "0"):
-            return plain.capitalize()
-        if plain in MANAGER_TAGS and (manager := next((m for m in MANAGERS if m in value.lower()), "")):
-            return manager.capitalize()
-    return ""

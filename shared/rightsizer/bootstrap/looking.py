@@ -165,6 +165,7 @@ def _reach(known: Settings) -> Callable[[Endpoint], Reach]:
 def interruption() -> Callable[[Trigger, datetime], Reaction]:
     """The flow of the interruption door."""
     from rightsizer.aws.groups import Groups, GroupWrites
+    from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.queue import SqsPages
     from rightsizer.aws.spot_book import InterruptionBook
@@ -179,6 +180,7 @@ def interruption() -> Callable[[Trigger, datetime], Reaction]:
         ledger=SavingsBook(table()),
         notifier=notifier(),
         dry_run=settings().dry_run,
+        switch=TableJournal(client("dynamodb"), settings().table).switch,
         queue=SqsPages(client("sqs"), settings().queue_url) if settings().queue_url else None,
     )
     return lambda trigger, at: flow.interrupt(ports, trigger, at)

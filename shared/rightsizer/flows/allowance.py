@@ -7,6 +7,7 @@ from decimal import Decimal
 from rightsizer.model.limits import ChangeLimits
 from rightsizer.model.option import Option
 from rightsizer.model.reason import Code, Reason
+from rightsizer.rules.budget import room_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +18,13 @@ class Allowance:
     started: dict[date, tuple[int, Decimal]] = field(default_factory=dict)
 
     def take(self, option: Option, at: datetime) -> Reason | None:
-        """Count the change, or say why it waits. What restores an earlier fleet is never held back."""
+        """Count the change, or say why it waits. What restores an earlier fleet is never held back, and counts."""
         number, usd = self.started.get(at.date(), (0, Decimal(0)))
-        if not option.restores:
+        if not room_for(option.switch_usd, self.limits, restores=option.restores).has(number, usd):
             if number >= self.limits.changes_per_day:
                 sentence = f"{number} changes started that day, Limits allows {self.limits.changes_per_day}"
-                return Reason(Code.BUDGET_SPENT, sentence)
-            if usd + option.switch_usd > self.limits.usd_per_day:
+            else:
                 sentence = f"the switches of that day would cost more than USD {self.limits.usd_per_day}"
-                return Reason(Code.BUDGET_SPENT, sentence)
-            self.started[at.date()] = number + 1, usd + option.switch_usd
+            return Reason(Code.BUDGET_SPENT, sentence)
+        self.started[at.date()] = number + 1, usd + option.switch_usd
         return None

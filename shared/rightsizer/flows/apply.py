@@ -61,17 +61,22 @@ class Apply:
         proposal = self.store.proposal(proposal_id)
         if proposal is None:
             raise InputError(f"starting a change: there is no proposal {proposal_id}")
-        change_id = change_id_of(proposal)
-        known = self.journal.load(change_id)
-        if known is not None and approved_again(proposal, known):
-            change_id = change_id_of(proposal, again=True)
-            known = self.journal.load(change_id)
+        known = self.answering(proposal)
         if known is not None:
-            return self.advance(change_id, now) or known
+            return self.advance(known.id, now) or known
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
-        change = self._create(proposal, change_id, now)
+        first = self.journal.load(change_id_of(proposal))
+        again = first is not None and approved_again(proposal, first)
+        change = self._create(proposal, change_id_of(proposal, again=again), now)
         return self.advance(change.id, now) or change
+
+    def answering(self, proposal: Proposal) -> Change | None:
+        """The change that answers the present approval of the proposal, or None where there is none yet."""
+        known = self.journal.load(change_id_of(proposal))
+        if known is not None and approved_again(proposal, known):
+            return self.journal.load(change_id_of(proposal, again=True))
+        return known
 
     def _create(self, proposal: Proposal, change_id: str, now: datetime) -> Change:
         recommendation, option = proposal.recommendation, proposal.recommendation.chosen

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from rightsizer.errors import ConflictError, ReadError
 from rightsizer.flows import planning
@@ -21,14 +20,13 @@ from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
-from rightsizer.rules import again, preflight, proof, window
+from rightsizer.rules import again, overruled, preflight, proof, window
 
 PATIENCE = timedelta(days=7)
 """How long an approved change waits for its window, a thaw, the budget; then it is refused."""
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
 LOOK_AGAIN = timedelta(hours=1)
-UNLIMITED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class Beginning:
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         ground = self._ground(change, proposal, endpoint, limits)
-        refused = preflight.refusals(ground)
+        refused = (*preflight.refusals(ground), *self._overruled(change, proposal))
         if refused:
             other = again.instead(change, proposal.recommendation.chosen, refused, now)
             return self._waits(other) if other is not None else self._refuse(change, refused, now)
@@ -81,8 +79,6 @@ class Beginning:
             return self._for_the_peak(change, later, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
         ready = replace(planned.on(change, now), models=tuple(sorted({*change.models, *ground.models})))
-        if change.option.restores:  # no day's budget is spent on letting users suffer
-            limits = replace(limits, changes_per_day=UNLIMITED, usd_per_day=Decimal(UNLIMITED))
         try:
             return self.journal.begin(ready, f"{now:%Y-%m-%d}", ready.once_usd, limits)
         except ConflictError as error:
@@ -90,6 +86,12 @@ class Beginning:
             if current is None or current.version != change.version:
                 raise
             return self._defer(change, now + BUSY_AGAIN, str(error), now)
+
+    def _overruled(self, change: Change, proposal: Proposal) -> tuple[Reason, ...]:
+        """That a newer judgement forbids what was approved; the approval may have waited for days."""
+        newest = self.store.recommendation(change.ref.name)
+        found = overruled.overruled(change.option, proposal.recommendation, newest)
+        return (found,) if found is not None else ()
 
     def again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
@@ -103,7 +105,7 @@ class Beginning:
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         ground = self._ground(change, proposal, endpoint, limits)
-        refused = preflight.refusals(ground)
+        refused = (*preflight.refusals(ground), *self._overruled(change, proposal))
         planned = refused or planning.make(change, ground, catalogue, limits)
         return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
 

@@ -1,14 +1,15 @@
 """What reaches the apply door: approved proposals from the stream, endpoint events, and the tick."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
+from rightsizer.flows import apply_lost
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.apply_books import Books, book_savings
 from rightsizer.flows.telling import surely
-from rightsizer.flows.time_left import BOOKS_RESERVE_MS, TimeLeft, unlimited
+from rightsizer.flows.time_left import BOOKS_RESERVE_MS, RESERVE_MS, TimeLeft, unlimited
 from rightsizer.model.change import Change
 from rightsizer.model.errand import OPEN, Errand, ErrandMoved
 from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
@@ -51,15 +52,13 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
             change: Change | None = apply.start(proposal.id, now)
             count(ChangesStarted=1)
         elif proposal.asked_back_by:
-            change = apply.go_back(proposal, now)
+            change = apply_lost.go_back(apply, proposal, now)
         else:
             return []
     except (ConflictError, InputError) as error:
         logger.warning("no change", extra={"proposal": proposal.id, "why": str(error)})
-        if isinstance(error, ConflictError) and _overtaken(apply, proposal):
-            return [sequence]
-        if proposal.asked_back_by:
-            apply.tell(f"{proposal.ref.name}: the way back was not taken", str(error))
+        if proposal.state is not ProposalState.APPROVED:
+            return [sequence]  # a tick saved the change while the order was written
     except RightsizerError as error:
         logger.warning("not started", extra={"proposal": proposal.id, "why": str(error)})
         return [sequence]
@@ -67,13 +66,6 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
         if change is not None:
             logger.info("change", extra={"change": change.id, "state": change.state, "outcome": change.outcome})
     return []
-
-
-def _overtaken(apply: Apply, proposal: Proposal) -> bool:
-    """Whether the order of a way back met a save of its own change: no other change holds the endpoint."""
-    if proposal.state is ProposalState.APPROVED or not proposal.asked_back_by:
-        return False
-    return apply.journal.held_by(proposal.ref.name) in ("", proposal.change_id)
 
 
 def advance_changes(apply: Apply, trigger: Trigger, now: datetime, left: TimeLeft = unlimited) -> list[str]:
@@ -90,14 +82,37 @@ def advance_changes(apply: Apply, trigger: Trigger, now: datetime, left: TimeLef
             return [moved.id] if moved else []
         case TickDue():
             changes = apply.tick(now, left)
+            lost = _lost(apply, now) if left() >= RESERVE_MS else []
             if now.minute < BOOKS_MIN:
                 attempt("booking savings", "all that are due", partial(_book_savings, apply, now, left))
             errands = apply.errands.tick(now) if apply.errands else ()
             count(ChangesAdvanced=len(changes) + len(errands))
-            return [*(change.id for change in changes), *(errand.id for errand in errands)]
+            return [*lost, *(change.id for change in changes), *(errand.id for errand in errands)]
         case _:
             logger.debug("nothing asked", extra={"kind": trigger.kind})
             return []
+
+
+def _lost(apply: Apply, now: datetime) -> list[str]:
+    """Decisions that no event brought here; a search that fails does not stop the tick.
+
+    Once an hour the proposals that are being applied are compared with their changes, and once a day the orders of the
+    first release are looked for, so that the other ticks make two calls for all of this.
+    """
+    hourly = now.minute < BOOKS_MIN
+    found: list[str] = []
+    found += _or_none("taking up approvals", partial(apply_lost.take_up, apply, now))
+    orders = partial(apply_lost.take_up_orders, apply, now, everything=hourly and now.hour == 0)
+    found += _or_none("taking up orders to go back", orders)
+    if hourly:
+        attempt("comparing proposals with their changes", "those being applied", partial(apply_lost.straighten, apply))
+    return found
+
+
+def _or_none(doing: str, search: Callable[[], list[str]]) -> list[str]:
+    """What a search found; nothing where it failed, which is in the log, and the next tick searches again."""
+    found = attempt(doing, "those that no event brought", search)
+    return [] if isinstance(found, Failed) else found
 
 
 def _book_savings(apply: Apply, now: datetime, left: TimeLeft) -> None:

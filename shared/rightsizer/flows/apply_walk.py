@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.errors import RightsizerError
-from rightsizer.flows import apply_missing
+from rightsizer.flows import apply_missing, apply_newest
 from rightsizer.flows.apply_again import ranking
 from rightsizer.flows.apply_begin import Beginning
 from rightsizer.flows.apply_follow import Following
@@ -90,7 +90,10 @@ class Walking:
         return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
 
     def _compared(self, change: Change, step: Step, sight: Sight, now: datetime, said: str) -> Change:
-        """The step is done, unless it would deploy other code than what runs."""
+        """The step is done, unless the newest judgement forbids it, or it would deploy other code than what runs."""
+        overruled = apply_newest.stopped(self.store, change)
+        if overruled is not None:
+            return self._steer(change, overruled, now, sight)
         met = Comparing(self.changer, self.store, self.following.tell).before(change, step, sight, now)
         if isinstance(met, Steer):
             return self._steer(change, met, now, sight)

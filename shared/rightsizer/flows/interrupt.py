@@ -4,12 +4,14 @@ The order matters. Claim (one conditional write), find the instance, read the ca
 nothing else stands before that request. Records, marks and messages come after it, and their failures undo nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
 from rightsizer.errors import InputError, PermissionMissingError, RightsizerError, WriteRefusedError
 from rightsizer.model.group import Foreign, Found, Interruption, LeaveAlone, Member, Note, Reaction, Replace
+from rightsizer.model.limits import Switch
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.spot import Pool, Signal
@@ -44,6 +46,8 @@ class InterruptPorts:
     notifier: Notifier | None
     """None in a stack that tells nobody."""
     dry_run: bool = False
+    switch: Callable[[], Switch] = Switch
+    """The freeze switch. Only a hard freeze stops a replacement: a plain one stops what saves, not what keeps alive."""
     queue: LookQueue | None = None
     """Where better capacity is asked for afterwards; None: the daily sweep does."""
 
@@ -100,6 +104,9 @@ def _replace(ports: InterruptPorts, asked: Replace) -> Reaction:
     """Ask for the replacement; a refusal becomes a note that says what AWS said."""
     if ports.dry_run:
         return Note(Reason(Code.RECORDED_ONLY, f"dry run, not done: {asked.reason}"))
+    frozen = _frozen_hard(ports)
+    if frozen is not None:
+        return frozen
     try:
         ports.writes.replace(asked.group, asked.instance_id, asked.way)
     except WriteRefusedError as error:
@@ -108,6 +115,19 @@ def _replace(ports: InterruptPorts, asked: Replace) -> Reaction:
             return Note(Reason(Code.INSTANCE_GONE, sentence))
         return LeaveAlone(Reason(Code.REFUSED_BY_AWS, f"{error}; the group replaces it when it notices the loss"))
     return asked
+
+
+def _frozen_hard(ports: InterruptPorts) -> LeaveAlone | None:
+    """That a hard freeze stops the replacement. A switch that cannot be read stops nothing: capacity is going away."""
+    try:
+        switch = ports.switch()
+    except RightsizerError as error:
+        logger.warning("the freeze switch could not be read; the replacement goes on", error=str(error))
+        return None
+    if not (switch.frozen and switch.hard):
+        return None
+    text = f"frozen hard by {switch.by or 'somebody'}, not replaced; the group replaces it when it notices the loss"
+    return LeaveAlone(Reason(Code.FROZEN, text))
 
 
 def _settle(ports: InterruptPorts, event: SpotInterruption, found: Found | None, done: Reaction, now: datetime) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.model.errand import Errand, ErrandMoved
-from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
+from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_as
 from rightsizer.ports import EventSink, MessageBook, Notifier, ReportStore
 from rightsizer.telemetry import Failed, attempt, count, logger
 
@@ -84,6 +84,8 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> 
     reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
     if known and known.shown == shown and not reopened:
         return
+    if known is None and before is proposal.state:
+        before = None  # an earlier record was lost: nobody has heard of this state
     if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
     page = _page(ports, proposal)
@@ -160,5 +162,4 @@ def _page(ports: ProposePorts, proposal: Asked) -> str:
 
 
 def _shown(proposal: Asked) -> str:
-    back = proposal.asked_back_by if isinstance(proposal, Proposal) else ""
-    return f"{proposal.state}|{proposal.outcome}" + (f"|{back}" if back else "")
+    return shown_as(proposal.state, proposal.outcome, proposal.asked_back_by if isinstance(proposal, Proposal) else "")

@@ -52,6 +52,7 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
         raise InputError(f"the sweep is started by its schedule, not by {trigger.kind}")
     kind, scheduled_at = trigger.sweep, trigger.scheduled_at
     expired = _expire(ports.proposals, scheduled_at)
+    _tell_again(ports.proposals, scheduled_at, kind)
     summaries = list(ports.fleet.list_endpoints())
     due = summaries if kind is SweepKind.FULL else _due(ports, summaries)
     if kind is SweepKind.FULL:
@@ -81,6 +82,18 @@ def _expire(proposals: ProposalCloser, at: datetime) -> int:
         logger.info("proposals expired", extra={"proposals": [one.id for one in closed]})
     count(ProposalsExpired=len(closed))
     return len(closed)
+
+
+def _tell_again(proposals: ProposalCloser, at: datetime, kind: SweepKind) -> None:
+    """Bring lost messages to `propose` once more; a failure waits for the next sweep."""
+    try:
+        told = proposals.tell_again(at, everything=kind is SweepKind.FULL)
+    except RightsizerError as error:
+        logger.warning("lost messages are not looked for; the next sweep tries again", extra={"problem": str(error)})
+        return
+    if told:
+        logger.warning("messages of proposals were lost and are sent again", extra={"proposals": told})
+    count(ProposalsToldAgain=told)
 
 
 def _note_spending(log: EvaluationLog, at: datetime) -> None:

@@ -80,6 +80,11 @@ class MessageRef:
     """The state that the message shows now; the same state is not posted twice."""
 
 
+def shown_as(state: str, outcome: str, asked_back_by: str = "") -> str:
+    """What a message shows of a proposal, so that the same is not told twice: the state first, then `|`."""
+    return f"{state}|{outcome}" + (f"|{asked_back_by}" if asked_back_by else "")
+
+
 @dataclass(frozen=True, slots=True)
 class ProposalMoved:
     """One record of the table's stream: a proposal that was written, decided on, or moved by its change."""

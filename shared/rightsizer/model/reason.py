@@ -91,6 +91,7 @@ class Code(StrEnum):
     OUTSIDE_WINDOW = "outside-window"
     BAD_SETTING = "bad-setting"
     CHANGED_SINCE = "changed-since"
+    NEWER_JUDGEMENT = "newer-judgement"
     ANOTHER_CHANGE = "another-change"
     BUDGET_SPENT = "budget-spent"
     INCIDENT = "incident"

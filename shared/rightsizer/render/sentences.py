@@ -231,7 +231,7 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
         case ProposalState.SNOOZED:
             words = f"Snoozed{by}. It comes back after 30 days if the saving is still there."
         case ProposalState.EXPIRED:
-            words = "Expired without an answer."
+            words = "Expired without an answer." if proposal.decision is None else f"Expired after it was approved{by}."
         case ProposalState.WITHDRAWN:
             words = "Withdrawn."
         case ProposalState.APPLYING:

@@ -16,6 +16,8 @@ from rightsizer.terminal import changes, document, show
 from rightsizer.terminal.app import app, print_json
 from rightsizer.terminal.given import Given, order
 
+HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
+PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."
 ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, such as p-1f0c...")]
 
 
@@ -127,10 +129,14 @@ def rollback(
 @order
 def freeze(
     given: Given,
-    hard: Annotated[bool, typer.Option("--hard", help="Also stop the steps that restore.")] = False,
+    hard: Annotated[
+        bool,
+        typer.Option("--hard", help="Also stop steps that restore, and Spot replacements."),
+    ] = False,
     off: Annotated[bool, typer.Option("--off", help="Let changes go on.")] = False,
 ) -> None:
-    """Start no change and take no forward step; steps that restore go on. Lists what is left open.
+    """Start no change and take no forward step; steps that restore go on, and so does the replacement of Spot capacity
+    that is taken away. Lists what is left open.
 
     With --hard also the command lines that would bring each endpoint back, because then nothing does it by itself.
     """
@@ -152,7 +158,7 @@ def freeze(
         print_json({"version": document.VERSION, "freeze": state, "open": left, "unreadable": lost})
         return
     console = show.output()
-    console.print("Thawed." if off else "Frozen hard: no step at all is taken." if hard else "Frozen.")
+    console.print("Thawed." if off else HARD if hard else PLAIN)
     for one in still:
         console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one_line(one.outcome)}", markup=False)
         for line in left_open(one) if hard else one.remaining:

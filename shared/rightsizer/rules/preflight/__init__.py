@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from rightsizer.model.ground import Deferred, Ground
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import CHANGEABLE, OF_COMPONENTS, ORDERED, OptionKind
+from rightsizer.model.owner import owner_of
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import AlarmSight, Hold
 from rightsizer.rules.preflight import components, consent, image, passing, quota, restoring
 from rightsizer.rules.preflight.image import moved, tagged
-from rightsizer.rules.preflight.owner import owned_by
 
 ALARMS_TAG = "rightsizer:alarms"
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "deferral",
     "hold",
     "moved",
-    "owned_by",
     "refusals",
     "replaced",
     "tagged",
@@ -95,7 +94,7 @@ def _status(ground: Ground) -> Reason | None:
 
 
 def _owner(ground: Ground) -> Reason | None:
-    owner = owned_by(ground.tags)
+    owner = owner_of(ground.tags)
     if not owner:
         return None
     return Reason(Code.OWNED_BY_STACK, f"{owner} owns the endpoint; its next deployment would undo the change")

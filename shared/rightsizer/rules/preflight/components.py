@@ -2,9 +2,9 @@
 
 from rightsizer.model.component import ComponentSight
 from rightsizer.model.ground import Ground
+from rightsizer.model.owner import owner_of
 from rightsizer.model.reason import Code, Reason
 from rightsizer.rules.preflight.consent import MODE_TAG
-from rightsizer.rules.preflight.owner import owned_by
 
 ALLOWED = ("propose", "auto")
 
@@ -38,7 +38,7 @@ def _unfit(ground: Ground, live: ComponentSight) -> Reason | None:
         return Reason(Code.NOT_APPLICABLE, text)
     if live.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"component {live.name} is {live.status}; only one in service is changed")
-    owner = owned_by(live.tags)
+    owner = owner_of(live.tags)
     if owner:
         text = f"{owner} owns component {live.name}; its next deployment would undo the change"
         return Reason(Code.OWNED_BY_STACK, text)

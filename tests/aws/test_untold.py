@@ -1,0 +1,74 @@
+"""Proposals of which the message was lost are written once more, so that the stream carries them again."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.aws.messages import Messages
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.aws.table import Table
+from rightsizer.aws.untold import MOST
+from rightsizer.model.proposal import MessageRef, Proposal, ProposalState
+from sandbox.account import Sandbox
+from tests import samples
+from tests.table import create_table
+
+NOW = samples.NOW
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    with Sandbox(now=NOW) as box:
+        create_table(box.client("dynamodb"))
+        yield box.client("dynamodb")
+
+
+def ask(client: Any, number: int = 1) -> Proposal:
+    asked = samples.proposal(f"p-{number}", f"chat-{number}")
+    Recommendations(Table(client, "t"), lambda: NOW).save(asked.recommendation, asked)
+    return asked
+
+
+def again(client: Any, *, everything: bool = False, hours: float = 2) -> int:
+    store = Recommendations(Table(client, "t"), lambda: NOW)
+    return store.tell_again(NOW + timedelta(hours=hours), everything=everything)
+
+
+def version(client: Any, asked: Proposal) -> int:
+    key = {"pk": {"S": f"PROPOSAL#{asked.id}"}, "sk": {"S": "PROPOSAL"}}
+    return int(client.get_item(TableName="t", Key=key)["Item"]["version"]["N"])
+
+
+def test_a_proposal_without_a_message_is_written_again_unchanged(client: Any) -> None:
+    asked = ask(client)
+    assert again(client) == 1
+    assert Recommendations(Table(client, "t"), lambda: NOW).proposal(asked.id) == asked
+    assert version(client, asked) == 2
+
+
+def test_the_stream_has_an_hour_before_anything_is_written_again(client: Any) -> None:
+    asked = ask(client)
+    assert again(client, hours=0.9) == 0
+    assert version(client, asked) == 1
+
+
+def test_a_proposal_that_was_told_is_left_alone(client: Any) -> None:
+    asked = ask(client)
+    Messages(Table(client, "t")).remember(MessageRef(asked.id, "C1", "1.0", "pending|"))
+    assert (again(client), again(client, everything=True)) == (0, 0)
+
+
+def test_a_message_that_shows_an_earlier_state_is_found_once_a_day(client: Any) -> None:
+    asked = ask(client)
+    Messages(Table(client, "t")).remember(MessageRef(asked.id, "C1", "1.0", "pending|"))
+    store = Recommendations(Table(client, "t"), lambda: NOW)
+    store.follow(asked.id, ProposalState.EXPIRED, "", "too late")
+    assert (again(client), again(client, everything=True)) == (0, 1)
+
+
+def test_a_channel_that_is_down_for_many_proposals_gets_a_few_of_them_at_a_time(client: Any) -> None:
+    for number in range(MOST + 3):
+        ask(client, number)
+    assert again(client) == MOST

@@ -1,0 +1,382 @@
+"""One decision in a deployed stack, an event of it lost in one of the places where that happens, and the laws after it.
+
+    [row] = ...  lost(Case("the stream gives up", seed=7))
+
+The doors, the stream with its retries, the dead letters and the schedules are those of the template; only what a
+person, an evaluation and the fault do is played here. A seed chooses who decides, when the fault begins, and whether
+and when a newer judgement comes.
+"""
+
+import os
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from botocore.loaders import JSONFileLoader
+
+from rightsizer import bootstrap
+from rightsizer.aws import decisions
+from rightsizer.aws.journal import TableJournal
+from rightsizer.aws.messages import Messages
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.aws.table import Table
+from rightsizer.flows.approval import change_id_of
+from rightsizer.model.change import Change
+from rightsizer.model.observation import EndpointRef, Mode
+from rightsizer.model.option import Target
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from sandbox.account import Sandbox
+from sandbox.gate import Call
+from sandbox.wiring import Stack
+from tests import samples
+
+ROOT = Path(__file__).parents[2]
+START = datetime(2026, 11, 2, 9, 1, tzinfo=UTC)
+NAME, OLD, NEW = "chat", "ml.g5.4xlarge", "ml.g5.xlarge"
+IMAGE = f"111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat@sha256:{'0' * 64}"
+LIMITS, OTHER_LIMITS = '{"probation_hours": 1}', '{"probation_hours": 1, "proof_requests": 300}'
+WHO = ("a person", "automatic mode", "a person, who then goes back")
+JUDGED = ("", "", "allows", "forbids", "forbids")
+AFTER = timedelta(minutes=70)
+"""Ticks that follow a fault; a change of one instance needs less."""
+TURNS = frozenset({"UpdateEndpoint", "UpdateEndpointWeightsAndCapacities"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A place where something is lost, and the seed of everything else."""
+
+    place: str
+    seed: int
+
+
+@dataclass
+class Run:
+    """The account, the stack, and what is known to have happened."""
+
+    box: Sandbox
+    stack: Stack
+    dice: random.Random
+    proposal: Proposal
+    store: Recommendations
+    journal: TableJournal
+    table: Table
+    who: str
+    old: str
+    backup: list[Any] = field(default_factory=list)
+    asked_back: bool = False
+    broken: list[str] = field(default_factory=list)
+
+    @property
+    def now(self) -> datetime:
+        return self.box.clock.now
+
+    def wait(self, **span: float) -> None:
+        self.box.clock.advance(timedelta(**span))
+
+    def told(self) -> list[str]:
+        """Subjects of what the topic got."""
+        return [str(c.params.get("Subject")) for c in self.box.calls.of("sns", "Publish") if c.error is None]
+
+    def shown(self) -> Proposal:
+        found = self.store.proposal(self.proposal.id)
+        assert found is not None
+        return found
+
+    def change(self) -> Change | None:
+        return self.journal.load(change_id_of(self.proposal))
+
+    def decide(self) -> None:
+        """The decision that may be lost."""
+        if self.who == "automatic mode":
+            decision = Decision(ProposalState.APPROVED, "policy", self.now)
+            approved = replace(self.proposal, state=ProposalState.APPROVED, decision=decision, created_at=self.now)
+            self.store.save(approved.recommendation, approved)
+        elif self.who == "a person":
+            self.store.decide(self.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", self.now), self.now)
+        else:
+            decisions.ask_back(self.table, self.proposal.id, "slack:U1", self.now)
+            self.asked_back = True
+
+    def judge(self, judged: str) -> None:
+        """An evaluation after the decision."""
+        fields: dict[str, Any] = {"evaluated_at": self.now}
+        if judged == "forbids":
+            why = Reason(Code.UNDER_PROVISIONED, "requests wait for 4 s")
+            fields |= {"finding": Finding.UNDER_PROVISIONED, "reason": why, "options": ()}
+        if judged:
+            self.store.save(replace(self.proposal.recommendation, **fields), None)
+
+
+def _journal_throttled(run: Run) -> None:
+    for operation in ("PutItem", "TransactWriteItems"):
+        run.box.fail("dynamodb", operation, "ThrottlingException", times=10**6, where=lambda p: "CHANGE#" in str(p))
+
+
+def _nothing_read(run: Run) -> None:
+    run.box.fail("dynamodb", "GetItem", "InternalServerError", times=10**6)
+
+
+def _healed(run: Run) -> None:
+    run.box.gate.heal()
+
+
+def _off(*doors: str) -> Callable[[Run], None]:
+    def switch(run: Run) -> None:
+        run.stack.off |= set(doors)
+        run.stack.quiet |= {"Apply.Tick"} if "apply" in doors else set()  # each would be throttled, and retried twice
+
+    return switch
+
+
+def _on(run: Run) -> None:
+    run.stack.off.clear()
+    run.stack.quiet.discard("Apply.Tick")
+
+
+def _backed_up(run: Run) -> None:
+    pages = run.box.client("dynamodb").get_paginator("scan").paginate(TableName=run.table.name)
+    run.backup = [item for page in pages for item in page["Items"]]
+
+
+def _restored(run: Run) -> None:
+    """All rows are those of the backup, and no stream tells of it; the daily sweep evaluates anew."""
+    client, name = run.box.client("dynamodb"), run.table.name
+    newest = run.store.recommendation(NAME)
+    for page in client.get_paginator("scan").paginate(TableName=name):
+        for item in page["Items"]:
+            client.delete_item(TableName=name, Key={"pk": item["pk"], "sk": item["sk"]})
+    for item in run.backup:
+        client.put_item(TableName=name, Item=item)
+    for stream in run.stack.streams:
+        stream.skip()
+    if newest is not None:
+        run.store.save(newest, None)
+
+
+def _killed(run: Run) -> None:
+    """The update of the stack ends an invocation in the middle."""
+    run.box.gate.kill(run.dice.randint(1, 6), after=run.dice.random() < 0.5)
+
+
+def _updated(run: Run) -> None:
+    run.box.gate.heal()
+    run.stack.redeploy(Limits=OTHER_LIMITS)
+
+
+def _rolled_back(run: Run) -> None:
+    _updated(run)
+    run.stack.redeploy(Limits=LIMITS)
+
+
+def _narrowed(run: Run) -> None:
+    run.stack.redeploy(MayChange="nothing")
+
+
+def _widened_or_not(run: Run) -> None:
+    if run.dice.random() < 0.5:
+        run.stack.redeploy(MayChange="tagged")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is lost: what begins, how long it lasts, what ends it."""
+
+    begins: Callable[[Run], None]
+    ends: Callable[[Run], None]
+    lasts: tuple[float, ...]
+    """Minutes, one of them by the seed."""
+    late: bool = True
+    """Whether it may begin after the decision."""
+
+
+PLACES: Mapping[str, Place] = {
+    "the stream gives up": Place(_journal_throttled, _healed, (9, 20, 45)),
+    "the queue's dead letters": Place(_nothing_read, _healed, (9, 20, 45)),
+    "apply is off for a day": Place(_off("apply"), _on, (60 * 24,)),
+    "apply is off for eight days": Place(_off("apply"), _on, (60 * 24 * 8,)),
+    "apply and propose are off": Place(_off("apply", "propose"), _on, (65, 120)),
+    "the table is restored": Place(_backed_up, _restored, (1, 6, 12, 30, 90)),
+    "the stack is updated": Place(_killed, _updated, (3, 10)),
+    "the stack is rolled back": Place(_killed, _rolled_back, (3, 10)),
+    "MayChange is narrowed": Place(_narrowed, _widened_or_not, (30, 120)),
+}
+
+
+def lost(case: Case) -> list[str]:
+    """The laws that broke in this run, a sentence each."""
+    dice = random.Random(f"{case.place}{case.seed}")
+    with _account(dice) as run:
+        place = PLACES[case.place]
+        run.box.gate.after = lambda call: _watch(run, call)
+        with run.box.gate.unrecorded():
+            _prepare(run)
+            began = dice.choice((-2, 0, 1, 3, 8)) if place.late else -2
+            judged, when = dice.choice(JUDGED), dice.random()
+        lasts = dice.choice(place.lasts)
+        if began < 0:
+            _meddle(run, place.begins)
+            run.wait(minutes=-began)
+            _meddle(run, Run.decide)
+        else:
+            _meddle(run, Run.decide)
+            run.wait(minutes=began)
+            _meddle(run, place.begins)
+        run.wait(minutes=1 + when * lasts)
+        _meddle(run, lambda run: run.judge(judged))
+        run.wait(minutes=max(lasts - when * lasts, 1))
+        _meddle(run, place.ends)
+        run.box.clock.advance(AFTER)
+        _meddle(run, lambda run: run.store.tell_again(run.now, everything=True))
+        run.stack.settle()
+        with run.box.gate.unrecorded():
+            return [*run.broken, *(said for law in LAWS for said in law(run))]
+
+
+def _meddle(run: Run, deed: Callable[[Run], object]) -> None:
+    """What is not the program's: nothing is recorded or refused; what follows from it comes with the clock."""
+    with run.box.gate.unrecorded():
+        deed(run)
+
+
+def _prepare(run: Run) -> None:
+    """The proposal was asked in peace; who goes back had it carried out before."""
+    if run.who != "automatic mode":
+        run.store.save(run.proposal.recommendation, run.proposal)
+        run.box.clock.advance(timedelta(minutes=2))
+    if run.who == WHO[2]:
+        run.store.decide(run.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", run.now), run.now)
+        run.box.gate.recording = True
+        run.box.clock.advance(timedelta(minutes=40))
+        run.box.gate.recording = False
+
+
+def _watch(run: Run, call: Call) -> None:
+    """Nothing is carried out that the newest judgement does not allow: asked at each deployment that AWS accepted."""
+    if call.operation not in TURNS or call.error is not None or call.params.get("EndpointConfigName") == run.old:
+        return
+    with run.box.gate.unrecorded():
+        newest = run.store.recommendation(NAME)
+    if newest is not None and newest.finding is Finding.UNDER_PROVISIONED:
+        run.broken.append(
+            f"{call.action} at {run.now:%H:%M}, and the judgement of {newest.evaluated_at:%H:%M} forbids it"
+        )
+
+
+def every_approval_ends(run: Run) -> Iterator[str]:
+    """Started, withdrawn with a reason, or expired and told; one that a backup does not hold is asked anew."""
+    shown, change = run.shown(), run.change()
+    match shown.state:
+        case ProposalState.WITHDRAWN | ProposalState.EXPIRED:
+            if not shown.outcome:
+                yield f"the proposal is {shown.state.value} without a reason"
+            if not any(subject.startswith(f"{NAME}: ") for subject in run.told()):
+                yield f"the proposal is {shown.state.value}, and nobody was told"
+        case ProposalState.PENDING:
+            if not run.backup:
+                yield "the approval is gone, and the proposal asks again"
+        case _ if change is None:
+            yield f"the proposal is {shown.state.value}, and no change answers it"
+
+
+def every_order_is_taken(run: Run) -> Iterator[str]:
+    """Who asked for the way back gets it, or is told why not; one that a backup does not hold was never asked."""
+    shown, change = run.shown(), run.change()
+    if not run.asked_back or (run.backup and not shown.asked_back_by):
+        return
+    refused = any("way back was not taken" in subject for subject in run.told())
+    if change is None or not (change.asked_back_by or refused or change.state.value == "handed-over"):
+        yield f"{shown.asked_back_by} asked for the way back, and nobody took it"
+
+
+def every_message_shows_how_it_stands(run: Run) -> Iterator[str]:
+    """What people see is the state of the proposal, whatever was lost on the way."""
+    shown, message = run.shown(), Messages(run.table).message(run.proposal.id)
+    if message is None or not message.shown.startswith(f"{shown.state.value}|"):
+        yield f"the proposal is {shown.state.value}, and its message shows {message.shown if message else 'nothing'!r}"
+
+
+def nothing_blocks_the_endpoint(run: Run) -> Iterator[str]:
+    """A lock belongs to a change that is open."""
+    holder = run.journal.held_by(NAME)
+    change = run.journal.load(holder) if holder else None
+    if holder and (change is None or change.closed):
+        yield f"the endpoint is held by {holder}, which is not open"
+
+
+LAWS: tuple[Callable[[Run], Iterator[str]], ...] = (
+    every_approval_ends,
+    every_order_is_taken,
+    every_message_shows_how_it_stands,
+    nothing_blocks_the_endpoint,
+)
+
+
+def cases(count: int) -> list[Case]:
+    """So many cases, the places in turn; the same ones each time."""
+    places = list(PLACES)
+    return [Case(places[number % len(places)], number // len(places)) for number in range(count)]
+
+
+_load: Any = vars(JSONFileLoader)["_load_file"]
+
+
+@cache
+def _model(path: str, open_method: Any) -> Any:
+    """A service model, read once for all runs: each cold start would read it again, a third of the time."""
+    return _load(JSONFileLoader(), path, open_method)
+
+
+@contextmanager
+def _account(dice: random.Random) -> Iterator[Run]:
+    once = patch.object(JSONFileLoader, "_load_file", lambda _, path, open_method: _model(path, open_method))
+    with once, patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), Sandbox(now=START) as box:
+        stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS})
+        stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}
+        stack.off |= {"evaluate"}  # what an evaluation says is played
+        with box.gate.unrecorded():
+            box.add_endpoint(NAME, OLD, 1, tags={"rightsizer:mode": "auto"}, image=IMAGE)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="aws_lambda_powertools")  # of metrics that nobody flushes here
+            try:
+                yield _run(box, stack, dice)
+            finally:
+                bootstrap.reset()
+
+
+def _run(box: Sandbox, stack: Stack, dice: random.Random) -> Run:
+    client, name = box.client("dynamodb"), stack.parts.names["Table"]
+    with box.gate.unrecorded():
+        live = box.client("sagemaker").describe_endpoint(EndpointName=NAME)
+    config, who = str(live["EndpointConfigName"]), dice.choice(WHO)
+    judged = _judged(f"{config}|{live['LastModifiedTime'].isoformat()}|AllTraffic=1", box.clock.now)
+    asked = samples.proposal(
+        recommendation=judged, created_at=box.clock.now, expires_at=box.clock.now + timedelta(days=14)
+    )
+    table = Table(client, name)
+    store = Recommendations(table, lambda: box.clock.now)
+    return Run(box, stack, dice, asked, store, TableJournal(client, name), table, who, config)
+
+
+def _judged(fingerprint: str, now: datetime) -> Recommendation:
+    option = samples.option(target=Target(NEW, 1))
+    return replace(
+        samples.recommendation(NAME),
+        ref=EndpointRef("111122223333", "eu-west-1", NAME),
+        fingerprint=fingerprint,
+        options=(option,),
+        instance_type=OLD,
+        mode=Mode.AUTO,
+        gate=Gate.APPLY,
+        evaluated_at=now,
+        excluded=(),
+    )
