@@ -18,6 +18,10 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qs
 
+from botocore.exceptions import UnknownServiceError
+from botocore.model import OperationNotFoundError
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.utils import get_service_model
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
@@ -112,8 +116,18 @@ def described(environ: Environ, body: bytes) -> tuple[str, str, dict[str, Any]]:
         return service, match[1], params
     form = parse_qs(body.decode("latin-1")) if "form" in environ.get("CONTENT_TYPE", "") else {}
     if "Action" in form:
-        return service, form["Action"][0], {key: values[0] for key, values in form.items()}
+        return service, form["Action"][0], _of_query(service, {key: values[0] for key, values in form.items()})
     return service, f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}", params
+
+
+def _of_query(service: str, form: dict[str, str]) -> dict[str, Any]:
+    """The parameters of a request in the query protocol; as they are where botocore has no such operation."""
+    try:
+        model = get_service_model(service).operation_model(form["Action"])
+    except (UnknownServiceError, OperationNotFoundError):
+        return dict(form)
+    parser = PROTOCOL_PARSERS["ec2" if service == "ec2" else "query"](model)
+    return dict(parser.parse({"values": form}))
 
 
 def _headers(environ: Environ) -> dict[str, str | bytes]:

@@ -41,7 +41,7 @@ class SavingsPlans:
             token = {"nextToken": page["nextToken"]}
 
     def _utilisation(self) -> float:
-        end = self._now.date()
+        end = self._now.date() - timedelta(days=1)  # API text: the end must be before the current date
         with reading("ce:GetSavingsPlansUtilization", "asking how much of the Savings Plans is used"):
             answer = self._explorer.get_savings_plans_utilization(
                 TimePeriod={"Start": str(end - timedelta(days=7)), "End": str(end)},

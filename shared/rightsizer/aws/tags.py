@@ -38,14 +38,10 @@ class TagReader:
         return found
 
     def _pages(self, arns: Sequence[str]) -> Iterator[Any]:
-        token = ""
-        while True:
-            with reading("tag:GetResources", "reading the tags of endpoints"):
-                page = self._client.get_resources(ResourceARNList=list(arns), PaginationToken=token)
-            yield from page["ResourceTagMappingList"]
-            token = page.get("PaginationToken", "")
-            if not token:
-                return
+        """One request: GetResources takes no page beside ResourceARNList, not even an empty token (API reference)."""
+        with reading("tag:GetResources", "reading the tags of endpoints"):
+            page = self._client.get_resources(ResourceARNList=list(arns))
+        yield from page["ResourceTagMappingList"]
 
 
 @dataclass(frozen=True, slots=True)
