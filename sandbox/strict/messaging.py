@@ -246,6 +246,12 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             "ValidationException",
             lambda p: any(len(e.get("DetailType", "")) > 128 for e in p["Entries"]),
         ),
+        moto(
+            "entry",
+            "an entry without Source, DetailType or Detail (the entry fails, not the request)",
+            "InvalidArgument",
+        ),
+        moto("detail", "a Detail that is no JSON (the entry fails)", "MalformedDetail"),
     ),
     (SLACK, "chat.postMessage"): (
         *_BLOCKS,

@@ -163,6 +163,10 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("cloudformation", "DescribeStackResource"): {"unknown": {}},
     ("secretsmanager", "GetSecretValue"): {"unknown": {}, "deleted": deleted_secret},
     ("sns", "Publish"): {"topic": {}},
+    ("events", "PutEvents"): {
+        "entry": {"Entries": [{"Source": "s", "DetailType": "d"}]},
+        "detail": {"Entries": [{"Source": "s", "DetailType": "d", "Detail": "not JSON"}]},
+    },
     ("sqs", "SendMessage"): {"queue": {}},
     ("slack", "chat.postMessage"): {"token": {"token": "Bearer other"}, "channel": {"channel": "C1"}},
     ("slack", "chat.update"): {

@@ -79,10 +79,11 @@ def asked(box: Sandbox, key: Key, params: dict[str, Any]) -> Refused:
         answer = json.loads(body)
         return None if status == 200 else (answer["errorType"], answer["error"])
     try:
-        getattr(client(service, box.region), xform_name(operation))(**params)
+        answer = getattr(client(service, box.region), xform_name(operation))(**params)
     except ClientError as error:
         return error.response["Error"]["Code"], error.response["Error"]["Message"]
-    return None
+    failed = [row for row in answer.get("Entries", []) if "ErrorCode" in row] if operation == "PutEvents" else []
+    return (failed[0]["ErrorCode"], failed[0]["ErrorMessage"]) if failed else None
 
 
 def _slack(method: str, params: dict[str, Any]) -> Refused:
