@@ -10,13 +10,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sandbox.prices import PREFIXES, SavingsPlans, hourly
-from sandbox.refusals import AwsRefusal, NotSimulated
+from sandbox.refusals import AwsRefusal, NotSimulated, invalid
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
 
 type Params = dict[str, Any]
 
+USED = "GetSavingsPlansUtilization"
 LATE = timedelta(hours=24)
 
 
@@ -74,10 +76,15 @@ class CostExplorer:
     def GetSavingsPlansUtilization(self, p: Params) -> Params:
         """How much of the commitment was used; an error when there is no plan."""
         active = [plan for plan in self._plans.plans if plan["state"] == "active"]
-        if not active:
+        if not active and on(USED, "no data"):
             raise AwsRefusal("DataUnavailableException", "The requested data is unavailable.")
         commitment = sum(float(plan["commitment"]) for plan in active if _matches(plan, p.get("Filter")))
         start, end = _day(p["TimePeriod"]["Start"]), _day(p["TimePeriod"]["End"])
+        today = self._world.clock.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        if end >= today and on(USED, "future"):  # API text: "before the current date"; [assumed] text
+            raise invalid("The end date must be before the current date.")
+        if start < today - timedelta(days=396) and on(USED, "old"):  # API text: within 13 months; [assumed] text
+            raise invalid("The start date must be within 13 months.")
         total = commitment * (end - start).total_seconds() / 3600
         spent = sum(count * hourly(self._world.region, kind) for kind, count in self._hours(start, end).items())
         used = min(total, spent)

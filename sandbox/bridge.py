@@ -21,7 +21,7 @@ from moto import backend_index
 from moto.core.botocore_stubber import MockRawResponse
 from moto.core.responses import ActionResult
 
-from sandbox import shapes
+from sandbox import shapes, strict
 from sandbox.answers import error_answer
 from sandbox.cloudwatch.promql import Telemetry
 from sandbox.gate import Call, Gate
@@ -151,7 +151,8 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
             self.parse_parameters(self.normalized_request)
             params = plain(self.params)
             try:
-                shapes.check(service, name, params)
+                if strict.on(name, "shape"):
+                    shapes.check(service, name, params, strict.shape_code(service))
                 answer = handler(params) or {}
                 if name == "GetMetricData" and "json" in str(self.headers.get("content-type", "")).lower():
                     return _points(answer)

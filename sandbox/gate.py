@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from sandbox import strict
 from sandbox.refusals import Killed
 
 _WRITES = (
@@ -168,7 +169,7 @@ class Gate:
         call = Call(len(self.calls) + 1, service, operation, params)
         self.calls.append(call)
         self._maybe_kill_before(call)
-        fault = self._denial(call) or self.judge(call)
+        fault = self._denial(call) or self.judge(call) or _forbidden(call)
         fault = fault or next((plan.fault for plan in self._plans if plan.hits(call)), None)
         if fault:
             call.error = fault.code
@@ -208,3 +209,9 @@ class Gate:
                 )
                 return Fault(code, text)
         return None
+
+
+def _forbidden(call: Call) -> Fault | None:
+    """What AWS refuses whatever the account holds (`sandbox.strict`)."""
+    refused = strict.judge(call.service, call.operation, call.params)
+    return Fault(*refused) if refused else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.catalog import tables
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -48,9 +49,12 @@ class Pricing:
         for wanted in p.get("Filters", []):
             if wanted["Type"] not in {"TERM_MATCH", "EQUALS"}:
                 raise NotSimulated(f"the price filter {wanted['Type']}")
+            if wanted["Field"] not in _fields() and on("GetProducts", "field"):
+                # [assumed] text; DescribeServices lists the attributes of a service, in their letter case
+                raise AwsRefusal("InvalidParameterException", f"AmazonSageMaker has no attribute {wanted['Field']}")
             found = [item for item in found if _attribute(item, wanted["Field"]) == wanted["Value"]]
         size = min(p.get("MaxResults") or 100, 100)
-        shown, token = page(found, p.get("NextToken"), size, "InvalidNextTokenException")
+        shown, token = page(found, p.get("NextToken"), size, "InvalidNextTokenException", "GetProducts")
         answer = {"FormatVersion": "aws_v1", "PriceList": [json.dumps(item) for item in shown]}
         return answer | ({"NextToken": token} if token else {})
 
@@ -59,6 +63,13 @@ def _regions(p: Params) -> tuple[str, ...]:
     named = [row["Value"] for row in p.get("Filters", []) if row["Field"] == "regionCode"]
     known = tables.priced_regions()
     return tuple(region for region in (named or sorted(known)) if region in known)
+
+
+@cache
+def _fields() -> frozenset[str]:
+    """The attributes by which the products can be filtered."""
+    some = next(_products(tuple(sorted(tables.priced_regions()))))
+    return frozenset({*some["product"]["attributes"], "productFamily", "ServiceCode"})
 
 
 def _attribute(item: Params, field: str) -> str | None:
@@ -134,7 +145,7 @@ class SavingsPlans:
             raise NotSimulated("filters of DescribeSavingsPlans; states are")
         states = p.get("states") or ["active"]
         found = [plan for plan in self.plans if plan["state"] in states]
-        shown, token = page(found, p.get("nextToken"), p.get("maxResults") or 100)
+        shown, token = page(found, p.get("nextToken"), p.get("maxResults") or 100, operation="DescribeSavingsPlans")
         return {"savingsPlans": shown} | ({"nextToken": token} if token else {})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal
 from sandbox.shapes import enum
+from sandbox.strict import on
 
 
 class Quotas:
@@ -32,11 +33,13 @@ class Quotas:
     def ListServiceQuotas(self, p: dict[str, Any]) -> dict[str, Any]:
         """Applied quotas."""
         rows = [self._row(kind) for kind in self._types(p) if kind not in self.unlisted]
-        return _paged(rows, p)
+        return _paged(rows, p, "ListServiceQuotas")
 
     def ListAWSDefaultServiceQuotas(self, p: dict[str, Any]) -> dict[str, Any]:
         """Default quotas."""
-        return _paged([self._row(kind) | {"Value": float(self.DEFAULT)} for kind in self._types(p)], p)
+        operation = "ListAWSDefaultServiceQuotas"
+        rows = [self._row(kind) | {"Value": float(self.DEFAULT)} for kind in self._types(p, operation)]
+        return _paged(rows, p, operation)
 
     def GetServiceQuota(self, p: dict[str, Any]) -> dict[str, Any]:
         """One applied quota by its code."""
@@ -45,8 +48,8 @@ class Quotas:
                 return {"Quota": self._row(kind)}
         raise AwsRefusal("NoSuchResourceException", f"The quota {p['QuotaCode']} does not exist")
 
-    def _types(self, p: dict[str, Any]) -> list[str]:
-        if p["ServiceCode"] != "sagemaker":
+    def _types(self, p: dict[str, Any], operation: str = "ListServiceQuotas") -> list[str]:
+        if p["ServiceCode"] != "sagemaker" and on(operation, "service"):
             raise AwsRefusal("NoSuchResourceException", f"The sandbox has no quotas of {p['ServiceCode']}")
         return sorted(enum("sagemaker", "ProductionVariantInstanceType"))
 
@@ -68,7 +71,7 @@ def _code(kind: str) -> str:
     return "L-" + hashlib.sha256(kind.encode()).hexdigest()[:8].upper()
 
 
-def _paged(rows: list[dict[str, Any]], p: dict[str, Any]) -> dict[str, Any]:
+def _paged(rows: list[dict[str, Any]], p: dict[str, Any], operation: str) -> dict[str, Any]:
     code = "InvalidPaginationTokenException"
-    shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 100, code)
+    shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 100, code, operation)
     return {"Quotas": shown, "NextToken": token} if token else {"Quotas": shown}

@@ -8,7 +8,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from moto.core.exceptions import ServiceException
+from sandbox.refusals import AwsRefusal
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -28,9 +29,11 @@ class Registry:
         """The manifest of each tag; failures for tags that are not there."""
         host = f"{p.get('registryId') or self._world.account}.dkr.ecr.{self._world.region}.amazonaws.com"
         repository = f"{host}/{p['repositoryName']}"
-        if repository not in {name.partition("@")[0].rsplit(":", 1)[0] for name in self._known()}:
+        if repository not in {name.partition("@")[0].rsplit(":", 1)[0] for name in self._known()} and on(
+            "BatchGetImage", "repository"
+        ):
             text = f"The repository with name '{p['repositoryName']}' does not exist in the registry"
-            raise ServiceException("RepositoryNotFoundException", text)
+            raise AwsRefusal("RepositoryNotFoundException", text)
         found, failures = [], []
         for wanted in p["imageIds"]:
             name = f"{repository}:{wanted['imageTag']}"

@@ -78,9 +78,26 @@ def _string_errors(shape: Shape, value: str, path: str) -> Iterator[str]:
 
 def _matches(pattern: str, value: str) -> bool:
     try:
-        return re.fullmatch(pattern, value, re.DOTALL) is not None
+        return re.fullmatch(_java(pattern), value, re.DOTALL) is not None
     except re.error:  # a pattern in a dialect that Python does not speak (POSIX classes) cannot be checked
         return True
+
+
+@cache
+def _java(pattern: str) -> str:
+    """A pattern of Java's dialect as far as Python has the same classes; what is left is not checked."""
+    for theirs, ours in _CLASSES:
+        pattern = pattern.replace(theirs, ours)
+    return pattern
+
+
+_CLASSES = (
+    (r"\uD800\uDC00-\uDBFF\uDFFF", "\U00010000-\U0010ffff"),
+    (r"\p{Print}", r"[\x20-\x7e]"),
+    (r"\p{L}", r"\w"),
+    (r"\p{N}", r"\d"),
+    (r"\p{Z}", r"\s"),
+)
 
 
 def _size_errors(shape: Shape, size: float, value: Any, path: str, what: str) -> Iterator[str]:

@@ -22,6 +22,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlencode
 
+from sandbox.strict import judge, on
+
 USES, LASTS = 5, timedelta(minutes=30)
 SECRET, TOKEN, CHANNEL = "8f742231b10e8888abcd99yyyzzz85a5", "xoxb-sandbox", "C0123456789"
 
@@ -109,14 +111,14 @@ class Workspace:
         """Answer a Web API call; errors are HTTP 200 with ``ok`` false, as Slack's are."""
         if self.refusals:
             return self.refusals.pop(0)
-        if token != f"Bearer {self.bot_token}":
+        if token != f"Bearer {self.bot_token}" and on(method, "token"):
             return 200, {"ok": False, "error": "invalid_auth"}
-        if body.get("channel") != self.channel:
+        if body.get("channel") != self.channel and on(method, "channel"):
             return 200, {"ok": False, "error": "channel_not_found"}
         if not self.members:
             return 200, {"ok": False, "error": "not_in_channel"}
-        if len(body.get("blocks") or []) > 50 or not (body.get("text") or body.get("blocks")):
-            return 200, {"ok": False, "error": "invalid_blocks" if body.get("blocks") else "no_text"}
+        if refused := judge("slack", method, body):
+            return 200, {"ok": False, "error": refused[0]}
         match method:
             case "chat.postMessage":
                 return 200, self._post(body)
@@ -135,7 +137,9 @@ class Workspace:
                 message.text, message.blocks = str(body.get("text", "")), list(body.get("blocks") or [])
                 message.versions += 1
                 return {"ok": True, "channel": self.channel, "ts": message.ts}
-        return {"ok": False, "error": "message_not_found"}
+        if on("chat.update", "message"):
+            return {"ok": False, "error": "message_not_found"}
+        return {"ok": True}
 
     def answer(self, path: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """Take a message at a `response_url`. [assumed] status and codes of the refusals, which Slack leaves open."""
@@ -147,8 +151,8 @@ class Workspace:
             return 404, {"ok": False, "error": "expired_url"}
         if len(reply.said) >= USES:
             return 404, {"ok": False, "error": "used_url"}
-        if not body.get("text") and not body.get("blocks"):
-            return 400, {"ok": False, "error": "no_text"}
+        if refused := judge("slack", "response_url", body):
+            return 400, {"ok": False, "error": refused[0]}
         reply.said.append(dict(body))
         return 200, {"ok": True}
 

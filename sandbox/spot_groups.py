@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sandbox.refusals import AwsRefusal
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.spot_pools import Pools
@@ -163,7 +164,7 @@ class AutoScaling:
 
     def DescribeLifecycleHooks(self, p: Params) -> Params:
         """The group's hooks."""
-        group = self._group(p["AutoScalingGroupName"])
+        group = self._group(p["AutoScalingGroupName"], "DescribeLifecycleHooks")
         rows = [
             {"LifecycleHookName": f"hook-{n}", "AutoScalingGroupName": group.name, "LifecycleTransition": transition}
             for n, transition in enumerate(group.hooks)
@@ -172,12 +173,13 @@ class AutoScaling:
 
     def DetachInstances(self, p: Params) -> Params:
         """Take instances out; they live on. Without decrement the group starts others."""
-        group = self._group(p["AutoScalingGroupName"])
+        group = self._group(p["AutoScalingGroupName"], "DetachInstances")
         for instance_id in p.get("InstanceIds", []):
             found = next((held for held in group.instances if held.id == instance_id), None)
-            if found is None:
+            if found is None and on("DetachInstances", "member"):
                 text = f"The instance {instance_id} is not part of Auto Scaling group {group.name}."
                 raise AwsRefusal("ValidationError", text)
+            assert found is not None
             if found.lifecycle not in ("InService", "Standby"):
                 text = f"The instance {instance_id} is in {found.lifecycle} and cannot be detached."
                 raise AwsRefusal("ValidationError", text)
@@ -194,6 +196,8 @@ class AutoScaling:
         try:
             group, found = self._instance(p["InstanceId"])
         except KeyError:
+            if not on("TerminateInstanceInAutoScalingGroup", "member"):
+                raise
             text = f"Instance Id not found - No managed instance found for instance ID: {p['InstanceId']}"
             raise AwsRefusal("ValidationError", text) from None
         found.lifecycle = "Terminating:Wait" if group.hooks else "Terminating"
@@ -206,7 +210,7 @@ class AutoScaling:
 
     def UpdateAutoScalingGroup(self, p: Params) -> Params:
         """Set what is given; a mixed instances policy replaces its parts, the rest stays."""
-        group = self._group(p["AutoScalingGroupName"])
+        group = self._group(p["AutoScalingGroupName"], "UpdateAutoScalingGroup")
         if "MixedInstancesPolicy" in p:
             group.mixed = p["MixedInstancesPolicy"]
             overrides = group.mixed.get("LaunchTemplate", {}).get("Overrides", [])
@@ -268,7 +272,7 @@ class AutoScaling:
             self._world.emit("aws.autoscaling", "EC2 Instance Launch Unsuccessful", [self._arn(group)], detail)
 
     def _want(self, group: SimGroup, desired: int) -> None:
-        if not group.minimum <= desired <= group.maximum:
+        if not group.minimum <= desired <= group.maximum and on("UpdateAutoScalingGroup", "desired"):
             raise AwsRefusal("ValidationError", f"Desired capacity:{desired} must be between the minimum and maximum")
         group.desired = desired
         group.wanted.append(desired)
@@ -298,8 +302,8 @@ class AutoScaling:
     def _arn(self, group: SimGroup) -> str:
         return self._world.arn("autoscaling", f"autoScalingGroup:0000:autoScalingGroupName/{group.name}")
 
-    def _group(self, name: str) -> SimGroup:
-        if name not in self.groups:
+    def _group(self, name: str, operation: str) -> SimGroup:
+        if name not in self.groups and on(operation, "group"):
             raise AwsRefusal("ValidationError", "AutoScalingGroup name not found - null")
         return self.groups[name]
 

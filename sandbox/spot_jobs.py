@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sandbox.refusals import AwsRefusal
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -66,7 +67,7 @@ class Jobs:
 
     def DescribeTrainingJob(self, p: Params) -> Params:
         """The job as it stands."""
-        return self._job(p["TrainingJobName"])
+        return self._job(p["TrainingJobName"], "DescribeTrainingJob")
 
     def ListTrainingJobs(self, p: Params) -> Params:
         """Jobs by status, warm pool and part of the name."""
@@ -82,17 +83,17 @@ class Jobs:
 
     def UpdateTrainingJob(self, p: Params) -> Params:
         """Keep-alive 0 ends a warm pool that waits; AWS refuses it for a job without one."""
-        job = self._job(p["TrainingJobName"])
+        job = self._job(p["TrainingJobName"], "UpdateTrainingJob")
         pool = job.get("WarmPoolStatus", {})
         if p.get("ResourceConfig", {}).get("KeepAlivePeriodInSeconds") == 0:
-            if pool.get("Status") != "Available":
+            if pool.get("Status") != "Available" and on("UpdateTrainingJob", "pool"):
                 raise AwsRefusal("ValidationException", "The warm pool of this job is not available.")
             job["WarmPoolStatus"] = pool | {"Status": "Terminated"}
         return {"TrainingJobArn": job["TrainingJobArn"]}
 
     def DescribeCluster(self, p: Params) -> Params:
         """The cluster as it stands."""
-        if p["ClusterName"] not in self.clusters:
+        if p["ClusterName"] not in self.clusters and on("DescribeCluster", "unknown"):
             raise AwsRefusal("ResourceNotFound", f"Cluster {p['ClusterName']} not found")
         return self.clusters[p["ClusterName"]]
 
@@ -103,8 +104,8 @@ class Jobs:
         inner: Params = self._inner.ListTags(p)  # type: ignore[attr-defined]
         return inner
 
-    def _job(self, name: str) -> Params:
-        if name not in self.jobs:
+    def _job(self, name: str, operation: str) -> Params:
+        if name not in self.jobs and on(operation, "unknown"):
             raise AwsRefusal("ValidationException", "Requested resource not found.")
         return self.jobs[name]
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sandbox.refusals import AwsRefusal
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.spot_groups import AutoScaling
@@ -71,10 +72,10 @@ class Ec2Spot:
         rows = []
         for instance_id in p.get("InstanceIds", []):
             row = self.loose.get(instance_id) or self._groups.described(instance_id)
-            if row is None:
+            if row is None and on("DescribeInstances", "unknown"):
                 text = f"The instance ID '{instance_id}' does not exist"
                 raise AwsRefusal("InvalidInstanceID.NotFound", text)
-            rows.append(row)
+            rows.append(row or {})
         return {"Reservations": [{"ReservationId": "r-0123456789abcdef0", "Instances": rows}]}
 
     def DescribeSpotPriceHistory(self, p: Params) -> Params:
@@ -105,7 +106,8 @@ class Ec2Spot:
         zones = p.get("SingleAvailabilityZone", False)
         asked = (tuple(sorted(p.get("InstanceTypes", []))), p["TargetCapacity"], zones, tuple(regions))
         if asked not in self._pools.score_requests:
-            if len(self._pools.score_requests) >= self._pools.score_limit:
+            full = len(self._pools.score_requests) >= self._pools.score_limit
+            if full and on("GetSpotPlacementScores", "limit"):
                 raise AwsRefusal("MaxConfigLimitExceeded", "You have reached the limit of configurations in 24 hours")
             self._pools.score_requests.add(asked)
         cap = 3 if len(asked[0]) < 3 else 10

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated, invalid
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -26,12 +27,12 @@ class Tags:
         """Set tags without asking, as AWS does with ``aws:`` tags."""
         self._tags.setdefault(arn, {}).update(tags)
 
-    def add(self, arn: str, tags: list[dict[str, str]]) -> None:
+    def add(self, arn: str, tags: list[dict[str, str]], operation: str = "AddTags") -> None:
         """Set tags on behalf of a caller, who may not use the ``aws:`` prefix nor have more than 50."""
         given = {tag["Key"]: tag["Value"] for tag in tags}
-        if any(key.lower().startswith("aws:") for key in given):
+        if any(key.lower().startswith("aws:") for key in given) and on(operation, "aws tags"):
             raise invalid("Tag keys must not begin with the reserved prefix aws:")  # [assumed] text
-        if len(self.of(arn) | given) > 50:
+        if len(self.of(arn) | given) > 50 and on(operation, "many"):
             raise AwsRefusal("ResourceLimitExceeded", "A resource can have at most 50 tags.")  # [assumed] text
         self.put(arn, given)
 
@@ -57,12 +58,11 @@ class Tagging:
 
     def GetResources(self, p: dict[str, Any]) -> dict[str, Any]:
         """Tagged resources of these types, or with these ARNs."""
-        _exclusive(p)
         arns = self._arns(p)
         for wanted in p.get("TagFilters", []):
             arns = [arn for arn in arns if _matches(self._world.tags.of(arn), wanted)]
         size = p.get("ResourcesPerPage") or 100
-        shown, token = page(arns, p.get("PaginationToken"), size, "PaginationTokenExpiredException")
+        shown, token = page(arns, p.get("PaginationToken"), size, "PaginationTokenExpiredException", "GetResources")
         rows = [{"ResourceARN": arn, "Tags": self._world.tags.listed(arn)} for arn in shown]
         return {"ResourceTagMappingList": rows, "PaginationToken": token or ""}
 
@@ -79,15 +79,6 @@ class Tagging:
                 )
             arns += fleet.arns(kind.partition(":")[2])
         return [arn for arn in arns if self._world.tags.of(arn)]
-
-
-def _exclusive(p: dict[str, Any]) -> None:
-    """ResourceARNList excludes filters and every pagination parameter, an empty token too (API GetResources)."""
-    others = ("ResourceTypeFilters", "TagFilters", "ResourcesPerPage", "TagsPerPage", "PaginationToken")
-    beside = [name for name in others if name in p]
-    if "ResourceARNList" in p and beside:
-        text = f"ResourceARNList and {beside[0]} cannot both be specified."  # [assumed] text
-        raise AwsRefusal("InvalidParameterException", text)
 
 
 def _matches(tags: dict[str, str], wanted: dict[str, Any]) -> bool:

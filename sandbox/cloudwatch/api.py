@@ -1,22 +1,21 @@
 """CloudWatch's operations. Sources: API reference of each; user guide, CloudWatch quotas."""
 
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sandbox.clock import EPOCH
-from sandbox.cloudwatch.composite import checked_rule
+from sandbox.cloudwatch.composite import checked_rule, children
 from sandbox.cloudwatch.insights import is_query
 from sandbox.cloudwatch.store import Key, Sample, epoch
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
 
 type Params = dict[str, Any]
 
-MOST_QUERIES = 500
 MOST_POINTS = 100_800
 
 
@@ -47,12 +46,10 @@ class CloudWatch:
     def GetMetricData(self, p: Params) -> Params:
         """Read up to 500 series, up to 100,800 datapoints a page."""
         queries = p["MetricDataQueries"]
-        _check_queries(queries)
-        if p["StartTime"] >= p["EndTime"]:
+        _no_expressions(queries)
+        if p["StartTime"] >= p["EndTime"] and on("GetMetricData", "turned"):
             raise refuse("The parameter StartTime must be less than the parameter EndTime.")
         limit = p.get("MaxDatapoints") or MOST_POINTS
-        if limit > MOST_POINTS:
-            raise refuse(f"MaxDatapoints must be at most {MOST_POINTS}")
         newest_first = p.get("ScanBy", "TimestampDescending") == "TimestampDescending"
         results = [self._result(query, p, newest_first) for query in queries if query.get("ReturnData", True)]
         return _paged_results(results, p.get("NextToken"), limit)
@@ -89,7 +86,7 @@ class CloudWatch:
             for key in self._world.metrics.known()
             if _listed(key, p) and self._world.metrics.active_since(key, since)
         ]
-        shown, token = page(rows, p.get("NextToken"), 500, "InvalidParameterValue")
+        shown, token = page(rows, p.get("NextToken"), 500, "InvalidParameterValue", "ListMetrics")
         return {"Metrics": shown, "NextToken": token}
 
     # alarms
@@ -110,31 +107,50 @@ class CloudWatch:
 
     def DescribeAlarms(self, p: Params) -> Params:
         """Alarms by name, prefix, state or action; metric alarms unless other types are asked for."""
+        if parent := p.get("ChildrenOfAlarmName"):
+            return self._children(parent)
         types = p.get("AlarmTypes") or ["MetricAlarm"]
         found = [alarm for alarm in self._world.alarms.all() if alarm.kind in types and _described(alarm, p)]
         size = p.get("MaxRecords") or 50
-        shown, token = page(sorted(found, key=lambda a: a.name), p.get("NextToken"), size, "InvalidNextToken")
+        found.sort(key=lambda alarm: alarm.name)
+        shown, token = page(found, p.get("NextToken"), size, "InvalidNextToken", "DescribeAlarms")
         rows: Params = {"MetricAlarms": [], "CompositeAlarms": [], "NextToken": token}
         for alarm in shown:
             rows[f"{alarm.kind}s"].append(alarm.described())
         return rows
 
+    def _children(self, parent: str) -> Params:
+        """Alarms in the rule of a composite one: name, ARN, state and its time only (API text)."""
+        composite = self._world.alarms.get(parent)
+        if composite is None or composite.kind != "CompositeAlarm":
+            raise AwsRefusal("ResourceNotFound", f"Composite alarm {parent} does not exist")  # [assumed]
+        rows: Params = {"MetricAlarms": [], "CompositeAlarms": []}
+        shown = ("AlarmName", "AlarmArn", "StateValue", "StateUpdatedTimestamp")
+        for name in dict.fromkeys(children(composite.request["AlarmRule"])):
+            if alarm := self._world.alarms.get(name):
+                rows[f"{alarm.kind}s"].append({key: alarm.described()[key] for key in shown})
+        return rows
+
     def DescribeAlarmContributors(self, p: Params) -> Params:
         """The contributors of a grouped alarm that are in ALARM."""
         alarm = self._world.alarms.get(p["AlarmName"])
-        if alarm is None:
+        if alarm is None and on("DescribeAlarmContributors", "unknown"):
             raise AwsRefusal("ResourceNotFound", f"Alarm {p['AlarmName']} does not exist")
+        assert alarm is not None
         rows = [contributor.described() for contributor in alarm.contributors.values() if contributor.state == "ALARM"]
-        shown, token = page(rows, p.get("NextToken"), 100, "InvalidNextToken")
+        shown, token = page(rows, p.get("NextToken"), 100, "InvalidNextToken", "DescribeAlarmContributors")
         return {"AlarmContributors": shown, "NextToken": token}
 
     def DeleteAlarms(self, p: Params) -> Params:
-        """Delete alarms; one unknown name, and none is deleted."""
-        for name in p["AlarmNames"]:
-            if self._world.alarms.get(name) is None:
-                raise AwsRefusal("ResourceNotFound", f"Alarm {name} does not exist")
-        for name in p["AlarmNames"]:
-            self._world.alarms.delete(name)
+        """Delete alarms. API text: those with correct names are deleted, also when others are incorrect."""
+        known = [alarm for name in p["AlarmNames"] if (alarm := self._world.alarms.get(name))]
+        if sum(alarm.kind == "CompositeAlarm" for alarm in known) > 1 and on("DeleteAlarms", "composites"):
+            raise refuse("Two composite alarms cannot be deleted in one request.")
+        for alarm in known:
+            self._world.alarms.delete(alarm.name)
+        if len(known) < len(p["AlarmNames"]) and on("DeleteAlarms", "unknown"):
+            absent = sorted(set(p["AlarmNames"]) - {alarm.name for alarm in known})
+            raise AwsRefusal("ResourceNotFound", f"Alarms {absent} do not exist")
         return {}
 
     def SetAlarmState(self, p: Params) -> Params:
@@ -181,27 +197,16 @@ def _key(metric: Params) -> Key:
     return metric["Namespace"], metric["MetricName"], dimensions
 
 
-def _check_queries(queries: list[Params]) -> None:
-    if len(queries) > MOST_QUERIES:
-        raise refuse(f"The collection MetricDataQueries must not have a size greater than {MOST_QUERIES}.")
-    ids = [query["Id"] for query in queries]
-    if len(set(ids)) < len(ids):
-        double = next(one for one in ids if ids.count(one) > 1)
-        raise refuse(f'The values for parameter Id in MetricDataQueries are not unique: "{double}".')
+def _no_expressions(queries: list[Params]) -> None:
     for query in queries:
-        if not re.fullmatch(r"[a-z][a-zA-Z0-9_]*", query["Id"]):
-            raise refuse(f'The value "{query["Id"]}" for parameter Id is not matching the expected pattern.')
         if "Expression" in query:
             raise NotSimulated(f"the GetMetricData expression {query['Expression']!r}: metric statistics are")
-        period = query["MetricStat"]["Period"]
-        if period not in {1, 5, 10, 20, 30} and (period <= 0 or period % 60):
-            raise refuse(f"The value {period} for parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60.")
 
 
 def _paged_results(results: list[Params], token: str | None, limit: int) -> Params:
     """Cut the results after `limit` datapoints; a series that goes on is PartialData until its last page."""
     flat = [(row, index) for row, result in enumerate(results) for index in range(len(result["Values"]))]
-    shown, following = page(flat, token, limit, "InvalidNextToken")
+    shown, following = page(flat, token, limit, "InvalidNextToken", "GetMetricData")
     made = []
     for row, result in enumerate(results):
         indexes = [index for at, index in shown if at == row]
@@ -226,43 +231,24 @@ def _described(alarm: Any, p: Params) -> bool:
         return False
     if not alarm.name.startswith(p.get("AlarmNamePrefix", "")) or p.get("StateValue", alarm.state) != alarm.state:
         return False
-    if parent := p.get("ChildrenOfAlarmName"):
-        raise NotSimulated(f"DescribeAlarms with ChildrenOfAlarmName {parent}")
+    if "ParentsOfAlarmName" in p:
+        raise NotSimulated("DescribeAlarms with ParentsOfAlarmName")
     prefix = p.get("ActionPrefix")
     return not prefix or any(action.startswith(prefix) for action in alarm.actions())
 
 
 def _check_alarm(p: Params) -> None:
-    for key in ("AlarmActions", "OKActions", "InsufficientDataActions"):
-        if len(p.get(key, [])) > 5:
-            raise refuse(f"{key} must have at most 5 actions")
-    grouped = False
+    """What needs more than the request's own members (`sandbox.strict.cloudwatch`), or is not simulated."""
     if metrics := p.get("Metrics"):
-        returned = [m for m in metrics if m.get("ReturnData", True)]
-        if len(returned) != 1 or len(metrics) != 1:
+        if len(metrics) != 1:
             raise NotSimulated("an alarm on metric math: one metric statistic or one Metrics Insights query is")
-        grouped = "Expression" in metrics[0]
-        if grouped and not is_query(metrics[0]["Expression"]):
-            raise NotSimulated(f"the alarm expression {metrics[0]['Expression']!r}")
-    period = _period(p)
-    span = period * p["EvaluationPeriods"]
-    if grouped and span > 10_800:  # user guide: Metrics Insights alarms see the latest 3 hours only
-        raise refuse("Metrics Insights alarms can evaluate at most 3 hours of data.")
-    if span > (7 * 86_400 if period >= 3600 else 86_400):
-        raise refuse("EvaluationPeriods times Period must not exceed one day, or seven with periods of an hour.")
-    if p.get("DatapointsToAlarm", 1) > p["EvaluationPeriods"]:
-        raise refuse("DatapointsToAlarm must not exceed EvaluationPeriods.")
+        expression = metrics[0].get("Expression")
+        if expression and not is_query(expression):
+            raise NotSimulated(f"the alarm expression {expression!r}")
+        span = (metrics[0].get("Period") or 300) * p["EvaluationPeriods"]
+        if expression and span > 10_800 and on("PutMetricAlarm", "insights span"):
+            raise refuse("Metrics Insights alarms can evaluate at most 3 hours of data.")
     if p.get("ComparisonOperator") not in {
         "GreaterThanThreshold", "GreaterThanOrEqualToThreshold", "LessThanThreshold", "LessThanOrEqualToThreshold",
     }:  # fmt: skip
         raise NotSimulated(f"the comparison {p.get('ComparisonOperator')}")
-
-
-def _period(p: Params) -> int:
-    if metrics := p.get("Metrics"):
-        return int(metrics[0].get("Period") or metrics[0].get("MetricStat", {}).get("Period") or 300)
-    if not (p.get("Namespace") and p.get("MetricName") and p.get("Period")):
-        raise refuse("An alarm needs Namespace, MetricName and Period, or Metrics.")
-    if bool(p.get("Statistic")) == bool(p.get("ExtendedStatistic")):
-        raise refuse("An alarm needs exactly one of Statistic and ExtendedStatistic.")
-    return int(p["Period"])

@@ -13,6 +13,9 @@ from sandbox.sagemaker import checks
 from sandbox.sagemaker.describe import described
 from sandbox.sagemaker.fleet import Fleet, green_fleet
 from sandbox.sagemaker.nouns import Endpoint, Params, Record, Variant
+from sandbox.strict import on
+
+WEIGHTS = "UpdateEndpointWeightsAndCapacities"
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -40,8 +43,9 @@ class SageMaker:
     def DescribeModel(self, p: Params) -> Params:
         """Describe a model."""
         record = self._fleet.models.get(p["ModelName"])
-        if record is None:
+        if record is None and on("DescribeModel", "unknown"):
             raise invalid(f'Could not find model "{self._fleet.arn("model", p["ModelName"])}".')
+        assert record is not None
         return {**record.request, "ModelArn": record.arn, "CreationTime": record.created}
 
     def DeleteModel(self, p: Params) -> Params:
@@ -126,17 +130,19 @@ class SageMaker:
     def DeleteEndpoint(self, p: Params) -> Params:
         """Delete an endpoint."""
         endpoint = self._fleet.endpoint(p["EndpointName"])
-        _not_busy(endpoint)
+        _not_busy(endpoint, "DeleteEndpoint")
         self._fleet.begin_delete(endpoint)
         return {}
 
     def UpdateEndpoint(self, p: Params) -> Params:
         """Deploy another configuration; HTTP 200 only means that it was accepted."""
-        endpoint = self._fleet.endpoint(p["EndpointName"])
-        _not_busy(endpoint)
-        if endpoint.status == "Failed":  # EndpointStatus: DeleteEndpoint is the only operation left; [assumed] text
+        endpoint = self._fleet.endpoint(p["EndpointName"], "UpdateEndpoint")
+        _not_busy(endpoint, "UpdateEndpoint")
+        if endpoint.status == "Failed" and on(
+            "UpdateEndpoint", "failed"
+        ):  # EndpointStatus: DeleteEndpoint is the only operation left; [assumed] text
             raise invalid(f'Cannot update failed endpoint "{endpoint.arn}".')
-        new = self._fleet.config(p["EndpointConfigName"])
+        new = self._fleet.config(p["EndpointConfigName"], "no config")
         old = self._fleet.configs.get(endpoint.config_name, new)
         if endpoint.status == "UpdateRollbackFailed" and new is old:
             pass  # the documented repair is another UpdateEndpoint, which may be to the old configuration
@@ -154,12 +160,13 @@ class SageMaker:
 
     def UpdateEndpointWeightsAndCapacities(self, p: Params) -> Params:
         """Change the weight of variants, or the capacity of one."""
-        endpoint = self._fleet.endpoint(p["EndpointName"])
-        _not_busy(endpoint)
-        if endpoint.status == "Failed":
+        endpoint = self._fleet.endpoint(p["EndpointName"], WEIGHTS)
+        _not_busy(endpoint, WEIGHTS)
+        if endpoint.status == "Failed" and on(WEIGHTS, "failed"):
             raise invalid(f'Cannot update failed endpoint "{endpoint.arn}".')
         wanted = p["DesiredWeightsAndCapacities"]
-        if sum("DesiredInstanceCount" in row for row in wanted) > 1:  # API text: "or capacity of one variant"
+        counted = sum("DesiredInstanceCount" in row for row in wanted)
+        if counted > 1 and on(WEIGHTS, "several"):  # API text: "or capacity of one variant"
             raise invalid("The capacity of only one variant can be updated in a request.")  # [assumed] text
         for row in wanted:
             self._check_row(endpoint, row)
@@ -174,66 +181,68 @@ class SageMaker:
 
     def _check_row(self, endpoint: Endpoint, row: Params) -> None:
         variant = endpoint.variants.get(row["VariantName"])
-        if variant is None:
+        if variant is None and on(WEIGHTS, "variant"):
             raise invalid(f'Could not find variant "{row["VariantName"]}" in endpoint "{endpoint.arn}".')  # [assumed]
         count = row.get("DesiredInstanceCount")
+        assert variant is not None
         if count is None:
             return
-        if variant.instance_type is None:
+        if variant.instance_type is None and on(WEIGHTS, "serverless"):
             raise invalid("DesiredInstanceCount cannot be set for a serverless variant.")  # [assumed] text
         config = self._fleet.configs.get(endpoint.config_name)
         asynchronous = bool(config and config.request.get("AsyncInferenceConfig"))
-        if count == 0 and not asynchronous and variant.spec.get("ModelName"):
+        if count == 0 and not asynchronous and variant.spec.get("ModelName") and on(WEIGHTS, "zero"):
             # guide, endpoint-auto-scaling-zero-instances: only async and inference components go to zero; [assumed]
             raise invalid("DesiredInstanceCount must be at least 1 for a real-time variant.")
-        if count > variant.count:
-            self._fleet.check_quota({variant.instance_type: count - variant.count})
+        if count > variant.count and variant.instance_type:
+            self._fleet.check_quota({variant.instance_type: count - variant.count}, WEIGHTS)
 
     # tags
 
     def AddTags(self, p: Params) -> Params:
         """Tag a resource."""
-        self._world.tags.add(self._known(p["ResourceArn"]), p["Tags"])
+        self._world.tags.add(self._known(p["ResourceArn"], "AddTags"), p["Tags"])
         return {"Tags": self._world.tags.listed(p["ResourceArn"])}
 
     def ListTags(self, p: Params) -> Params:
         """Tags of a resource."""
-        tags = self._world.tags.listed(self._known(p["ResourceArn"]))
-        rows, token = page(tags, p.get("NextToken"), p.get("MaxResults") or 50)
+        tags = self._world.tags.listed(self._known(p["ResourceArn"], "ListTags"))
+        rows, token = page(tags, p.get("NextToken"), p.get("MaxResults") or 50, operation="ListTags")
         return {"Tags": rows, "NextToken": token}
 
     def DeleteTags(self, p: Params) -> Params:
         """Take tags off a resource."""
-        self._world.tags.remove(self._known(p["ResourceArn"]), p["TagKeys"])
+        self._world.tags.remove(self._known(p["ResourceArn"], "DeleteTags"), p["TagKeys"])
         return {}
 
-    def _known(self, arn: str) -> str:
+    def _known(self, arn: str, operation: str) -> str:
         kind = arn.rpartition(":")[2].partition("/")[0]
-        if kind not in {"model", "endpoint-config", "endpoint", "inference-component"} or (
-            kind != "inference-component" and arn not in self._fleet.arns(kind)
+        known = kind in {"model", "endpoint-config", "endpoint", "inference-component"}
+        if (not known or (kind != "inference-component" and arn not in self._fleet.arns(kind))) and on(
+            operation, "unknown"
         ):
             raise invalid(f"Could not find resource {arn}.")  # [assumed] text
         return arn
 
     def _create(self, kind: str, name: str, p: Params, records: dict[str, Record]) -> str:
         arn = self._fleet.arn(kind, name)
-        if name in records:
+        if name in records and on("CreateEndpointConfig", "exists"):
             raise invalid(f'Cannot create already existing {kind.replace("-config", " configuration")} "{arn}".')
-        self._world.tags.add(arn, p.get("Tags") or [])
+        self._world.tags.add(arn, p.get("Tags") or [], "CreateEndpointConfig")
         request = {key: value for key, value in p.items() if key != "Tags"}
         records[name] = Record(name, arn, self._world.clock.now, request)
         return arn
 
 
-def _not_busy(endpoint: Endpoint) -> None:
-    if endpoint.busy:
+def _not_busy(endpoint: Endpoint, operation: str) -> None:
+    if endpoint.busy and on(operation, "busy"):
         raise invalid(f'Cannot update in-progress endpoint "{endpoint.arn}".')
 
 
 def _deployment_config(p: Params, endpoint: Endpoint) -> Mapping[str, Any]:
     if not p.get("RetainDeploymentConfig"):
         return p.get("DeploymentConfig") or {}
-    if p.get("DeploymentConfig"):
+    if p.get("DeploymentConfig") and on("UpdateEndpoint", "retain"):
         raise invalid("DeploymentConfig cannot be given with RetainDeploymentConfig.")  # [assumed] text
     return endpoint.last_deployment_config or {}
 
@@ -241,10 +250,10 @@ def _deployment_config(p: Params, endpoint: Endpoint) -> Mapping[str, Any]:
 def _retained(p: Params, endpoint: Endpoint, fresh: dict[str, Variant]) -> dict[str, Variant]:
     """RetainAllVariantProperties: same-named variants keep live counts and weights, but for the excluded ones."""
     excluded = {row["VariantPropertyType"] for row in p.get("ExcludeRetainedVariantProperties") or []}
-    if "DataCaptureConfig" in excluded:
+    if "DataCaptureConfig" in excluded and on("UpdateEndpoint", "capture"):
         raise invalid("Excluding DataCaptureConfig is not currently supported.")  # API text
     if not p.get("RetainAllVariantProperties"):
-        if excluded:
+        if excluded and on("UpdateEndpoint", "exclude"):
             raise invalid("ExcludeRetainedVariantProperties needs RetainAllVariantProperties.")  # [assumed] text
         return fresh
     for name, variant in fresh.items():
@@ -273,7 +282,7 @@ def _listed(records: Any, p: Params, kind: str) -> tuple[list[Params], str | Non
         p.get("SortBy", "CreationTime"), lambda r: (r.created, r.name)
     )
     rows.sort(key=order, reverse=p.get("SortOrder", "Descending") == "Descending")
-    shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 10)
+    shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 10, operation=f"List{kind}s")
     made = []
     for record in shown:
         row = {f"{kind}Name": record.name, f"{kind}Arn": record.arn, "CreationTime": record.created}

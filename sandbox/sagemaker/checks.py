@@ -11,7 +11,9 @@ from typing import Any
 
 from sandbox.refusals import AwsRefusal, invalid
 from sandbox.sagemaker.nouns import Endpoint, Params, Variant
+from sandbox.strict import on
 
+UPDATE = "UpdateEndpoint"
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 _NVME = re.compile(r"ml\.([a-z]+\d+[a-z]*d[a-z]*|g5|g6|g6e|g7|g7e|p5|p5e|p5en|trn1|trn1n)\.")
 
@@ -28,14 +30,14 @@ def name(kind: str, value: str) -> None:
 def config(request: Mapping[str, Any], models: Iterable[str]) -> None:
     """Refuse a CreateEndpointConfig request."""
     production, shadow = request["ProductionVariants"], request.get("ShadowProductionVariants") or []
-    if len(production) + len(shadow) > 10:
+    if len(production) + len(shadow) > 10 and on("CreateEndpointConfig", "variants"):
         raise invalid("At most 10 production and shadow variants are allowed.")  # [assumed] limit: API reference
-    if shadow and (len(production) > 1 or len(shadow) > 1):
+    if shadow and (len(production) > 1 or len(shadow) > 1) and on("CreateEndpointConfig", "shadows"):
         raise invalid(  # rule: CreateEndpointConfig.ShadowProductionVariants; [assumed] text
             "If you use ShadowProductionVariants, specify one ProductionVariant and one ShadowProductionVariant."
         )
     names = [spec["VariantName"] for spec in [*production, *shadow]]
-    if len(set(names)) < len(names):
+    if len(set(names)) < len(names) and on("CreateEndpointConfig", "names"):
         raise invalid(f"Variant names must be unique, got {names}")  # [assumed] text
     for spec in [*production, *shadow]:
         _variant(spec, frozenset(models), request)
@@ -43,79 +45,82 @@ def config(request: Mapping[str, Any], models: Iterable[str]) -> None:
 
 def _variant(spec: Params, models: frozenset[str], request: Mapping[str, Any]) -> None:
     model = spec.get("ModelName")
-    if model is None and not request.get("ExecutionRoleArn"):
+    if model is None and not request.get("ExecutionRoleArn") and on("CreateEndpointConfig", "role"):
         raise invalid(  # API reference: ExecutionRoleArn is required for inference components; [assumed] text
             "A production variant without a ModelName needs an ExecutionRoleArn in the endpoint configuration."
         )
-    if model is not None and model not in models:
+    if model is not None and model not in models and on("CreateEndpointConfig", "model"):
         raise invalid(f'Could not find model "{model}".')
     _capacity(spec)
-    if model is not None and (spec.get("ManagedInstanceScaling") or {}).get("Status") == "ENABLED":
+    managed = (spec.get("ManagedInstanceScaling") or {}).get("Status") == "ENABLED"
+    if model is not None and managed and on("CreateEndpointConfig", "managed"):
         # hashicorp/terraform-provider-aws#45926
         raise invalid("ManagedInstanceScaling is only supported for inference component endpoints.")
     _volume(spec)
     ami = spec.get("InferenceAmiVersion", "")
     kind = spec.get("InstanceType", "")
-    if ("-gpu-" in ami and not re.match(r"ml\.(g|p)\d", kind)) or (
+    wrong = ("-gpu-" in ami and not re.match(r"ml\.(g|p)\d", kind)) or (
         "neuron" in ami and not re.match(r"ml\.(inf|trn)", kind)
-    ):
+    )
+    if wrong and on("CreateEndpointConfig", "ami"):
         raise invalid(f"InferenceAmiVersion {ami} is not supported on {kind}.")  # [assumed] text
-    if len(spec.get("AcceleratorPartitionLayouts") or []) > 1:
+    if len(spec.get("AcceleratorPartitionLayouts") or []) > 1 and on("CreateEndpointConfig", "layouts"):
         raise invalid("Only one AcceleratorPartitionLayout is supported.")  # API text: exactly 1 entry
 
 
 def _capacity(spec: Params) -> None:
     given = [key for key in ("InstanceType", "InstancePools", "ServerlessConfig") if spec.get(key)]
-    if len(given) != 1:
+    if len(given) != 1 and on("CreateEndpointConfig", "capacity"):
         raise invalid(
             f"Variant {spec['VariantName']}: specify exactly one of InstanceType, InstancePools and ServerlessConfig, "
             f"got {given}"
         )  # [assumed] text
-    if given == ["ServerlessConfig"]:
-        if spec.get("InitialInstanceCount"):
+    if "ServerlessConfig" in given:
+        if spec.get("InitialInstanceCount") and on("CreateEndpointConfig", "serverless count"):
             raise invalid("InitialInstanceCount cannot be specified with ServerlessConfig.")  # [assumed] text
         memory = spec["ServerlessConfig"]["MemorySizeInMB"]
-        if memory % 1024:
+        if memory % 1024 and on("CreateEndpointConfig", "memory"):
             raise invalid(f"MemorySizeInMB must be a multiple of 1024, got {memory}")  # [assumed] text
         return
-    if not spec.get("InitialInstanceCount") and not spec.get("ManagedInstanceScaling"):
+    counted = spec.get("InitialInstanceCount") or spec.get("ManagedInstanceScaling")
+    if not counted and on("CreateEndpointConfig", "count"):
         raise invalid(f"InitialInstanceCount is required for variant {spec['VariantName']}.")  # [assumed] text
     priorities = [pool["Priority"] for pool in spec.get("InstancePools") or []]
-    if len(set(priorities)) < len(priorities):
+    if len(set(priorities)) < len(priorities) and on("CreateEndpointConfig", "priorities"):
         raise invalid("InstancePools priorities must be unique.")  # [assumed] text
 
 
 def _volume(spec: Params) -> None:
     types = [spec.get("InstanceType"), *(pool["InstanceType"] for pool in spec.get("InstancePools") or [])]
     nvme = [kind for kind in types if kind and _NVME.match(kind)]
-    if spec.get("VolumeSizeInGB") and nvme:
+    if spec.get("VolumeSizeInGB") and nvme and on("CreateEndpointConfig", "volume"):
         # sagemaker-python-sdk volume_size_supported: the service refuses it on types with local storage
         raise invalid(f"VolumeSizeInGB parameter is not allowed for {nvme[0]}")
 
 
 def update(endpoint: Endpoint, old: Mapping[str, Any], new: Mapping[str, Any], new_name: str) -> None:
     """Refuse an UpdateEndpoint from the configuration `old` to `new`."""
-    if endpoint.config_name == new_name:
+    if endpoint.config_name == new_name and on(UPDATE, "same"):
         raise invalid(f'Cannot update endpoint with the currently in use endpoint configuration "{new_name}"')
-    if old.get("AsyncInferenceConfig") and not new.get("AsyncInferenceConfig"):
+    before_async, after_async = bool(old.get("AsyncInferenceConfig")), bool(new.get("AsyncInferenceConfig"))
+    if before_async and not after_async and on(UPDATE, "async"):
         raise invalid(  # aws/sagemaker-python-sdk#3124
             f"The AsyncInferenceConfig parameter cannot be removed from this endpoint {endpoint.name}. "
             "To change the endpoint type, create a new endpoint."
         )
-    if new.get("AsyncInferenceConfig") and not old.get("AsyncInferenceConfig"):
+    if after_async and not before_async and on(UPDATE, "async"):
         raise invalid(
             f"The AsyncInferenceConfig parameter cannot be added to this endpoint {endpoint.name}."
         )  # [assumed]
     before = {spec["VariantName"]: spec for spec in old["ProductionVariants"]}
     after = {spec["VariantName"]: spec for spec in new["ProductionVariants"]}
-    if any("ServerlessConfig" in spec for spec in after.values()) and not any(
-        "ServerlessConfig" in spec for spec in before.values()
-    ):
+    serverless = [any("ServerlessConfig" in spec for spec in specs.values()) for specs in (before, after)]
+    if serverless == [False, True] and on(UPDATE, "serverless"):
         # developer guide, serverless-endpoints-update: "you receive a ValidationError message"; [assumed] text
         raise invalid("An instance-based endpoint cannot be converted to a serverless endpoint.")
     for variant, spec in after.items():
         layouts = before.get(variant, spec).get("AcceleratorPartitionLayouts")
-        if layouts != spec.get("AcceleratorPartitionLayouts"):
+        if layouts != spec.get("AcceleratorPartitionLayouts") and on(UPDATE, "layouts"):
             raise invalid("The AcceleratorPartitionLayouts of an endpoint cannot be changed.")  # [assumed] text
 
 
@@ -135,7 +140,7 @@ def scalable_targets(variants: Mapping[str, Variant], new: Mapping[str, Any], re
             != (variant.spec.get("InstanceType"), variant.spec.get("InstancePools"))
         )
     ]
-    if touched:
+    if touched and on(UPDATE, "scalable"):
         listed = ", ".join(f'"{name}"' for name in touched)
         raise invalid(
             f"The variant(s) [{listed}] must be deregistered as scalable targets with AWS Auto Scaling before they "
@@ -146,10 +151,10 @@ def scalable_targets(variants: Mapping[str, Variant], new: Mapping[str, Any], re
 def deployment(request: Mapping[str, Any], variants: Mapping[str, Variant], new: Mapping[str, Any]) -> None:
     """Refuse a DeploymentConfig (API reference of DeploymentConfig; guide pages deployment-guardrails-*)."""
     blue_green, rolling = request.get("BlueGreenUpdatePolicy"), request.get("RollingUpdatePolicy")
-    if bool(blue_green) == bool(rolling):
+    if bool(blue_green) == bool(rolling) and on(UPDATE, "policy"):
         raise invalid("Specify exactly one of BlueGreenUpdatePolicy and RollingUpdatePolicy.")  # [assumed] text
     names = {spec["VariantName"] for spec in new["ProductionVariants"]}
-    if names != set(variants):
+    if names != set(variants) and on(UPDATE, "guarded variants"):
         raise invalid(  # guide: "the same variant names"; [assumed] text
             f"DeploymentConfig requires the same variants in both configurations: {sorted(variants)}, {sorted(names)}"
         )
@@ -163,7 +168,8 @@ def _blue_green(policy: Mapping[str, Any], variants: Mapping[str, Variant]) -> N
     routing = policy["TrafficRoutingConfiguration"]
     kind, wait = routing["Type"], routing["WaitIntervalInSeconds"]
     canary, linear = routing.get("CanarySize"), routing.get("LinearStepSize")
-    if (kind == "CANARY") != bool(canary) or (kind == "LINEAR") != bool(linear):
+    odd = (kind == "CANARY") != bool(canary) or (kind == "LINEAR") != bool(linear)
+    if odd and on(UPDATE, "routing"):
         raise invalid(f"{kind} traffic routing does not go with CanarySize {canary} and LinearStepSize {linear}.")
     steps = 1
     for variant in variants.values():
@@ -174,23 +180,27 @@ def _blue_green(policy: Mapping[str, Any], variants: Mapping[str, Variant]) -> N
             steps = max(steps, -(-variant.count // step))
     waits = wait * (steps if linear else 1) + policy.get("TerminationWaitInSeconds", 0)
     timeout = policy.get("MaximumExecutionTimeoutInSeconds")
-    if timeout is not None and timeout <= waits:
-        raise invalid(f"MaximumExecutionTimeoutInSeconds {timeout} must exceed all waits together ({waits} s).")
+    _time_out(timeout, waits)
 
 
 def _rolling(policy: Mapping[str, Any], variants: Mapping[str, Variant], new: Mapping[str, Any]) -> None:
-    if len(variants) > 1 or any("ServerlessConfig" in spec for spec in new["ProductionVariants"]):
+    serverless = any("ServerlessConfig" in spec for spec in new["ProductionVariants"])
+    if (len(variants) > 1 or serverless) and on(UPDATE, "rolling"):
         # deployment-guardrails-exclusions; [assumed] text
         raise invalid("Rolling deployments do not support serverless or multi-variant endpoints.")
     for variant in variants.values():
         batch = _share("MaximumBatchSize", policy["MaximumBatchSize"], variant, 50, at_least=5)
         back = policy.get("RollbackMaximumBatchSize")
-        if back and size(back, variant.count) > variant.count:  # below 100 %: in batches (API CapacitySize)
-            raise invalid(f"RollbackMaximumBatchSize is more than the {variant.count} instances.")  # [assumed] text
+        if back and size(back, variant.count) > variant.count and on(UPDATE, "roll-back batch"):
+            # RollingUpdatePolicy: 100 percent where it is absent, in batches below that (CapacitySize); [assumed] text
+            raise invalid(f"RollbackMaximumBatchSize must be at most the capacity ({variant.count} instances).")
         waits = policy["WaitIntervalInSeconds"] * -(-variant.count // batch)
-        timeout = policy.get("MaximumExecutionTimeoutInSeconds")
-        if timeout is not None and timeout <= waits:
-            raise invalid(f"MaximumExecutionTimeoutInSeconds {timeout} must exceed all waits together ({waits} s).")
+        _time_out(policy.get("MaximumExecutionTimeoutInSeconds"), waits)
+
+
+def _time_out(timeout: int | None, waits: int) -> None:
+    if timeout is not None and timeout <= waits and on(UPDATE, "time-out"):
+        raise invalid(f"MaximumExecutionTimeoutInSeconds {timeout} must exceed all waits together ({waits} s).")
 
 
 def size(capacity: Mapping[str, Any], count: int) -> int:
@@ -206,7 +216,8 @@ def _share(field: str, capacity: Mapping[str, Any], variant: Variant, most: int,
     """
     instances = size(capacity, variant.count)
     percent = capacity["Value"] if capacity["Type"] == "CAPACITY_PERCENT" else 100 * instances / max(1, variant.count)
-    if percent > most or percent < at_least or instances * 100 > most * variant.count:
+    odd = percent > most or percent < at_least or instances * 100 > most * variant.count
+    if odd and on(UPDATE, "share"):
         raise invalid(
             f"{field} of {instances} instance(s) must be between {at_least} and {most} percent of the variant's total "
             f"instance count ({variant.count})."
@@ -214,9 +225,9 @@ def _share(field: str, capacity: Mapping[str, Any], variant: Variant, most: int,
     return instances
 
 
-def quota(kind: str, limit: int, used: int, delta: int) -> None:
+def quota(kind: str, limit: int, used: int, delta: int, operation: str = UPDATE) -> None:
     """Refuse instances above the quota; the text is public in many issues."""
-    if used + delta > limit:
+    if used + delta > limit and on(operation, "quota"):
         raise AwsRefusal(
             "ResourceLimitExceeded",
             f"The account-level service limit '{kind} for endpoint usage' is {limit} Instances, with current "

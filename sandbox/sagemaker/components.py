@@ -12,6 +12,7 @@ from sandbox.clock import next_minute
 from sandbox.paging import page
 from sandbox.refusals import invalid
 from sandbox.sagemaker.deployment import REASONS, Ending
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -112,7 +113,7 @@ class Components:
 
     def DescribeInferenceComponent(self, p: Params) -> Params:
         """Describe a component; the image appears as DeployedImage, the copies as two counts."""
-        c = self._component(p)
+        c = self._component(p, "DescribeInferenceComponent")
         several = c.specification.get("Specifications")
         shown = (
             {"Specifications": [self._shown(each, c) for each in several]}
@@ -140,12 +141,13 @@ class Components:
             and p.get("VariantNameEquals", c.variant) == c.variant
             and p.get("NameContains", "").lower() in c.name.lower()
         ]  # fmt: skip
-        shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 10)
+        size = p.get("MaxResults") or 10
+        shown, token = page(rows, p.get("NextToken"), size, operation="ListInferenceComponents")
         return {"InferenceComponents": shown, "NextToken": token}
 
     def UpdateInferenceComponent(self, p: Params) -> Params:
         """Change specification or copies: a part of the copies at a time, watched by alarms."""
-        component, wanted = self._idle(p), _specification(p)
+        component, wanted = self._idle(p, "UpdateInferenceComponent"), _specification(p)
         deployment = p.get("DeploymentConfig") or {}
         batches = _batches(deployment, component.desired)
         component.desired = p.get("RuntimeConfig", {}).get("CopyCount", component.desired)
@@ -160,13 +162,13 @@ class Components:
 
     def UpdateInferenceComponentRuntimeConfig(self, p: Params) -> Params:
         """Change the number of copies."""
-        component = self._idle(p)
+        component = self._idle(p, "UpdateInferenceComponentRuntimeConfig")
         component.desired = p["DesiredRuntimeConfig"]["CopyCount"]
         return self._begin(component, "Updating")
 
     def DeleteInferenceComponent(self, p: Params) -> Params:
         """Delete a component."""
-        self._begin(self._idle(p), "Deleting")
+        self._begin(self._idle(p, "DeleteInferenceComponent"), "Deleting")
         return {}
 
     def _begin(self, component: Component, status: str) -> Params:
@@ -184,22 +186,22 @@ class Components:
         rest = {key: value for key, value in container.items() if key != "Image"}
         return {**specification, "Container": rest | {"DeployedImage": deployed}}
 
-    def _component(self, p: Params) -> Component:
+    def _component(self, p: Params, operation: str) -> Component:
         name = p["InferenceComponentName"]
-        if name not in self.known:
+        if name not in self.known and on(operation, "unknown"):
             raise invalid(f'Could not find inference component "{self._world.fleet.arn("inference-component", name)}".')
         return self.known[name]
 
-    def _idle(self, p: Params) -> Component:
-        component = self._component(p)
-        if component.status not in {"InService", "Failed"}:
+    def _idle(self, p: Params, operation: str) -> Component:
+        component = self._component(p, operation)
+        if component.status not in {"InService", "Failed"} and on(operation, "busy"):
             raise invalid(f'Cannot update in-progress inference component "{component.arn}".')  # [assumed] text
         return component
 
 
 def _specification(p: Params) -> Params | None:
     """What a request says of the component: one specification, or one for each instance type; None for neither."""
-    if p.get("Specification") and p.get("Specifications"):
+    if p.get("Specification") and p.get("Specifications") and on("UpdateInferenceComponent", "both"):
         raise invalid("Specify either Specification or Specifications, not both.")  # API text; [assumed] wording
     return {"Specifications": p["Specifications"]} if p.get("Specifications") else p.get("Specification")
 
@@ -211,6 +213,6 @@ def _batches(deployment: Params, copies: int) -> int:
         return 1
     size = policy["MaximumBatchSize"]
     percent = size["Value"] if size["Type"] == "CAPACITY_PERCENT" else 100 * size["Value"] / max(1, copies)
-    if not 5 <= percent <= 50:
+    if not 5 <= percent <= 50 and on("UpdateInferenceComponent", "share"):
         raise invalid(f"MaximumBatchSize must be between 5 and 50 percent of the copy count, got {percent:.0f}.")
     return int(-(-100 // percent))

@@ -12,6 +12,7 @@ from sandbox.sagemaker import checks, events
 from sandbox.sagemaker.deployment import REASONS, Deployment, Ending, Phase, Scaling, Timing, alarm_names, plan
 from sandbox.sagemaker.load import LoadDriver
 from sandbox.sagemaker.nouns import Endpoint, Record, Variant, variant_of
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -50,15 +51,16 @@ class Fleet:
         """The ARN of a model, configuration or endpoint."""
         return self.world.arn("sagemaker", f"{kind}/{name.lower()}")
 
-    def endpoint(self, name: str) -> Endpoint:
-        """The endpoint, or the refusal that SageMaker answers with."""
-        if name not in self.endpoints:
+    def endpoint(self, name: str, operation: str = "DescribeEndpoint") -> Endpoint:
+        """The endpoint, or the refusal that SageMaker answers `operation` with."""
+        if name not in self.endpoints and on(operation, "unknown"):
             raise invalid(f'Could not find endpoint "{self.arn("endpoint", name)}".')
         return self.endpoints[name]
 
-    def config(self, name: str) -> Record:
-        """The configuration, or the refusal."""
-        if name not in self.configs:
+    def config(self, name: str, check: str = "unknown") -> Record:
+        """The configuration, or the refusal, which `check` of UpdateEndpoint or DescribeEndpointConfig makes."""
+        operation = "DescribeEndpointConfig" if check == "unknown" else "UpdateEndpoint"
+        if name not in self.configs and on(operation, check):
             raise invalid(f'Could not find endpoint configuration "{self.arn("endpoint-config", name)}".')
         return self.configs[name]
 
@@ -74,11 +76,11 @@ class Fleet:
                 used.update(_green(endpoint.deployment))
         return used
 
-    def check_quota(self, wanted: Mapping[str, int]) -> None:
+    def check_quota(self, wanted: Mapping[str, int], operation: str = "UpdateEndpoint") -> None:
         """Refuse instances beyond the quota."""
         used = self.in_use()
         for kind, delta in wanted.items():
-            checks.quota(kind, self.world.quotas.endpoint_limit(kind), used[kind], delta)
+            checks.quota(kind, self.world.quotas.endpoint_limit(kind), used[kind], delta, operation)
 
     def fleets_of(self, config: Mapping[str, Any]) -> tuple[dict[str, Variant], dict[str, Variant]]:
         """Production and shadow variants as a configuration starts them."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated, invalid
 from sandbox.sagemaker.nouns import Endpoint, Variant
+from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -24,6 +25,7 @@ type Identity = tuple[str, str]
 VARIANT = "sagemaker:variant:DesiredInstanceCount"
 CONCURRENCY = "sagemaker:variant:DesiredProvisionedConcurrency"
 ROLE = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
+REGISTER, POLICY, SCHEDULED = "RegisterScalableTarget", "PutScalingPolicy", "PutScheduledAction"
 COMPONENT = "sagemaker:inference-component:DesiredCopyCount"
 
 
@@ -68,20 +70,26 @@ class ApplicationAutoScaling:
 
     def RegisterScalableTarget(self, p: Params) -> Params:
         """Register or change a target; parameters that are left out stay as they are. Capacity follows at once."""
-        identity = self._identity(p)
+        identity = self._identity(p, REGISTER)
         bounds = self._resource(identity)
-        if any(key.lower().startswith("aws:") for key in p.get("Tags") or {}):
+        if any(key.lower().startswith("aws:") for key in p.get("Tags") or {}) and on(REGISTER, "aws tags"):
             raise invalid("Tag keys must not begin with the reserved prefix aws:")  # [assumed] text
         known = self.targets.get(identity)
-        if known is not None and p.get("Tags"):  # API reference: TagResource tags an existing target; [assumed] refusal
+        if (
+            known is not None and p.get("Tags") and on(REGISTER, "tags again")
+        ):  # API reference: TagResource tags an existing target; [assumed] refusal
             raise invalid("Tags can only be given when a scalable target is created; use TagResource.")
         minimum = p.get("MinCapacity", known.minimum if known else None)
         maximum = p.get("MaxCapacity", known.maximum if known else None)
-        if minimum is None or maximum is None:
+        if (minimum is None or maximum is None) and on(REGISTER, "first bounds"):
             raise invalid("MinCapacity and MaxCapacity are required to register a new scalable target.")  # [assumed]
-        if minimum < bounds:  # guide: only async endpoints and inference components go to zero; [assumed] text
+        assert minimum is not None
+        assert maximum is not None
+        if minimum < bounds and on(
+            REGISTER, "least"
+        ):  # guide: only async endpoints and inference components go to zero; [assumed] text
             raise invalid(f"Minimum capacity cannot be less than {bounds} for {identity[0]}.")
-        if maximum < minimum:
+        if maximum < minimum and on(REGISTER, "turned"):
             raise invalid("Maximum capacity cannot be less than minimum capacity.")  # [assumed] text
         if known is None:
             arn = self._world.arn("application-autoscaling", f"scalable-target/{self._world.unique()}")
@@ -96,13 +104,13 @@ class ApplicationAutoScaling:
         """Targets of these resources."""
         self._namespace(p)
         rows = [self._described(target) for target in self._matching(p)]
-        shown, token = page(rows, p.get("NextToken"), min(p.get("MaxResults") or 50, 50), "InvalidNextTokenException")
+        shown, token = _page(rows, p, 50, "DescribeScalableTargets")
         return {"ScalableTargets": shown, "NextToken": token}
 
     def DeregisterScalableTarget(self, p: Params) -> Params:
         """Deregister a target: "deletes the scaling policies and the scheduled actions"."""
-        identity = self._identity(p)
-        self._target(identity)
+        identity = self._identity(p, "DeregisterScalableTarget")
+        self._target(identity, "DeregisterScalableTarget")
         self._drop(identity)
         return {}
 
@@ -116,16 +124,16 @@ class ApplicationAutoScaling:
 
     def PutScalingPolicy(self, p: Params) -> Params:
         """Create or overwrite a policy; a policy that was deleted and made again has another ARN."""
-        target = self._target(self._identity(p))
+        target = self._target(self._identity(p, POLICY), POLICY)
         known = target.policies.get(p["PolicyName"])
         kind = p.get("PolicyType") or (known or {}).get("PolicyType")
         config_key = {
             "TargetTrackingScaling": "TargetTrackingScalingPolicyConfiguration",
             "StepScaling": "StepScalingPolicyConfiguration",
         }.get(kind or "")
-        if config_key is None:
+        if config_key is None and on(POLICY, "type"):
             raise invalid(f"PolicyType {kind} is not supported for sagemaker.")  # PredictiveScaling: ECS only
-        if not p.get(config_key):
+        if not p.get(config_key or "") and on(POLICY, "configuration"):
             raise invalid(f"{config_key} is required for {kind}.")
         resource, _ = target.identity
         arn = known["PolicyARN"] if known else self._world.arn(
@@ -151,13 +159,13 @@ class ApplicationAutoScaling:
             for policy in target.policies.values()
             if not p.get("PolicyNames") or policy["PolicyName"] in p["PolicyNames"]
         ]
-        shown, token = page(rows, p.get("NextToken"), min(p.get("MaxResults") or 10, 10), "InvalidNextTokenException")
+        shown, token = _page(rows, p, 10, "DescribeScalingPolicies")
         return {"ScalingPolicies": shown, "NextToken": token}
 
     def DeleteScalingPolicy(self, p: Params) -> Params:
         """Delete a policy: its own alarms go, a customer's alarm loses the action that pointed at it."""
-        target = self._target(self._identity(p))
-        if p["PolicyName"] not in target.policies:
+        target = self._target(self._identity(p, "DeleteScalingPolicy"), "DeleteScalingPolicy")
+        if p["PolicyName"] not in target.policies and on("DeleteScalingPolicy", "no policy"):
             raise _missing("scaling policy", p["PolicyName"])
         self._unhook(target.policies.pop(p["PolicyName"]))
         return {}
@@ -207,11 +215,13 @@ class ApplicationAutoScaling:
 
     def PutScheduledAction(self, p: Params) -> Params:
         """Create or overwrite a scheduled action."""
-        target = self._target(self._identity(p))
+        target = self._target(self._identity(p, SCHEDULED), SCHEDULED)
         known = target.scheduled.get(p["ScheduledActionName"])
-        if known is None and not (p.get("Schedule") and p.get("ScalableTargetAction")):
+        whole = p.get("Schedule") and p.get("ScalableTargetAction")
+        if known is None and not whole and on(SCHEDULED, "new"):
             raise invalid("Schedule and ScalableTargetAction are required for a new scheduled action.")  # [assumed]
-        if p.get("Schedule") and not re.fullmatch(r"(at|rate|cron)\(.+\)", p["Schedule"]):
+        formed = re.fullmatch(r"(at|rate|cron)\(.+\)", p.get("Schedule", "at(x)"))
+        if not formed and on(SCHEDULED, "schedule"):
             raise invalid(f"Schedule expression {p['Schedule']} is not valid.")  # [assumed] text
         resource, _ = target.identity
         arn = self._world.arn(
@@ -232,13 +242,14 @@ class ApplicationAutoScaling:
             for action in target.scheduled.values()
             if not p.get("ScheduledActionNames") or action["ScheduledActionName"] in p["ScheduledActionNames"]
         ]
-        shown, token = page(rows, p.get("NextToken"), min(p.get("MaxResults") or 50, 50), "InvalidNextTokenException")
+        shown, token = _page(rows, p, 50, "DescribeScheduledActions")
         return {"ScheduledActions": shown, "NextToken": token}
 
     def DeleteScheduledAction(self, p: Params) -> Params:
         """Delete a scheduled action."""
-        target = self._target(self._identity(p))
-        if target.scheduled.pop(p["ScheduledActionName"], None) is None:
+        target = self._target(self._identity(p, "DeleteScheduledAction"), "DeleteScheduledAction")
+        gone = target.scheduled.pop(p["ScheduledActionName"], None)
+        if gone is None and on("DeleteScheduledAction", "no action"):
             raise _missing("scheduled action", p["ScheduledActionName"])
         return {}
 
@@ -253,20 +264,20 @@ class ApplicationAutoScaling:
             if p.get("ResourceId", row["ResourceId"]) == row["ResourceId"]
             and p.get("ScalableDimension", row["ScalableDimension"]) == row["ScalableDimension"]
         ]
-        shown, token = page(rows, p.get("NextToken"), min(p.get("MaxResults") or 50, 50), "InvalidNextTokenException")
+        shown, token = _page(rows, p, 50, "DescribeScalingActivities")
         return {"ScalingActivities": shown, "NextToken": token}
 
     def ListTagsForResource(self, p: Params) -> Params:
         """Tags of a target; here a map, unlike elsewhere."""
-        return {"Tags": dict(self._world.tags.of(self._known(p["ResourceARN"])))}
+        return {"Tags": dict(self._world.tags.of(self._known(p["ResourceARN"], "ListTagsForResource")))}
 
     def TagResource(self, p: Params) -> Params:
         """Tag a target."""
-        self._world.tags.put(self._known(p["ResourceARN"]), p["Tags"])
+        self._world.tags.put(self._known(p["ResourceARN"], "TagResource"), p["Tags"])
         return {}
 
-    def _known(self, arn: str) -> str:
-        if not any(target.arn == arn for target in self.targets.values()):
+    def _known(self, arn: str, operation: str) -> str:
+        if not any(target.arn == arn for target in self.targets.values()) and on(operation, "unknown"):
             raise AwsRefusal("ResourceNotFoundException", f"The resource {arn} does not exist.")
         return arn
 
@@ -303,9 +314,9 @@ class ApplicationAutoScaling:
                 raise invalid(f"Could not find inference component {identity[0]}.")  # [assumed] text
             return 0
         endpoint, variant = self._variant(identity)
-        if (variant.instance_type is None) != (identity[1] == CONCURRENCY):
+        if (variant.instance_type is None) != (identity[1] == CONCURRENCY) and on(REGISTER, "kind"):
             raise invalid(f"{identity[1]} does not apply to {identity[0]}.")  # [assumed] text
-        if (variant.instance_type or "").startswith("ml.t"):
+        if (variant.instance_type or "").startswith("ml.t") and on(REGISTER, "burstable"):
             raise invalid(f"Burstable instances cannot be scaled automatically: {identity[0]}.")  # [assumed] text
         config = self._world.fleet.configs.get(endpoint.config_name)
         return 0 if config and config.request.get("AsyncInferenceConfig") else 1
@@ -313,22 +324,25 @@ class ApplicationAutoScaling:
     def _variant(self, identity: Identity) -> tuple[Endpoint, Variant]:
         match = re.fullmatch(r"endpoint/([^/]+)/variant/([^/]+)", identity[0])
         endpoint = self._world.fleet.endpoints.get(match[1]) if match else None
-        if match is None or endpoint is None or match[2] not in endpoint.variants:
+        found = match and endpoint and match[2] in endpoint.variants
+        if not found and on(REGISTER, "resource"):
             raise invalid(f"Unable to find the resource {identity[0]}.")  # [assumed] text
+        assert match
+        assert endpoint
         return endpoint, endpoint.variants[match[2]]
 
     def _namespace(self, p: Params) -> None:
         if p["ServiceNamespace"] != "sagemaker":
             raise NotSimulated(f"Application Auto Scaling of {p['ServiceNamespace']}: sagemaker is")
 
-    def _identity(self, p: Params) -> Identity:
+    def _identity(self, p: Params, operation: str) -> Identity:
         self._namespace(p)
-        if p["ScalableDimension"] not in {VARIANT, CONCURRENCY, COMPONENT}:
+        if p["ScalableDimension"] not in {VARIANT, CONCURRENCY, COMPONENT} and on(operation, "dimension"):
             raise invalid(f"Unsupported scalable dimension {p['ScalableDimension']} for sagemaker.")
         return p["ResourceId"], p["ScalableDimension"]
 
-    def _target(self, identity: Identity) -> Target:
-        if identity not in self.targets:
+    def _target(self, identity: Identity, operation: str) -> Target:
+        if identity not in self.targets and on(operation, "no target"):
             raise _missing("scalable target", identity[0])
         return self.targets[identity]
 
@@ -359,6 +373,10 @@ class ApplicationAutoScaling:
 def _without(request: Mapping[str, Any], action: str) -> Params:
     keys = ("AlarmActions", "OKActions", "InsufficientDataActions")
     return {**request, **{key: [one for one in request[key] if one != action] for key in keys if request.get(key)}}
+
+
+def _page(rows: list[Params], p: Params, size: int, operation: str) -> tuple[list[Params], str | None]:
+    return page(rows, p.get("NextToken"), p.get("MaxResults") or size, "InvalidNextTokenException", operation)
 
 
 def _missing(kind: str, name: str) -> AwsRefusal:

@@ -58,7 +58,8 @@ def test_the_bill_follows_what_ran_and_is_a_day_late(box: Sandbox) -> None:
 def test_an_account_without_plans_says_so_and_one_with_a_plan_shows_its_use(box: Sandbox) -> None:
     box.add_endpoint("chat", "ml.g5.xlarge", created=box.clock.now - timedelta(days=10))
     assert box.client("savingsplans", "us-east-1").describe_savings_plans()["savingsPlans"] == []
-    yesterday = {"Start": str((box.clock.now - timedelta(days=2)).date()), "End": str(box.clock.now.date())}
+    today = box.clock.now.date()
+    yesterday = {"Start": str(today - timedelta(days=3)), "End": str(today - timedelta(days=1))}
     with pytest.raises(ClientError, match="DataUnavailableException"):
         box.client("ce").get_savings_plans_utilization(TimePeriod=yesterday)
     box.world.plans.buy(100.0)

@@ -71,3 +71,25 @@ def test_time_can_be_moved_over_http(box: Sandbox, url: str) -> None:
     before = box.clock.now
     with urllib.request.urlopen(urllib.request.Request(f"{url}/sandbox/advance?seconds=90", method="POST")) as answer:
         assert json.load(answer)["now"] == (before + timedelta(seconds=90)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "request_", "code"),
+    [
+        ("sns", "publish", {"TopicArn": "t", "PhoneNumber": "1", "Message": "m"}, "InvalidParameter"),
+        ("autoscaling", "terminate_instance_in_auto_scaling_group",
+         {"InstanceIds": ["i-1"], "ShouldDecrementDesiredCapacity": False}, "ValidationError"),
+        ("dynamodb", "put_item", {"TableName": "t", "Item": {"pk": {"S": "a"}}, "ReturnValues": "ALL_NEW"},
+         "ValidationException"),
+        ("resourcegroupstaggingapi", "get_resources", {"ResourceARNList": ["a"], "PaginationToken": ""},
+         "InvalidParameterException"),
+    ],
+    ids=["query", "query with lists", "moto's JSON", "our JSON"],
+)  # fmt: skip
+def test_the_server_is_as_strict_as_the_process(
+    url: str, service: str, operation: str, request_: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(ClientError) as refused:
+        getattr(client(url, service), operation)(**request_)
+    assert refused.value.response["Error"]["Code"] == code
+    assert "Not allowed" in refused.value.response["Error"]["Message"]

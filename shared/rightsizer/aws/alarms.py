@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 DEPTH = 3
 """How deep children of composite alarms are followed."""
+MOST_NAMES = 100
+"""Names that one DescribeAlarms takes; the rule of a composite alarm has at most as many children."""
+_KINDS = ("MetricAlarms", "CompositeAlarms")
 
 
 class CloudWatchAlarms:
@@ -57,10 +60,16 @@ class CloudWatchAlarms:
         for page in found:
             for alarm in page.get("MetricAlarms", ()):
                 yield from endpoints_of(alarm)
-            if depth:
-                for composite in page.get("CompositeAlarms", ()):
-                    children = {"ChildrenOfAlarmName": composite["AlarmName"], "StateValue": "ALARM"}
-                    yield from self._dimensions(children, depth - 1)
+            for composite in page.get("CompositeAlarms", ()) if depth else ():
+                if firing := self._firing_children(composite["AlarmName"]):
+                    yield from self._dimensions({"AlarmNames": firing}, depth - 1)
+
+    def _firing_children(self, composite: str) -> list[str]:
+        """Names of the children in ALARM. The request takes no other parameter, and its answer has no dimensions."""
+        with reading("cloudwatch:DescribeAlarms", f"reading the children of the alarm {composite}"):
+            pages: Any = self._client.get_paginator("describe_alarms").paginate(ChildrenOfAlarmName=composite)
+            found = [alarm for page in pages for kind in _KINDS for alarm in page.get(kind, ())]
+        return [alarm["AlarmName"] for alarm in found if alarm["StateValue"] == "ALARM"][:MOST_NAMES]
 
 
 def endpoints_of(alarm: Mapping[str, Any]) -> Iterator[str]:

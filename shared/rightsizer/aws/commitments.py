@@ -48,7 +48,7 @@ class SavingsPlans:
     def _utilisation(self, arns: list[str]) -> float:
         """0..1. Filtered by the plans' ARNs: Cost Explorer spells plan types otherwise than DescribeSavingsPlans does,
         and a value that it does not know matches nothing, without an error."""
-        end = self._clock().date()
+        end = self._clock().date() - timedelta(days=1)  # API text: the end must be before the current date
         with reading("ce:GetSavingsPlansUtilization", "asking how much of the Savings Plans is used"):
             answer = self._explorer.get_savings_plans_utilization(
                 TimePeriod={"Start": str(end - timedelta(days=7)), "End": str(end)},

@@ -1,0 +1,200 @@
+"""DynamoDB. Limits: developer guide, "Quotas in Amazon DynamoDB" and "Reserved words in DynamoDB"."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
+
+from sandbox.strict import Check, Key, Params, moto, shape
+from sandbox.strict.words import other_than, twice
+
+SERVICE = "dynamodb"
+INVALID, NOWHERE = "ValidationException", "ResourceNotFoundException"
+LARGEST_ITEM, LARGEST_TRANSACTION = 400 * 1024, 4 * 1024 * 1024
+_EXPRESSIONS = (
+    "ConditionExpression",
+    "FilterExpression",
+    "KeyConditionExpression",
+    "ProjectionExpression",
+    "UpdateExpression",
+)
+_WORDS = frozenset(
+    {
+        "and",
+        "or",
+        "not",
+        "between",
+        "in",
+        "set",
+        "remove",
+        "add",
+        "delete",
+        "size",
+        "attribute_exists",
+        "contains",
+        "attribute_not_exists",
+        "attribute_type",
+        "begins_with",
+        "if_not_exists",
+        "list_append",
+    }
+)
+_FUNCTION = re.compile(r"\b([A-Za-z_]+)\s*\(")
+_FUNCTIONS = _WORDS - {"and", "or", "not", "between", "in", "set", "remove", "add", "delete"}
+
+
+def _actions(p: Params) -> list[Params]:
+    return [action for item in p.get("TransactItems") or [] for action in item.values()]
+
+
+def _texts(p: Params) -> str:
+    return " ".join(p.get(name) or "" for name in _EXPRESSIONS)
+
+
+def _reserved(p: Params) -> bool:
+    names = re.findall(r"(?<![#:\w])[A-Za-z_]\w*", _texts(p))
+    reserved = set(ReservedKeywords.get_reserved_keywords())
+    return any(name.upper() in reserved for name in names if name.lower() not in _WORDS)
+
+
+def _misspelt_function(p: Params) -> bool:
+    """Names of functions are lower case; AND ( and the like are no functions."""
+    operators = {"AND", "OR", "NOT", "IN", "BETWEEN"}
+    return any(name not in _FUNCTIONS and name.upper() not in operators for name in _FUNCTION.findall(_texts(p)))
+
+
+def _unused(p: Params) -> bool:
+    places = [*(p.get("ExpressionAttributeNames") or {}), *(p.get("ExpressionAttributeValues") or {})]
+    used = set(re.findall(r"[#:]\w+", _texts(p)))
+    return any(place not in used for place in places)
+
+
+def _undefined(p: Params) -> bool:
+    given = {*(p.get("ExpressionAttributeNames") or {}), *(p.get("ExpressionAttributeValues") or {})}
+    return bool(set(re.findall(r"[#:]\w+", _texts(p))) - given)
+
+
+def _size(value: Any) -> int:
+    """Bytes of a typed attribute, roughly as DynamoDB counts: UTF-8 text, 3 bytes of overhead of lists and maps."""
+    if isinstance(value, Mapping):
+        return 3 + sum(len(str(name).encode()) + _size(inner) for name, inner in value.items())
+    if isinstance(value, list):
+        return 3 + sum(map(_size, value))
+    return len(value if isinstance(value, bytes) else str(value).encode())
+
+
+def item_size(item: Params) -> int:
+    """Bytes of an item: its names and values."""
+    return sum(len(name.encode()) + _size(next(iter(value.values()))) for name, value in item.items())
+
+
+def _items(p: Params) -> Iterator[Params]:
+    yield from (holder["Item"] for holder in (p, *_actions(p)) if "Item" in holder)
+
+
+def _empty_set(p: Params) -> bool:
+    return any(
+        kind in {"SS", "NS", "BS"} and not held for i in _items(p) for v in i.values() for kind, held in v.items()
+    )
+
+
+def _same_item(p: Params) -> bool:
+    keys = [a.get("Key") or {name: a["Item"].get(name) for name in ("pk", "sk")} for a in _actions(p)]
+    return twice([(a["TableName"], sorted(map(str, key.items()))) for a, key in zip(_actions(p), keys, strict=True)])
+
+
+def _each(broken: Any) -> Any:
+    return lambda p: any(broken(action) for action in _actions(p))
+
+
+_RESERVED = Check("reserved", "a reserved word as a bare name in an expression", INVALID, _reserved)
+_FUNCTION_CASE = Check("functions", "a function that is unknown, or not in lower case", INVALID, _misspelt_function)
+_UNUSED = Check("unused", "names or values that no expression uses", INVALID, _unused)
+_UNDEFINED = Check("undefined", "a place in an expression without its name or value", INVALID, _undefined)
+_TABLE = moto("table", "a table that does not exist", NOWHERE)
+
+CHECKS: Mapping[Key, tuple[Check, ...]] = {
+    (SERVICE, "GetItem"): (
+        shape(SERVICE, "an empty table name, ReturnConsumedCapacity outside its enum"),
+        _RESERVED,
+        _UNUSED,
+        _UNDEFINED,
+        moto("key", "a key that is not that of the schema", INVALID),
+        _TABLE,
+    ),
+    (SERVICE, "PutItem"): (
+        shape(SERVICE, "an empty table name"),
+        Check(
+            "values", "ReturnValues other than NONE or ALL_OLD", INVALID, other_than("ReturnValues", "NONE", "ALL_OLD")
+        ),
+        _RESERVED,
+        _FUNCTION_CASE,
+        _UNUSED,
+        _UNDEFINED,
+        Check("size", "an item of more than 400 KB", INVALID, lambda p: item_size(p["Item"]) > LARGEST_ITEM),
+        Check("empty set", "an empty set", INVALID, _empty_set),
+        moto("key", "an item without its whole key, or with an empty key", INVALID),
+        moto("condition", "a condition that does not hold", "ConditionalCheckFailedException"),
+        _TABLE,
+    ),
+    (SERVICE, "Query"): (
+        shape(SERVICE, "a limit of 0, an index name of fewer than 3 characters"),
+        Check(
+            "no key",
+            "a query without a key condition",
+            INVALID,
+            lambda p: not p.get("KeyConditionExpression") and not p.get("KeyConditions"),
+        ),
+        _RESERVED,
+        _FUNCTION_CASE,
+        _UNUSED,
+        _UNDEFINED,
+        Check(
+            "select",
+            "ALL_PROJECTED_ATTRIBUTES without an index",
+            INVALID,
+            lambda p: p.get("Select") == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in p,
+        ),
+        Check(
+            "projection",
+            "a projection with another Select than SPECIFIC_ATTRIBUTES",
+            INVALID,
+            lambda p: "ProjectionExpression" in p and p.get("Select", "SPECIFIC_ATTRIBUTES") != "SPECIFIC_ATTRIBUTES",
+        ),
+        Check(
+            "consistent",
+            "a consistent read of a global index",
+            INVALID,
+            lambda p: p.get("ConsistentRead") and "IndexName" in p,
+        ),
+        moto("partition", "a condition without equality of the partition key", INVALID),
+        _TABLE,
+    ),
+    (SERVICE, "TransactWriteItems"): (
+        shape(SERVICE, "none or more than 100 actions, a token of more than 36 characters"),
+        Check(
+            "one action",
+            "an entry without exactly one action",
+            INVALID,
+            lambda p: any(len(item) != 1 for item in p["TransactItems"]),
+        ),
+        Check("same item", "two actions on one item", INVALID, _same_item),
+        Check(
+            "total", "more than 4 MB together", INVALID, lambda p: sum(map(item_size, _items(p))) > LARGEST_TRANSACTION
+        ),
+        Check(
+            "size",
+            "an item of more than 400 KB",
+            INVALID,
+            lambda p: any(item_size(i) > LARGEST_ITEM for i in _items(p)),
+        ),
+        Check("empty set", "an empty set", INVALID, _empty_set),
+        Check("reserved", _RESERVED.says, INVALID, _each(_reserved)),
+        Check("functions", _FUNCTION_CASE.says, INVALID, _each(_misspelt_function)),
+        Check("unused", _UNUSED.says, INVALID, _each(_unused)),
+        Check("undefined", _UNDEFINED.says, INVALID, _each(_undefined)),
+        moto("condition", "a condition that does not hold", "TransactionCanceledException"),
+        _TABLE,
+    ),
+}

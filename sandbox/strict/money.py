@@ -1,0 +1,97 @@
+"""Cost Explorer, the Price List, Savings Plans and Service Quotas."""
+
+from collections.abc import Iterator, Mapping
+
+from sandbox.strict import Check, Key, Params, shape, state
+from sandbox.strict.words import other_than
+
+CE, PRICING, PLANS, QUOTAS = "ce", "pricing", "savingsplans", "service-quotas"
+INVALID = "ValidationException"
+USED_BY = frozenset(
+    {"LINKED_ACCOUNT", "SAVINGS_PLAN_ARN", "SAVINGS_PLANS_TYPE", "REGION", "PAYMENT_OPTION", "INSTANCE_TYPE_FAMILY"}
+)
+"""Dimensions by which plans can be filtered."""
+
+
+def leaves(expression: Params) -> Iterator[Params]:
+    """The dimensions in a filter, at every depth."""
+    if "Dimensions" in expression:
+        yield expression["Dimensions"]
+    for inner in [*expression.get("And", []), *expression.get("Or", [])]:
+        yield from leaves(inner)
+    if "Not" in expression:
+        yield from leaves(expression["Not"])
+
+
+def _operators(expression: Params) -> set[str]:
+    inner = [*expression.get("And", []), *expression.get("Or", [])]
+    return set(expression).union(*(_operators(one) for one in inner))
+
+
+def _several_roots(p: Params) -> bool:
+    def broken(expression: Params) -> bool:
+        inner = [*expression.get("And", []), *expression.get("Or", [])]
+        return len(expression) != 1 or any(broken(one) for one in inner)
+
+    return "Filter" in p and broken(p["Filter"])
+
+
+def _turned(p: Params) -> bool:
+    return str(p["TimePeriod"]["Start"]) >= str(p["TimePeriod"]["End"])
+
+
+_SPAN = (
+    Check("turned", "an end that is not after the start", INVALID, _turned),
+    Check("roots", "a filter with several operators in one expression", INVALID, _several_roots, source="Expression"),
+)
+
+CHECKS: Mapping[Key, tuple[Check, ...]] = {
+    (CE, "GetSavingsPlansUtilization"): (
+        shape(CE, "a date that is none, an unknown dimension key"),
+        *_SPAN,
+        Check("hourly", "hours; days and months are", INVALID, other_than("Granularity", "DAILY", "MONTHLY")),
+        Check(
+            "and",
+            "operators other than And",
+            INVALID,
+            lambda p: _operators(p.get("Filter") or {}) - {"And", "Dimensions"},
+        ),
+        Check(
+            "keys",
+            "filters by other dimensions than those of Savings Plans",
+            INVALID,
+            lambda p: any(leaf.get("Key") not in USED_BY for leaf in leaves(p.get("Filter") or {})),
+        ),
+        state("future", "an end that is not before today", INVALID),
+        state("old", "a start of more than 13 months ago", INVALID),
+        state(
+            "no data",
+            "an account without a plan",
+            "DataUnavailableException",
+        ),
+    ),
+    (PRICING, "GetProducts"): (
+        shape(PRICING, "more than 50 filters, another filter type, pages of more than 100"),
+        Check(
+            "format", "a format other than aws_v1", "InvalidParameterException", other_than("FormatVersion", "aws_v1")
+        ),
+        state(
+            "field", "a filter by an attribute that the service has not (case-sensitive)", "InvalidParameterException"
+        ),
+        state("token", "a token that it did not give", "InvalidNextTokenException"),
+    ),
+    (PLANS, "DescribeSavingsPlans"): (
+        shape(PLANS, "a state outside its enum, more than 100 ARNs, pages of more than 1,000"),
+        state("token", "a token that it did not give", INVALID),
+    ),
+    (QUOTAS, "ListServiceQuotas"): (
+        shape(QUOTAS, "pages of more than 100, another level"),
+        state("service", "a service that has no quotas", "NoSuchResourceException"),
+        state("token", "a token that it did not give", "InvalidPaginationTokenException"),
+    ),
+    (QUOTAS, "ListAWSDefaultServiceQuotas"): (
+        shape(QUOTAS, "pages of more than 100"),
+        state("service", "a service that has no quotas", "NoSuchResourceException"),
+        state("token", "a token that it did not give", "InvalidPaginationTokenException"),
+    ),
+}

@@ -1,0 +1,199 @@
+"""SageMaker. Guide pages: endpoint-scaling-update, deployment-guardrails-*, serverless-endpoints."""
+
+from collections.abc import Iterator, Mapping
+
+from sandbox.strict import Check, Key, Params, shape, state
+from sandbox.strict.words import same_tag_twice, twice
+
+SERVICE = "sagemaker"
+INVALID, LIMIT, MISSING = "ValidationException", "ResourceLimitExceeded", "ResourceNotFound"
+_FREQUENCIES = (10, 30, 60, 120, 180, 240, 300)
+
+
+def _variants(p: Params) -> Iterator[Params]:
+    yield from [*(p.get("ProductionVariants") or []), *(p.get("ShadowProductionVariants") or [])]
+
+
+def _cross_region(p: Params) -> bool:
+    if "CrossRegionTrafficConfig" not in p:
+        return False
+    return "AsyncInferenceConfig" in p or any("ServerlessConfig" in v for v in _variants(p))
+
+
+def _prefix_routing(p: Params) -> bool:
+    routing = [v.get("RoutingConfig") or {} for v in _variants(p)]
+    return any("PrefixAwareRoutingConfig" in r and r.get("RoutingStrategy") != "PREFIX_AWARE" for r in routing)
+
+
+def _frequency(p: Params) -> bool:
+    seconds = (p.get("MetricsConfig") or {}).get("MetricPublishFrequencyInSeconds", 60)
+    return seconds not in _FREQUENCIES
+
+
+def _managed_bounds(p: Params) -> bool:
+    scaling = [v.get("ManagedInstanceScaling") or {} for v in _variants(p)]
+    return any(s.get("MinInstanceCount", 0) > s.get("MaxInstanceCount", float("inf")) for s in scaling)
+
+
+def _provisioned(p: Params) -> bool:
+    serverless = [v.get("ServerlessConfig") or {} for v in _variants(p)]
+    return any(s.get("ProvisionedConcurrency", 0) > s.get("MaxConcurrency", 0) for s in serverless if s)
+
+
+def _excluded_twice(p: Params) -> bool:
+    return twice([row["VariantPropertyType"] for row in p.get("ExcludeRetainedVariantProperties") or []])
+
+
+def _specifications(p: Params) -> list[Params]:
+    return [*(p.get("Specifications") or []), *filter(None, [p.get("Specification")])]
+
+
+def _type_missing(p: Params) -> bool:
+    several = p.get("Specifications") or []
+    return len(several) > 1 and any("InstanceType" not in one for one in several)
+
+
+def _partition(p: Params) -> bool:
+    needs = [one.get("ComputeResourceRequirements") or {} for one in _specifications(p)]
+    return any("AcceleratorPartitionType" in n and n.get("NumberOfAcceleratorDevicesRequired") != 1 for n in needs)
+
+
+def _memory_turned(p: Params) -> bool:
+    needs = [one.get("ComputeResourceRequirements") or {} for one in _specifications(p)]
+    return any(n.get("MaxMemoryRequiredInMb", float("inf")) < n.get("MinMemoryRequiredInMb", 0) for n in needs)
+
+
+def _archive(p: Params) -> bool:
+    urls = [(one.get("Container") or {}).get("ArtifactUrl", ".tar.gz") for one in _specifications(p)]
+    return any(not url.endswith(".tar.gz") for url in urls)
+
+
+def _environment(p: Params) -> bool:
+    held = [(one.get("Container") or {}).get("Environment") or {} for one in _specifications(p)]
+    return any(len(one) > 16 for one in held)
+
+
+_NAME = shape(SERVICE, "a name outside its pattern")
+_ENDPOINT = state("unknown", "an endpoint that does not exist")
+_BUSY = state("busy", "an endpoint that is being updated", source="Kubeflow and ACK operators")
+_FAILED = state("failed", "an endpoint that has failed", source="EndpointStatus")
+_QUOTA = state("quota", "instances above the quota", LIMIT)
+_PAGE = state("token", "a token that it did not give")
+_LIST = (shape(SERVICE, "pages of more than 100, a filter outside its pattern or enum"), _PAGE)
+_COMPONENT = state("unknown", "a component that does not exist")
+_COMPONENT_BUSY = state("busy", "a component that is being updated")
+
+CHECKS: Mapping[Key, tuple[Check, ...]] = {
+    (SERVICE, "CreateEndpointConfig"): (
+        shape(SERVICE, "an instance type outside the enum, a name outside its pattern, more than 10 variants"),
+        Check("tags", "a tag key twice", INVALID, same_tag_twice),
+        Check(
+            "cross region",
+            "CrossRegionTrafficConfig with serverless variants or AsyncInferenceConfig",
+            INVALID,
+            _cross_region,
+        ),
+        Check("prefix", "PrefixAwareRoutingConfig without PREFIX_AWARE", INVALID, _prefix_routing),
+        Check("frequency", "metrics at other than 10, 30, 60, 120, 180, 240 or 300 s", INVALID, _frequency),
+        Check("managed bounds", "managed scaling with a maximum below the minimum", INVALID, _managed_bounds),
+        Check("provisioned", "more provisioned than maximum concurrency", INVALID, _provisioned),
+        state("exists", "a name that is used"),
+        state("variants", "more than 10 variants, shadows included"),
+        state("shadows", "shadows beside more than one variant"),
+        state("names", "a variant's name twice"),
+        state("role", "a variant without a model and no ExecutionRoleArn"),
+        state("model", "a model that does not exist"),
+        state("capacity", "a variant without exactly one of type, pools and serverless"),
+        state("serverless count", "an instance count of a serverless variant"),
+        state("memory", "serverless memory that is no multiple of 1,024 MB"),
+        state("count", "instances without an initial count"),
+        state("priorities", "two pools of one priority"),
+        state("managed", "managed scaling of a variant with a model", source="hashicorp/terraform-provider-aws#45926"),
+        state("volume", "a volume for a type with local storage", source="sagemaker-python-sdk"),
+        state("ami", "an inference AMI of another kind of accelerator"),
+        state("layouts", "more than one partition layout"),
+        state("aws tags", "tag keys that begin with `aws:`"),
+    ),
+    (SERVICE, "AddTags"): (
+        shape(SERVICE, "a tag key of more than 128 characters"),
+        Check("tags", "a tag key twice", INVALID, same_tag_twice),
+        state("unknown", "a resource that does not exist"),
+        state("aws tags", "tag keys that begin with `aws:`"),
+        state("many", "more than 50 tags of one resource", LIMIT),
+    ),
+    (SERVICE, "UpdateEndpoint"): (
+        shape(SERVICE, "waits of more than 3,600 s, more than 10 alarms, a time-out of other than 600 to 28,800 s"),
+        Check("excluded twice", "a property excluded twice", INVALID, _excluded_twice),
+        _ENDPOINT,
+        _BUSY,
+        _FAILED,
+        state("no config", "a configuration that does not exist"),
+        state("same", "the configuration in use", source="Kubeflow operator"),
+        state("async", "AsyncInferenceConfig taken away or added", source="aws/sagemaker-python-sdk#3124"),
+        state("serverless", "an instance-based endpoint made serverless", source="guide, serverless-endpoints-update"),
+        state("layouts", "another partition layout"),
+        state(
+            "scalable",
+            "another type for, or no, variant that is a scalable target",
+            source="guide, endpoint-scaling-update",
+        ),
+        state("retain", "DeploymentConfig with RetainDeploymentConfig"),
+        state("capture", "excluding DataCaptureConfig"),
+        state("exclude", "excluded properties without RetainAllVariantProperties"),
+        state("policy", "a DeploymentConfig without exactly one policy"),
+        state("guarded variants", "a guarded deployment to other variants", source="guide, deployment-guardrails"),
+        state("routing", "a canary without CanarySize, linear without LinearStepSize, or either with the other's"),
+        state("share", "a canary above 50 %, a linear step outside 10 to 50 %, a batch outside 5 to 50 %"),
+        state("roll-back batch", "a roll-back batch above 100 %", source="RollingUpdatePolicy; CapacitySize"),
+        state("time-out", "a time-out that the waits exceed"),
+        state("rolling", "rolling of several or serverless variants", source="guide, deployment-guardrails-exclusions"),
+        _QUOTA,
+    ),
+    (SERVICE, "UpdateEndpointWeightsAndCapacities"): (
+        shape(SERVICE, "a negative weight or count"),
+        _ENDPOINT,
+        _BUSY,
+        _FAILED,
+        state("several", "the capacity of more than one variant"),
+        state("variant", "a variant that does not exist"),
+        state("serverless", "an instance count of a serverless variant"),
+        state("zero", "no instance for a real-time variant", source="guide, endpoint-auto-scaling-zero-instances"),
+        _QUOTA,
+    ),
+    (SERVICE, "UpdateInferenceComponent"): (
+        shape(SERVICE, "a name outside its pattern, more than 5 specifications, less than 128 MB"),
+        Check("types", "several specifications of which one has no type", INVALID, _type_missing),
+        Check("partition", "a partition with other than 1 accelerator", INVALID, _partition),
+        Check("memory", "a maximum of memory below the minimum", INVALID, _memory_turned),
+        Check("archive", "an artifact that is no .tar.gz", INVALID, _archive),
+        Check("environment", "more than 16 variables", INVALID, _environment),
+        _COMPONENT,
+        _COMPONENT_BUSY,
+        state("both", "Specification with Specifications"),
+        state("share", "a batch outside 5 to 50 % of the copies"),
+    ),
+    (SERVICE, "UpdateInferenceComponentRuntimeConfig"): (
+        shape(SERVICE, "a negative number of copies"),
+        _COMPONENT,
+        _COMPONENT_BUSY,
+    ),
+    (SERVICE, "DescribeEndpoint"): (_NAME, _ENDPOINT),
+    (SERVICE, "DescribeEndpointConfig"): (_NAME, state("unknown", "a configuration that does not exist")),
+    (SERVICE, "DescribeModel"): (_NAME, state("unknown", "a model that does not exist")),
+    (SERVICE, "ListTags"): (
+        shape(SERVICE, "pages of fewer than 50, an ARN outside its pattern"),
+        state("unknown", "a resource that does not exist"),
+        _PAGE,
+    ),
+    (SERVICE, "ListEndpoints"): _LIST,
+    (SERVICE, "ListInferenceComponents"): _LIST,
+    (SERVICE, "DescribeInferenceComponent"): (_NAME, _COMPONENT),
+    (SERVICE, "DescribeTrainingJob"): (_NAME, state("unknown", "a job that does not exist")),
+    (SERVICE, "ListTrainingJobs"): (shape(SERVICE, "pages of more than 100, a filter outside its pattern or enum"),),
+    (SERVICE, "UpdateTrainingJob"): (
+        shape(SERVICE, "a name outside its pattern"),
+        state("unknown", "a job that does not exist"),
+        state("pool", "a keep-alive where no warm pool waits"),
+    ),
+    (SERVICE, "DescribeCluster"): (_NAME, state("unknown", "a cluster that does not exist", MISSING)),
+}

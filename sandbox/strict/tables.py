@@ -1,0 +1,29 @@
+"""Every check of every operation that the program calls."""
+
+from collections.abc import Mapping
+
+from sandbox.strict import (
+    Check,
+    Key,
+    accounts,
+    cloudwatch,
+    compute,
+    dynamodb,
+    messaging,
+    money,
+    sagemaker,
+    scaling,
+    storage,
+)
+
+CHECKS: Mapping[Key, tuple[Check, ...]] = {
+    **scaling.CHECKS,
+    **compute.CHECKS,
+    **money.CHECKS,
+    **cloudwatch.CHECKS,
+    **dynamodb.CHECKS,
+    **accounts.CHECKS,
+    **messaging.CHECKS,
+    **sagemaker.CHECKS,
+    **storage.CHECKS,
+}

@@ -1,0 +1,142 @@
+"""For each operation a request that no check at the gate refuses; refused requests differ from it in one place."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+type Request = dict[str, Any]
+
+NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
+TARGET = {
+    "ServiceNamespace": "sagemaker",
+    "ResourceId": "endpoint/chat/variant/AllTraffic",
+    "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+}
+ARN = "arn:aws:sagemaker:eu-west-1:111122223333:endpoint/chat"
+ROLE = "arn:aws:iam::111122223333:role/apply"
+METRIC = {"Namespace": "AWS/SageMaker", "MetricName": "Invocations"}
+STAT = {"Metric": METRIC, "Period": 60, "Stat": "Sum"}
+QUERY = {"Id": "q0", "MetricStat": STAT}
+PREDEFINED = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+TRACKING = {"TargetValue": 100.0, "PredefinedMetricSpecification": PREDEFINED}
+KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
+PUT = {"Put": {"TableName": "ledger", "Item": KEY}}
+VARIANT = {"VariantName": "v", "ModelName": "chat-model", "InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 1}
+SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "hello"}}
+BUTTON = {"type": "button", "text": {"type": "plain_text", "text": "Approve"}, "action_id": "approve", "value": "x"}
+MESSAGE = {"channel": "C0123456789", "text": "hello", "blocks": [SECTION]}
+SPECIFICATION = {"ComputeResourceRequirements": {"MinMemoryRequiredInMb": 1024}}
+
+ACCEPTED: dict[tuple[str, str], Request] = {
+    ("application-autoscaling", "RegisterScalableTarget"): {**TARGET, "MinCapacity": 1, "MaxCapacity": 2},
+    ("application-autoscaling", "DeregisterScalableTarget"): TARGET,
+    ("application-autoscaling", "PutScalingPolicy"): {
+        **TARGET,
+        "PolicyName": "p",
+        "PolicyType": "TargetTrackingScaling",
+        "TargetTrackingScalingPolicyConfiguration": TRACKING,
+    },
+    ("application-autoscaling", "DeleteScalingPolicy"): {**TARGET, "PolicyName": "p"},
+    ("application-autoscaling", "PutScheduledAction"): {
+        **TARGET,
+        "ScheduledActionName": "s",
+        "Schedule": "rate(1 day)",
+        "ScalableTargetAction": {"MinCapacity": 1, "MaxCapacity": 2},
+    },
+    ("application-autoscaling", "DeleteScheduledAction"): {**TARGET, "ScheduledActionName": "s"},
+    ("application-autoscaling", "DescribeScalableTargets"): {"ServiceNamespace": "sagemaker"},
+    ("application-autoscaling", "DescribeScalingPolicies"): {"ServiceNamespace": "sagemaker"},
+    ("application-autoscaling", "DescribeScheduledActions"): {"ServiceNamespace": "sagemaker"},
+    ("application-autoscaling", "ListTagsForResource"): {
+        "ResourceARN": "arn:aws:application-autoscaling:eu-west-1:111122223333:scalable-target/x"
+    },
+    ("autoscaling", "DescribeAutoScalingGroups"): {},
+    ("autoscaling", "DescribeAutoScalingInstances"): {"InstanceIds": ["i-1"]},
+    ("autoscaling", "DescribeLifecycleHooks"): {"AutoScalingGroupName": "gpu"},
+    ("autoscaling", "DetachInstances"): {
+        "InstanceIds": ["i-1"],
+        "AutoScalingGroupName": "gpu",
+        "ShouldDecrementDesiredCapacity": False,
+    },
+    ("autoscaling", "TerminateInstanceInAutoScalingGroup"): {
+        "InstanceId": "i-1",
+        "ShouldDecrementDesiredCapacity": False,
+    },
+    ("autoscaling", "UpdateAutoScalingGroup"): {"AutoScalingGroupName": "gpu", "DesiredCapacity": 4},
+    ("ec2", "DescribeInstances"): {"InstanceIds": ["i-0123456789abcdef0"]},
+    ("ec2", "DescribeLaunchTemplateVersions"): {"LaunchTemplateName": "gpu", "Versions": ["$Default"]},
+    ("ec2", "DescribeInstanceTypeOfferings"): {"Filters": [{"Name": "instance-type", "Values": ["g5.xlarge"]}]},
+    ("ec2", "DescribeSubnets"): {"SubnetIds": ["subnet-1"]},
+    ("ec2", "DescribeSpotPriceHistory"): {"InstanceTypes": ["g5.xlarge"]},
+    ("ec2", "GetSpotPlacementScores"): {"InstanceTypes": ["g5.xlarge"], "TargetCapacity": 1},
+    ("ce", "GetSavingsPlansUtilization"): {"TimePeriod": {"Start": "2026-10-20", "End": "2026-10-31"}},
+    ("pricing", "GetProducts"): {"ServiceCode": "AmazonSageMaker", "FormatVersion": "aws_v1"},
+    ("savingsplans", "DescribeSavingsPlans"): {"states": ["active"]},
+    ("service-quotas", "ListServiceQuotas"): {"ServiceCode": "sagemaker"},
+    ("service-quotas", "ListAWSDefaultServiceQuotas"): {"ServiceCode": "sagemaker"},
+    ("cloudwatch", "GetMetricData"): {
+        "MetricDataQueries": [QUERY],
+        "StartTime": NOW.replace(hour=1),
+        "EndTime": NOW,
+    },
+    ("cloudwatch", "ListMetrics"): {"Namespace": "AWS/SageMaker"},
+    ("cloudwatch", "DescribeAlarms"): {"AlarmNames": ["a"]},
+    ("cloudwatch", "DescribeAlarmContributors"): {"AlarmName": "a"},
+    ("cloudwatch", "PutMetricAlarm"): {
+        "AlarmName": "a",
+        **METRIC,
+        "Statistic": "Sum",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 1.0,
+        "ComparisonOperator": "GreaterThanThreshold",
+    },
+    ("cloudwatch", "DeleteAlarms"): {"AlarmNames": ["a"]},
+    ("cloudwatch", "QueryMetrics"): {"query": 'max_over_time({"m"}[60s])', "start": "0", "end": "600", "step": "60"},
+    ("dynamodb", "GetItem"): {"TableName": "ledger", "Key": KEY},
+    ("dynamodb", "PutItem"): {"TableName": "ledger", "Item": KEY},
+    ("dynamodb", "Query"): {
+        "TableName": "ledger",
+        "KeyConditionExpression": "pk = :pk AND begins_with(sk, :sk)",
+        "ExpressionAttributeValues": {":pk": {"S": "a"}, ":sk": {"S": "b"}},
+    },
+    ("dynamodb", "TransactWriteItems"): {"TransactItems": [PUT]},
+    ("resourcegroupstaggingapi", "GetResources"): {"ResourceARNList": [ARN]},
+    ("iam", "SimulatePrincipalPolicy"): {"PolicySourceArn": ROLE, "ActionNames": ["iam:PassRole"]},
+    ("sts", "GetCallerIdentity"): {},
+    ("cloudformation", "DescribeStacks"): {"StackName": "rightsizer"},
+    ("cloudformation", "DescribeStackResource"): {"StackName": "rightsizer", "LogicalResourceId": "Table"},
+    ("secretsmanager", "GetSecretValue"): {"SecretId": "slack"},
+    ("sns", "Publish"): {"TopicArn": "arn:aws:sns:eu-west-1:111122223333:t", "Message": "m", "Subject": "s"},
+    ("sqs", "SendMessage"): {"QueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/q", "MessageBody": "m"},
+    ("events", "PutEvents"): {"Entries": [{"Source": "s", "DetailType": "d", "Detail": "{}"}]},
+    ("slack", "chat.postMessage"): MESSAGE,
+    ("slack", "chat.update"): {**MESSAGE, "ts": "1767373400.000100"},
+    ("slack", "response_url"): {"text": "hello"},
+    ("s3", "PutObject"): {"Bucket": "reports", "Key": "k", "Body": b"x"},
+    ("s3", "GetObject"): {"Bucket": "reports", "Key": "k"},
+    ("s3", "ListObjectsV2"): {"Bucket": "reports"},
+    ("ecr", "BatchGetImage"): {"repositoryName": "models/chat", "imageIds": [{"imageTag": "1"}]},
+    ("sagemaker", "CreateEndpointConfig"): {"EndpointConfigName": "new", "ProductionVariants": [VARIANT]},
+    ("sagemaker", "AddTags"): {"ResourceArn": ARN, "Tags": [{"Key": "k", "Value": "v"}]},
+    ("sagemaker", "UpdateEndpoint"): {"EndpointName": "chat", "EndpointConfigName": "new"},
+    ("sagemaker", "UpdateEndpointWeightsAndCapacities"): {
+        "EndpointName": "chat",
+        "DesiredWeightsAndCapacities": [{"VariantName": "AllTraffic", "DesiredInstanceCount": 1}],
+    },
+    ("sagemaker", "UpdateInferenceComponent"): {"InferenceComponentName": "small", "Specification": SPECIFICATION},
+    ("sagemaker", "UpdateInferenceComponentRuntimeConfig"): {
+        "InferenceComponentName": "small",
+        "DesiredRuntimeConfig": {"CopyCount": 1},
+    },
+    ("sagemaker", "DescribeEndpoint"): {"EndpointName": "chat"},
+    ("sagemaker", "DescribeEndpointConfig"): {"EndpointConfigName": "new"},
+    ("sagemaker", "DescribeModel"): {"ModelName": "chat-model"},
+    ("sagemaker", "ListTags"): {"ResourceArn": ARN},
+    ("sagemaker", "ListEndpoints"): {},
+    ("sagemaker", "ListInferenceComponents"): {},
+    ("sagemaker", "DescribeInferenceComponent"): {"InferenceComponentName": "small"},
+    ("sagemaker", "DescribeTrainingJob"): {"TrainingJobName": "job"},
+    ("sagemaker", "ListTrainingJobs"): {},
+    ("sagemaker", "UpdateTrainingJob"): {"TrainingJobName": "job"},
+    ("sagemaker", "DescribeCluster"): {"ClusterName": "cluster"},
+}
