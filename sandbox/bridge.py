@@ -84,6 +84,7 @@ _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "iam": ("iam", _Every()),
     "sts": ("sts", _Every()),
     "ecr": ("ecr", _Every()),
+    "cloudformation": ("cloudformation", _Every()),
 }  # fmt: skip
 
 
@@ -115,6 +116,9 @@ def install() -> None:
         if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
             urls.url_paths["{0}/api/v1/query_range$"] = _query_range
             urls.url_paths["{0}/service/(?P<service>[^/]+)/operation/(?P<operation>[^/]+)$"] = urls.url_paths["{0}/$"]
+    for module, service in (("awslambda", "lambda"), ("scheduler", "scheduler")):
+        paths = importlib.import_module(f"moto.{module}.urls").url_paths
+        paths.update({pattern: _by_path(service, dispatch) for pattern, dispatch in paths.items()})
     moto.__path__.append(str(Path(__file__).with_name("newservices")))
     for service in _NEW_SERVICES:
         pattern = re.compile(rf"https?://(api\.)?{service}(\.(.+))?\.amazonaws\.com")
@@ -174,6 +178,19 @@ def _query_range(request: Any, full_url: str, headers: Any) -> tuple[int, dict[s
     if world is None:
         raise NotSimulated("cloudwatch:QueryMetrics: no sandbox is running")
     return world.telemetry.answer(full_url)
+
+
+def _by_path(service: str, dispatch: Any) -> Any:
+    """A service whose operations are paths: a stack that is deployed answers what it knows, moto the rest."""
+
+    def answer(request: Any, full_url: str, headers: Any) -> Any:
+        world = current()
+        known = getattr(world.api(service), "http", None) if world is not None else None
+        body = getattr(request, "body", None) or getattr(request, "data", b"") or b""
+        found = known(request.method, full_url, body) if known is not None else None
+        return found if found is not None else dispatch(request, full_url, headers)
+
+    return answer
 
 
 def _points(answer: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
