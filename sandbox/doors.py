@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sandbox.account import Sandbox
-from sandbox.gate import IAM_PREFIX, Call
+from sandbox.gate import IAM_PREFIX, PERMITTED_BY, Call
 from sandbox.policies import Ask
 from sandbox.role import Role
 from sandbox.spot_groups import AutoScaling
@@ -66,13 +66,17 @@ class Roles:
             case "secretsmanager":
                 yield Ask(action, params["SecretId"])
             case "events":
-                for entry in params["Entries"]:
-                    bus = arn("events", f"event-bus/{entry.get('EventBusName', 'default')}")
-                    yield Ask(action, bus, {"events:source": entry["Source"]})
+                yield from self._events(action, params)
             case "autoscaling" if call.operation.startswith(GROUP_WRITES):
                 yield self._group(action, params)
             case service if service not in FREE:
-                yield Ask(action, "*")
+                for one in PERMITTED_BY.get(action, (action,)):
+                    yield Ask(one, params.get("PolicySourceArn", "*"))
+
+    def _events(self, action: str, params: Mapping[str, Any]) -> Iterator[Ask]:
+        for entry in params["Entries"]:
+            bus = self._box.world.arn("events", f"event-bus/{entry.get('EventBusName', 'default')}")
+            yield Ask(action, bus, {"events:source": entry["Source"]})
 
     def _table(self, action: str, params: Mapping[str, Any]) -> Iterator[Ask]:
         """A transaction needs the action of each of its writes."""

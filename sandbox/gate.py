@@ -17,6 +17,8 @@ _WRITES = (
     "Batch", "Transact", "Detach", "Attach", "Terminate", "Start", "Stop", "Tag", "Untag", "Enable", "Disable",
 )  # fmt: skip
 _READS = ("BatchGet", "BatchCheck")
+PERMITTED_BY = {"cloudwatch:QueryMetrics": ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")}
+"""Operations that IAM knows no action of (CloudWatch guide, "Query metrics with PromQL"), and what they ask for."""
 IAM_PREFIX = {"resourcegroupstaggingapi": "tag", "service-quotas": "servicequotas", "stepfunctions": "states"}
 
 
@@ -196,8 +198,9 @@ class Gate:
 
     def _denial(self, call: Call) -> Fault | None:
         action = f"{IAM_PREFIX.get(call.service, call.service)}:{call.operation}"
+        needed = PERMITTED_BY.get(action, (action,))
         for pattern, code in self._denied.items():
-            if fnmatchcase(action, pattern):
+            for action in (one for one in needed if fnmatchcase(one, pattern)):
                 text = (
                     "User: arn:aws:sts::111122223333:assumed-role/sandbox/session is not authorized to perform: "
                     f"{action} "

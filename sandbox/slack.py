@@ -1,7 +1,12 @@
 """Slack's side: takes the messages of the bot, shows them, and presses their buttons with a real signature.
 
+What a person sees after a click is what was posted to the click's `response_url` (`Workspace.answers`), and a warning
+triangle where the HTTP answer was not 200 (`Workspace.acknowledge`); the body of that answer is shown to nobody.
+
 Sources: Slack API documentation, "chat.postMessage", "chat.update", "Verifying requests from Slack", "Handling user
-interaction"; Lambda developer guide, "Function URLs" (payload format 2.0: lower-case headers, base64 body).
+interaction" (a `response_url` takes five messages within 30 minutes); bolt-js issue 132 (a block action takes no
+message in the HTTP answer); Lambda developer guide, "Function URLs" (payload format 2.0: lower-case headers, base64
+body).
 """
 
 import base64
@@ -9,14 +14,15 @@ import hashlib
 import hmac
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
+USES, LASTS = 5, timedelta(minutes=30)
 SECRET, TOKEN, CHANNEL = "8f742231b10e8888abcd99yyyzzz85a5", "xoxb-sandbox", "C0123456789"
 
 
@@ -57,6 +63,24 @@ def _texts(node: Any) -> Iterator[str]:
 
 
 @dataclass(slots=True)
+class Reply:
+    """Where one click may be answered, and what was posted there: only the person who clicked sees it."""
+
+    user: str
+    made_at: datetime
+    said: list[dict[str, Any]] = field(default_factory=list)
+
+    def plain(self) -> str:
+        """Everything that the person reads."""
+        return "\n".join(part for one in self.said for part in [str(one["text"]), *_texts(one.get("blocks") or [])])
+
+    def links(self) -> list[str]:
+        """The addresses that the buttons of the answers open."""
+        blocks = [block for one in self.said for block in one.get("blocks") or []]
+        return [str(e["url"]) for block in blocks for e in block.get("elements", []) if "url" in e]
+
+
+@dataclass(slots=True)
 class Workspace:
     """A Slack workspace with one channel and one app."""
 
@@ -66,6 +90,18 @@ class Workspace:
     messages: list[Message] = field(default_factory=list)
     refusals: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     """Answers (status, body) to give to the next calls instead of the right ones."""
+    hooks: str = "https://hooks.slack.com"
+    """Where clicks are answered: Slack's own host, or this process while it listens."""
+    clock: Callable[[], datetime] | None = None
+    """The time by which a `response_url` ends; without one it does not end by time."""
+    answers: list[Reply] = field(default_factory=list)
+    """What may be answered to the clicks, in their order."""
+    triangles: int = 0
+    """Warning triangles that people saw."""
+    members: bool = True
+    """Whether the app was invited to the channel."""
+    scopes: frozenset[str] = frozenset({"chat:write", "channels:read", "groups:read"})
+    """What the app may do."""
 
     def secret(self) -> str:
         """What the Secrets Manager secret holds."""
@@ -77,8 +113,17 @@ class Workspace:
             return self.refusals.pop(0)
         if token != f"Bearer {self.bot_token}":
             return 200, {"ok": False, "error": "invalid_auth"}
+        if method == "auth.test":
+            return 200, {"ok": True, "team": "sandbox", "user": "rightsizer", "team_id": "T0SANDBOX"}
+        if method == "conversations.info" and "channels:read" not in self.scopes:
+            return 200, {"ok": False, "error": "missing_scope", "needed": "channels:read"}
         if body.get("channel") != self.channel:
             return 200, {"ok": False, "error": "channel_not_found"}
+        if method == "conversations.info":
+            channel = {"id": self.channel, "name": "ml-costs", "is_member": self.members}
+            return 200, {"ok": True, "channel": channel}
+        if not self.members:
+            return 200, {"ok": False, "error": "not_in_channel"}
         if len(body.get("blocks") or []) > 50 or not (body.get("text") or body.get("blocks")):
             return 200, {"ok": False, "error": "invalid_blocks" if body.get("blocks") else "no_text"}
         match method:
@@ -101,9 +146,29 @@ class Workspace:
                 return {"ok": True, "channel": self.channel, "ts": message.ts}
         return {"ok": False, "error": "message_not_found"}
 
+    def answer(self, path: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Take a message at a `response_url`. [assumed] status and codes of the refusals, which Slack leaves open."""
+        number = path.rpartition("/")[0].rpartition("/")[2]
+        if not number.isdecimal() or not 0 < int(number) <= len(self.answers):
+            return 404, {"ok": False, "error": "invalid_url"}
+        reply = self.answers[int(number) - 1]
+        if self.clock and self.clock() - reply.made_at > LASTS:
+            return 404, {"ok": False, "error": "expired_url"}
+        if len(reply.said) >= USES:
+            return 404, {"ok": False, "error": "used_url"}
+        if not body.get("text") and not body.get("blocks"):
+            return 400, {"ok": False, "error": "no_text"}
+        reply.said.append(dict(body))
+        return 200, {"ok": True}
+
+    def acknowledge(self, answer: Mapping[str, Any]) -> None:
+        """What a person sees of the HTTP answer to a click: nothing, or a warning triangle; never its body."""
+        self.triangles += answer.get("statusCode") != 200
+
     def click(self, message: Message, button: str, user: str, now: datetime, **changes: Any) -> dict[str, Any]:
         """The Function URL event of `user` pressing `button`, signed; `changes` go into the payload."""
         element = message.buttons()[button]
+        self.answers.append(Reply(user, now))
         action = {
             key: value for key, value in element.items() if key in {"action_id", "block_id", "value", "type", "text"}
         }
@@ -116,7 +181,7 @@ class Workspace:
             "container": {"type": "message", "message_ts": message.ts, "channel_id": message.channel},
             "message": {"type": "message", "ts": message.ts, "text": message.text},
             "trigger_id": f"{int(now.timestamp())}.1.sandbox",
-            "response_url": "https://hooks.slack.com/actions/T0SANDBOX/1/sandbox",
+            "response_url": f"{self.hooks}/actions/T0SANDBOX/{len(self.answers)}/sandbox",
             "actions": [action | {"action_ts": f"{now.timestamp():.6f}"}],
         } | changes
         return self.request(payload, now)
@@ -154,9 +219,14 @@ def listening(workspace: Workspace) -> Iterator[str]:
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
-            body = json.loads(self.rfile.read(length) or b"{}")
-            method = self.path.rpartition("/")[2]
-            status, answer = workspace.call(method, self.headers.get("Authorization", ""), body)
+            sent = self.rfile.read(length)
+            form = "form-urlencoded" in self.headers.get("Content-Type", "")
+            body = dict(parse_qsl(sent.decode())) if form else json.loads(sent or b"{}")
+            if self.path.startswith("/actions/"):
+                status, answer = workspace.answer(self.path, body)
+            else:
+                method = self.path.rpartition("/")[2]
+                status, answer = workspace.call(method, self.headers.get("Authorization", ""), body)
             data = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -172,9 +242,11 @@ def listening(workspace: Workspace) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
+    workspace.hooks = f"http://127.0.0.1:{server.server_port}"
     try:
-        yield f"http://127.0.0.1:{server.server_port}/api"
+        yield f"{workspace.hooks}/api"
     finally:
+        workspace.hooks = "https://hooks.slack.com"
         server.shutdown()
         server.server_close()
         thread.join()

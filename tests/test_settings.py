@@ -1,7 +1,10 @@
 """The limits of changing come from one JSON parameter; what cannot be understood names the key."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -108,9 +111,79 @@ def test_the_look_back_of_limits_is_that_of_every_judgement(days: int) -> None:
     assert looking.policy_of(known).lookback_days == days
 
 
-@pytest.mark.parametrize("days", ["13", "64"])
-def test_a_look_back_that_cloudwatch_or_two_weeks_do_not_allow_is_refused(days: str) -> None:
-    with pytest.raises(
-        SettingsError, match=f"RIGHTSIZER_LOOKBACK_DAYS is {days}; it should be a whole number of days from 14"
-    ):
-        from_environment({"RIGHTSIZER_LOOKBACK_DAYS": days})
+NONSENSE = {
+    "window": "nonsense",
+    "cooldown_hours": "soon",
+    "changes_per_day": None,
+    "usd_per_day": -1,
+    "probation_hours": 48,
+    "proof_requests": 1e300,
+    "proof_days": [],
+    "grace_days": 0,
+    "bake_minutes": 61,
+    "incident_alarms": "one",
+    "dimensions": ["delete"],
+    "minimum_saving_usd": "much",
+    "lookback_days": 13,
+    "windows": "mon-fri 09:00-17:00",
+}
+
+
+@pytest.mark.parametrize(("key", "value"), NONSENSE.items())
+def test_a_limit_that_cannot_be_understood_is_named_and_the_others_count(key: str, value: Any) -> None:
+    sound = {"bake_minutes": 5} if key != "bake_minutes" else {"proof_requests": 7}
+    found = from_environment({"RIGHTSIZER_LIMITS": json.dumps({key: value, **sound})})
+    (problem,) = found.limits.misread
+    assert key in problem
+    assert found.misread == found.limits.misread
+    usual = replace(ChangeLimits(), misread=found.misread)
+    set_too: dict[str, Any] = {"bake_s": 300} if key != "bake_minutes" else {"proof_requests": 7}
+    assert found.limits == replace(usual, **set_too)
+
+
+def test_all_the_limits_may_be_nonsense_at_once_and_each_is_named() -> None:
+    found = from_environment({"RIGHTSIZER_LIMITS": json.dumps(NONSENSE)})
+    assert len(found.misread) == len(NONSENSE)
+    assert replace(found.limits, misread=()) == ChangeLimits()
+
+
+@pytest.mark.parametrize("text", ["{nonsense}", "[1]", "7", "[" * 100_000])
+def test_limits_that_are_no_object_are_named(text: str) -> None:
+    assert "RIGHTSIZER_LIMITS" in from_environment({"RIGHTSIZER_LIMITS": text}).misread[0]
+
+
+@pytest.mark.parametrize("name", ["09:00+01:00-17:00", "25:00-26:00"])
+def test_a_window_of_no_wall_time_is_named(name: str) -> None:
+    assert from_environment({"RIGHTSIZER_LIMITS": json.dumps({"window": f"daily {name}"})}).misread
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "safest"),
+    [
+        ("lookback_days", "13", 14),
+        ("lookback_days", "64", 14),
+        ("lookback_days", "\u0661\u0664", 14),
+        ("minimum_saving_usd", "NaN", Decimal(50)),
+        ("minimum_saving_usd", "-1", Decimal(50)),
+        ("proposal_days", "0", 14),
+        ("proposal_days", "soon", 14),
+        ("change_untagged", "perhaps", False),
+        ("edit_user_alarms", "2", False),
+        ("grouped_alarm", "x", False),
+        ("dry_run", "maybe", True),
+        ("functions", "sweep", {}),
+    ],
+)
+def test_a_setting_that_cannot_be_understood_takes_its_safest_value_and_is_named(
+    name: str, value: str, safest: Any
+) -> None:
+    found = from_environment({f"RIGHTSIZER_{name.upper()}": value})
+    assert getattr(found, name) == safest
+    (problem,) = found.misread
+    assert f"RIGHTSIZER_{name.upper()} is {value!r}" in problem
+    assert found.limits.misread == found.misread
+
+
+def test_settings_that_are_understood_are_not_complained_about() -> None:
+    assert from_environment({}).misread == ()
+    assert from_environment({"RIGHTSIZER_DRY_RUN": "true", "RIGHTSIZER_LIMITS": "{}"}).limits.misread == ()

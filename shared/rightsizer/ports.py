@@ -229,5 +229,5 @@ class ReportStore(Protocol):
     """Keeps reports."""
 
     def put(self, key: str, body: bytes, content_type: str) -> str:
-        """Store a file; returns a link or a path that a person can open."""
+        """Store a file; returns where it is: a path, or an address in S3 (``s3://bucket/key``)."""
         ...

@@ -1,4 +1,8 @@
-"""Environment to frozen settings; the only reader of os.environ. An error names the variable and what it should be."""
+"""Environment to frozen settings; the only reader of os.environ.
+
+A setting that cannot be understood stops no function: it takes its safest value, `Settings.misread` names it with what
+it should be, each message and report says so, and no change begins until it is put right.
+"""
 
 import json
 import os
@@ -14,6 +18,8 @@ from rightsizer.model.limits import ChangeLimits, ChangeWindow
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import ADDABLE
 
+MOST = 1_000_000
+"""Of any limit: a number beyond it is a slip of the pen."""
 LOOKBACK = range(14, 64)
 """Days: fewer see no second week; CloudWatch keeps five-minute datapoints for 63."""
 _RANGE = f"it should be a whole number of days from {LOOKBACK.start} to {LOOKBACK.stop - 1}"
@@ -51,6 +57,8 @@ class Settings:
     """Memory in MB by the name of each function of the stack (``name=512,...``); for the report's own cost."""
     arch: str = "arm64"
     grouped_alarm: bool = False
+    misread: tuple[str, ...] = ()
+    """What could not be understood, a sentence each."""
 
     @property
     def lookback(self) -> timedelta:
@@ -59,23 +67,33 @@ class Settings:
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
-    """Settings from RIGHTSIZER_* variables; SettingsError names the one that cannot be understood."""
+    """Settings from RIGHTSIZER_* variables. Total: what cannot be understood is in `misread`."""
     env = os.environ if environment is None else environment
-    text = {name: env.get(f"RIGHTSIZER_{name.upper()}", "") for name in Settings.__dataclass_fields__}
-    given = {name: value for name, value in text.items() if value}
-    known = replace(Settings(), **{name: _parse(name, value) for name, value in given.items()})
-    asked = _object("RIGHTSIZER_LIMITS", given.get("limits", "{}"))
-    known = replace(known, **{key: read(key, asked[key]) for key, read in _DECIDING.items() if key in asked})
-    if known.lookback_days not in LOOKBACK:
-        raise SettingsError(f"RIGHTSIZER_LOOKBACK_DAYS is {known.lookback_days}; {_RANGE}")
+    given = {name: env.get(f"RIGHTSIZER_{name.upper()}", "") for name in Settings.__dataclass_fields__}
+    del given["limits"], given["misread"]
+    problems: list[str] = []
+    fields: dict[str, Any] = {}
+    for name, value in given.items():
+        try:
+            fields |= {name: _parse(name, value)} if value else {}
+        except SettingsError as error:
+            problems.append(str(error))
+            fields |= {name: SAFEST[name]} if name in SAFEST else {}
+    limits, deciding, more = _understood(env.get("RIGHTSIZER_LIMITS", "") or "{}")
+    known = replace(Settings(), **fields | deciding, misread=(*problems, *more))
     limits = replace(
-        known.limits,
+        limits,
         alarm_prefix=known.alarm_prefix,
         change_untagged=known.change_untagged,
         rewire_alarms=known.edit_user_alarms,
         dry_run=known.dry_run,
+        misread=known.misread,
     )
     return replace(known, limits=limits)
+
+
+SAFEST: Mapping[str, Any] = {"dry_run": True}
+"""Values in place of what cannot be understood; every other setting has its default, which is the careful one."""
 
 
 def require(settings: Settings, *names: str) -> None:
@@ -88,12 +106,8 @@ def require(settings: Settings, *names: str) -> None:
 def _parse(name: str, value: str) -> Any:
     kind = Settings.__dataclass_fields__[name].type
     try:
-        if kind is int:
-            return int(value)
-        if kind is Decimal:
-            return Decimal(value)
-        if kind is ChangeLimits:
-            return change_limits(value)
+        if name in _CHECKED:
+            return _CHECKED[name](value)
         if kind is bool:
             return {"true": True, "false": False}[value.lower()]
         if kind == frozenset[str]:
@@ -101,10 +115,9 @@ def _parse(name: str, value: str) -> Any:
         if kind == Mapping[str, int]:
             pairs = (part.partition("=") for part in value.split(",") if part.strip())
             return {name.strip(): int(size) for name, _, size in pairs}
-    except (ValueError, KeyError, InvalidOperation):
-        raise SettingsError(
-            f"RIGHTSIZER_{name.upper()} is {value!r}, which is not a {getattr(kind, '__name__', kind)}"
-        ) from None
+    except (ValueError, KeyError, InvalidOperation, SettingsError) as error:
+        wanted = str(error) if isinstance(error, SettingsError) else f"which is not {_WANTED.get(name, 'a flag')}"
+        raise SettingsError(f"RIGHTSIZER_{name.upper()} is {value[:80]!r}; {wanted}") from None
     return value
 
 
@@ -117,25 +130,44 @@ def change_limits(text: str) -> ChangeLimits:
     ``minimum_saving_usd``, ``lookback_days`` (14 to 63); the last two are of the decision and only checked here.
     SettingsError names the key that cannot be understood.
     """
-    given = _object("RIGHTSIZER_LIMITS", text)
-    unknown = sorted(set(given) - set(_LIMITS) - set(_DECIDING))
-    if unknown:
-        known = ", ".join(sorted((*_LIMITS, *_DECIDING)))
-        raise SettingsError(f"Limits has the key {unknown[0]!r}, which means nothing; it may have {known}")
-    for key, read in _DECIDING.items():
-        if key in given:
-            read(key, given[key])
+    found, _, problems = _understood(text)
+    if problems:
+        raise SettingsError(problems[0])
+    return found
+
+
+def _understood(text: str) -> tuple[ChangeLimits, dict[str, Any], tuple[str, ...]]:
+    """The limits that can be understood, the fields of `Settings` beside them, and what cannot, a sentence each."""
+    found, deciding, problems = ChangeLimits(), dict[str, Any](), list[str]()
     try:
-        fields = {_LIMITS[key][0]: _LIMITS[key][1](key, value) for key, value in given.items() if key in _LIMITS}
-        return replace(ChangeLimits(), **fields)
-    except InputError as error:
-        raise SettingsError(f"Limits: {error}") from None
+        given = _object("RIGHTSIZER_LIMITS", text)
+    except SettingsError as error:
+        return found, deciding, (str(error),)
+    for key, value in given.items():
+        try:
+            if key in _DECIDING:
+                deciding[key] = _DECIDING[key](key, value)
+            elif key in _LIMITS:
+                name, read = _LIMITS[key]
+                found = replace(found, **{name: read(key, value)})
+            else:
+                known = ", ".join(sorted((*_LIMITS, *_DECIDING)))
+                problems.append(f"Limits has the key {key[:80]!r}, which means nothing; it may have {known}")
+        except SettingsError as error:
+            problems.append(str(error))
+        except (InputError, OverflowError) as error:
+            problems.append(f"Limits has {key}: {_short(value)}; {error}")
+    return found, deciding, tuple(problems)
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:80]
 
 
 def _object(name: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{name} is {text[:80]!r}, which is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise SettingsError(f"{name} is {text[:80]!r}; it should be a JSON object")
@@ -144,38 +176,44 @@ def _object(name: str, text: str) -> dict[str, Any]:
 
 def _number(key: str, value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise SettingsError(f"Limits has {key}: {value!r}; it should be a number")
+        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a number")
     try:
         found = Decimal(str(value))
     except InvalidOperation:
         found = Decimal("NaN")
-    if not found.is_finite() or found < 0:
-        raise SettingsError(f"Limits has {key}: {value!r}; it should be a number, zero or more")
+    if not found.is_finite() or not 0 <= found <= MOST:
+        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a number from 0 to {MOST:,}")
     return found
 
 
 def _lookback(key: str, value: Any) -> int:
     if type(value) is not int or value not in LOOKBACK:
-        raise SettingsError(f"Limits has {key}: {value!r}; {_RANGE}")
+        raise SettingsError(f"Limits has {key}: {_short(value)}; {_RANGE}")
     return value
+
+
+def _days_of(text: str, allowed: range) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 4 or int(text) not in allowed:
+        raise SettingsError(f"it should be a whole number of days from {allowed.start} to {allowed.stop - 1}")
+    return int(text)
 
 
 def _names(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or any(not isinstance(one, str) or not one for one in value):
-        raise SettingsError(f"Limits has {key}: {value!r}; it should be a list of alarm names")
+        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a list of alarm names")
     return tuple(value)
 
 
 def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
     known = {kind.value: kind for kind in ADDABLE}
     if not isinstance(value, list) or any(not isinstance(one, str) or one not in known for one in value):
-        raise SettingsError(f"Limits has {key}: {value!r}; it should be a list of {', '.join(sorted(known))}")
+        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a list of {', '.join(sorted(known))}")
     return frozenset(known[one] for one in value)
 
 
 def _window(key: str, value: Any) -> ChangeWindow:
     """``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone."""
-    wanted = f"Limits has {key}: {value!r}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
+    wanted = f"Limits has {key}: {_short(value)}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
     parts = value.split() if isinstance(value, str) else []
     if len(parts) not in (2, 3):
         raise SettingsError(wanted)
@@ -183,9 +221,11 @@ def _window(key: str, value: Any) -> ChangeWindow:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        raise SettingsError(f"Limits has {key}: {value!r}; there is no time zone {zone!r} (IANA names)") from None
+        raise SettingsError(f"Limits has {key}: {_short(value)}; there is no time zone {zone!r} (IANA names)") from None
     try:
         start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
+        if start.tzinfo or end.tzinfo:
+            raise SettingsError(wanted)
         return ChangeWindow(zone, _days(parts[0].lower()), start, end)
     except ValueError:
         raise SettingsError(wanted) from None
@@ -204,6 +244,13 @@ def _days(text: str) -> frozenset[int]:
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 type Reader = Callable[[str, Any], Any]
+_CHECKED: Mapping[str, Callable[[str], Any]] = {
+    "lookback_days": lambda text: _days_of(text, LOOKBACK),
+    "proposal_days": lambda text: _days_of(text, range(1, 91)),
+    "minimum_saving_usd": lambda text: _number("minimum_saving_usd", text),
+}
+"""Settings that are numbers, and how their texts are read."""
+_WANTED = {"functions": "a list of NAME=MB,...", "approvers": "a list of Slack user ids"}
 _LIMITS: Mapping[str, tuple[str, Reader]] = {
     "window": ("window", _window),
     "cooldown_hours": ("cooldown", lambda k, v: timedelta(hours=float(_number(k, v)))),

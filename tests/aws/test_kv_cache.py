@@ -165,7 +165,7 @@ def test_a_failure_leaves_the_judgement_as_it_is_and_is_told(
 
 def test_what_failed_once_is_not_asked_again_in_the_same_reading(box: Sandbox, account: Session) -> None:
     add(box)
-    box.deny("cloudwatch:QueryMetrics")
+    box.deny("cloudwatch:GetMetricData")
     caches, grid = KvCaches(account), Grid(box.clock.now - timedelta(days=2), box.clock.now, 300)
     first, second = (caches.read(name, "AllTraffic", grid) for name in ("a", "b"))
     assert isinstance(first, Reason)

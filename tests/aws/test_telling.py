@@ -83,7 +83,15 @@ def test_slack_is_waited_for_once_when_it_asks_so(server: SlackServer) -> None:
     assert server.slept == [3.0]
 
 
-@pytest.mark.parametrize("answers", [[(429, {"Retry-After": "60"}, b"")], [(429, {}, b"")] * 2, [(503, {}, b"")]])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [(429, {"Retry-After": "60"}, b"")],
+        [(429, {}, b"")] * 2,
+        [(503, {}, b"")],
+        [(200, {}, {"ok": False, "error": "internal_error"})],
+    ],
+)
 def test_a_busy_slack_is_left_to_the_retry(server: SlackServer, answers: list[Any]) -> None:
     server.answers = answers
     with pytest.raises(ThrottledError, match="tried again later"):
@@ -169,12 +177,12 @@ def test_a_malformed_secret_says_what_it_must_be_and_not_what_it_is(text: str) -
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_report_in_the_bucket_has_a_link() -> None:
+def test_a_report_in_the_bucket_has_an_address() -> None:
     s3 = boto3.client("s3", region_name="us-east-1")
     s3.create_bucket(Bucket="reports-bucket")
     store: ReportStore = BucketReports(s3, "reports-bucket")
-    link = store.put("reports/2026-01.html", b"<p>", "text/html")
-    assert "reports/2026-01.html" in link
+    where = store.put("reports/2026-01.html", b"<p>", "text/html")
+    assert where == "s3://reports-bucket/reports/2026-01.html"
     assert s3.get_object(Bucket="reports-bucket", Key="reports/2026-01.html")["ContentType"] == "text/html"
 
 

@@ -213,10 +213,11 @@ def test_doctor_warns_of_an_incident_alarm_of_the_settings_that_does_not_exist(
 def test_doctor_says_what_is_wrong_with_the_settings_of_the_stack(
     box: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stack(box, '{"incident_alarms": "pager"}')
+    stack(box, '{"incident_alarms": "pager", "window": "nonsense"}')
     assert run(["doctor", "--json"]) == Exit.INCOMPLETE
-    (check,) = (c for c in json.loads(capsys.readouterr().out)["checks"] if not c["ok"])
-    assert "it should be a list of alarm names" in check["detail"]
+    alarms, window = (c["detail"] for c in json.loads(capsys.readouterr().out)["checks"] if not c["ok"])
+    assert "it should be a list of alarm names" in alarms
+    assert "it should look like 'mon-fri 09:00-17:00 Europe/Berlin'; no change begins until it is put right" in window
 
 
 @pytest.mark.parametrize("ways", ["no stack", "nobody may ask"])

@@ -87,7 +87,9 @@ class Scene:
     def click(self, endpoint: str, button: str, user: str = APPROVER) -> Any:
         """A person presses a button."""
         request = self.slack.click(self.message(endpoint), button, user, self.box.clock.now)
-        return self.stack.invoke("respond", request, "url")
+        answer = self.stack.invoke("respond", request, "url")
+        self.slack.acknowledge(answer)
+        return answer
 
     def refused(self) -> list[Call]:
         """The requests that a role did not allow."""
@@ -114,6 +116,7 @@ def scene(*, now: datetime = START, slack: bool = True, **parameters: str) -> It
         with patch.dict(os.environ, ours), warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="aws_lambda_powertools")  # of metrics that nobody flushes here
             bootstrap.set_clock(lambda: box.clock.now)
+            workspace.clock = lambda: box.clock.now
             try:
                 yield Scene(box, stack, workspace)
             finally:

@@ -100,6 +100,6 @@ def test_evaluate_measures_models_of_its_account_and_reads_none() -> None:
         here, elsewhere = ({"aws:ResourceAccount": account} for account in (at.box.account, "999988887777"))
         listing = [Ask("s3:ListBucket", "arn:aws:s3:::models", context) for context in (here, elsewhere)]
         asks = (*listing, Ask("s3:GetObject", "arn:aws:s3:::models/llama/1.safetensors", here))
-        cache = Ask("cloudwatch:QueryMetrics", "*")
+        cache = Ask("cloudwatch:ListMetrics", "*")
         assert asked(at, "evaluate", cache, *asks) == [True, True, False, False]
         assert asked(at, "apply", cache, *asks) == [False] * 4

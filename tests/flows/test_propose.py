@@ -143,3 +143,34 @@ def test_a_record_that_is_no_proposal_is_nothing_to_tell() -> None:
     spy = Spy()
     assert spy.tell(ProposalMoved("1", None)) == []
     assert spy.posts == []
+
+
+@dataclass
+class Refusing(Spy):
+    """A Slack that refuses for as long as nobody invites the app."""
+
+    code: str = "not_in_channel"
+
+    def _may_fail(self, method: str) -> None:
+        super()._may_fail(method)
+        if self.code and method in ("post", "update"):
+            raise WriteRefusedError("calling Slack", self.code, "invite the app to the channel")
+
+
+def test_what_slack_refuses_for_good_is_told_by_the_topic_once_and_not_tried_again() -> None:
+    spy = Refusing()
+    for number in range(3):
+        assert spy.tell(moved(proposal(f"p-{number}", f"e-{number}"))) == []
+    assert [one for one in spy.texts if "Slack refuses" in one] == ["rightsizer: Slack refuses its messages"]
+    assert len(spy.texts) == 4, "each proposal is told as text"
+
+
+def test_once_slack_takes_messages_again_the_proposal_is_posted_and_a_new_refusal_is_told() -> None:
+    spy, asked = Refusing(), proposal()
+    spy.tell(moved(asked))
+    spy.code = ""
+    spy.tell(moved(replace(asked, state=ProposalState.APPROVED), ProposalState.PENDING))
+    assert spy.known[asked.id].ts == "1.0"
+    spy.code = "not_in_channel"
+    spy.tell(moved(replace(asked, state=ProposalState.PROVEN), ProposalState.APPROVED))
+    assert len([one for one in spy.texts if "Slack refuses" in one]) == 2

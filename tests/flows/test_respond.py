@@ -1,18 +1,18 @@
 """Who may decide, decides once; every refusal has its own answer."""
 
-import json
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rightsizer.errors import ConflictError, ReadError, RightsizerError, VanishedError
-from rightsizer.flows.respond import respond
+from rightsizer.errors import ConflictError, InputError, ReadError, RightsizerError, ThrottledError, VanishedError
+from rightsizer.flows.respond import Answer, Decide, RespondPorts, respond
 from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.trigger import Click, NotClicked, NotVerified, Verb
+from rightsizer.model.trigger import Click, Interaction, NotClicked, NotVerified, Verb
 from tests.samples import NOW
 
 APPROVERS = frozenset({"U1"})
@@ -33,8 +33,39 @@ def refused_back(proposal_id: str, by: str, now: datetime) -> Any:
     raise AssertionError(f"nobody asked to undo {proposal_id}")
 
 
-def click(verb: Verb = "approve", user: str = "U1") -> Click:
-    return Click(verb, "p-1", user, "T1", "C1", "")
+@dataclass
+class Person:
+    """Stands for whoever clicked: what was answered, or why nothing could be."""
+
+    told: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    deaf: RightsizerError | None = None
+
+    def tell(self, click: Click, text: str, link: str) -> None:
+        if self.deaf:
+            raise self.deaf
+        self.told.append(text)
+        self.links.append(link)
+
+
+def no_link(key: str) -> str:
+    raise AssertionError(f"nobody asked for {key}")
+
+
+def answered(
+    interaction: Interaction,
+    approvers: frozenset[str],
+    decide: Decide,
+    ask_back: Any = refused_back,
+    person: Person | None = None,
+    link: Any = no_link,
+) -> Answer:
+    ports = RespondPorts(approvers, decide, ask_back, link, (person or Person()).tell)
+    return respond(interaction, ports, NOW)
+
+
+def click(verb: Verb = "approve", user: str = "U1", proposal: str = "p-1") -> Click:
+    return Click(verb, proposal, user, "T1", "C1", "")
 
 
 @pytest.mark.parametrize(
@@ -47,54 +78,98 @@ def click(verb: Verb = "approve", user: str = "U1") -> Click:
 )
 def test_a_click_of_an_approver_is_recorded(verb: Verb, state: ProposalState) -> None:
     recorder = Recorder()
-    answer = respond(click(verb), APPROVERS, recorder, refused_back, NOW)
+    person = Person()
+    answer = answered(click(verb), APPROVERS, recorder, person=person)
     assert recorder.recorded == [("p-1", Decision(state, "slack:U1", NOW))]
     assert (answer.status, answer.recorded) == (200, True)
+    assert person.told == [f"Recorded: {state}."]
 
 
-def test_a_stranger_records_nothing_and_sees_so() -> None:
-    recorder = Recorder()
-    answer = respond(click(user="U2"), APPROVERS, recorder, refused_back, NOW)
+def test_a_stranger_records_nothing_and_is_told_what_to_do() -> None:
+    recorder, person = Recorder(), Person()
+    answer = answered(click(user="U2"), APPROVERS, recorder, person=person)
     assert recorder.recorded == []
-    assert answer.status == 403
-    assert "list of approvers" in answer.text
+    assert answer.response() == {"statusCode": 200, "body": ""}
+    for part in ("Nothing was recorded", "you are not on the list", "U2", "Approvers", "terminal"):
+        assert part in person.told[0]
 
 
-def test_with_an_empty_list_nobody_decides() -> None:
-    recorder = Recorder()
-    assert respond(click(), frozenset(), recorder, refused_back, NOW).status == 403
+def test_with_an_empty_list_nobody_decides_and_everybody_is_told_why() -> None:
+    recorder, person = Recorder(), Person()
+    assert answered(click(), frozenset(), recorder, person=person).status == 200
     assert recorder.recorded == []
-
-
-def test_a_click_on_the_details_link_records_nothing() -> None:
-    recorder = Recorder()
-    assert respond(click("details", "U2"), APPROVERS, recorder, refused_back, NOW).status == 200
-    assert recorder.recorded == []
+    assert "nobody is on the list of approvers yet" in person.told[0]
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "words"),
+    ("error", "words"),
     [
-        (ConflictError("the proposal p-1 is rejected already by slack:U2"), 200, "rejected already by slack:U2"),
-        (VanishedError("there is no such proposal"), 200, "no such proposal"),
-        (ReadError("DynamoDB is away"), 503, "Nothing was recorded"),
+        (ConflictError("the proposal p-1 is rejected already by slack:U2"), "rejected already by slack:U2"),
+        (VanishedError("there is no such proposal"), "no such proposal"),
+        (ReadError("DynamoDB is away"), "Nothing was recorded"),
     ],
 )
-def test_each_failure_has_its_answer(error: RightsizerError, status: int, words: str) -> None:
-    answer = respond(click(), APPROVERS, Recorder(error), refused_back, NOW)
-    assert answer.status == status
-    assert words in json.loads(answer.response()["body"])["text"]
+def test_each_failure_is_an_answer_and_no_warning_triangle(error: RightsizerError, words: str) -> None:
+    person = Person()
+    answer = answered(click(), APPROVERS, Recorder(error), person=person)
+    assert answer.response() == {"statusCode": 200, "body": ""}
+    assert words in person.told[0]
     assert not answer.recorded
 
 
+@pytest.mark.parametrize("deaf", [ThrottledError("no answer"), InputError("no address of Slack's")])
+def test_an_answer_that_is_lost_neither_undoes_nor_repeats_the_decision(deaf: RightsizerError) -> None:
+    recorder = Recorder()
+    answer = answered(click(), APPROVERS, recorder, person=Person(deaf=deaf))
+    assert len(recorder.recorded) == 1
+    assert (answer.status, answer.recorded) == (200, True)
+    assert "the person was not told" in answer.log
+
+
+@pytest.mark.parametrize(("user", "error", "status"), [("U2", None, 403), ("U1", ReadError("DynamoDB is away"), 503)])
+def test_a_refusal_that_cannot_be_told_is_a_warning_triangle(
+    user: str, error: RightsizerError | None, status: int
+) -> None:
+    person = Person(deaf=ThrottledError("no answer"))
+    assert answered(click(user=user), APPROVERS, Recorder(error), person=person).status == status
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "key"),
+    [("details", "p-1", "pages/p-1.html"), ("report", "2026-11-16_2026-11-23", "reports/2026-11-16_2026-11-23.html")],
+)
+def test_a_click_on_details_is_answered_with_a_link_and_records_nothing(verb: Verb, name: str, key: str) -> None:
+    recorder, person = Recorder(), Person()
+    answer = answered(click(verb, "U2", name), APPROVERS, recorder, person=person, link=lambda k: f"https://s3/{k}")
+    assert recorder.recorded == []
+    assert (answer.status, person.links) == (200, [f"https://s3/{key}"])
+    assert "15 minutes" in person.told[0]
+
+
+@pytest.mark.parametrize("name", ["../reports/x", "a/b", "p-1\n", "", "x" * 300])
+def test_no_other_file_of_the_bucket_is_linked(name: str) -> None:
+    person = Person()
+    answered(click("details", proposal=name), APPROVERS, Recorder(), person=person)
+    assert (person.told, person.links) == (["There is no such page."], [""])
+
+
+def test_a_link_that_cannot_be_signed_is_told() -> None:
+    def unsigned(key: str) -> str:
+        raise ReadError("no credentials")
+
+    person = Person()
+    assert answered(click("details"), APPROVERS, Recorder(), person=person, link=unsigned).status == 200
+    assert "try again" in person.told[0]
+
+
 def test_what_slack_did_not_sign_is_told_nothing() -> None:
-    answer = respond(NotVerified(401, "the signature does not fit"), APPROVERS, Recorder(), refused_back, NOW)
+    answer = answered(NotVerified(401, "the signature does not fit"), APPROVERS, Recorder())
     assert answer.response() == {"statusCode": 401, "body": ""}
     assert "signature" in answer.log
 
 
 def test_what_asks_nothing_is_acknowledged() -> None:
-    assert respond(NotClicked("a view"), APPROVERS, Recorder(), refused_back, NOW).response() == {
+    assert answered(NotClicked("a view"), APPROVERS, Recorder()).response() == {
         "statusCode": 200,
         "body": "",
     }
@@ -116,10 +191,12 @@ def test_an_approver_asks_for_the_way_back_by_a_button() -> None:
     def ask_back(proposal_id: str, by: str, now: datetime) -> None:
         asked.append((proposal_id, by))
 
-    answer = respond(click("rollback"), APPROVERS, Recorder(), ask_back, NOW)
+    person = Person()
+    answer = answered(click("rollback"), APPROVERS, Recorder(), ask_back, person)
     assert asked == [("p-1", "slack:U1")]
     assert (answer.status, answer.recorded) == (200, True)
-    assert respond(click("rollback", "U2"), APPROVERS, Recorder(), ask_back, NOW).status == 403
+    assert person.told == ["Recorded: the endpoint goes back to what it ran before."]
+    assert not answered(click("rollback", "U2"), APPROVERS, Recorder(), ask_back).recorded
     assert asked == [("p-1", "slack:U1")]
 
 
@@ -127,6 +204,7 @@ def test_a_way_back_that_was_asked_before_is_answered_so() -> None:
     def ask_back(proposal_id: str, by: str, now: datetime) -> None:
         raise ConflictError("slack:U2 asked for the way back of p-1 already")
 
-    answer = respond(click("rollback"), APPROVERS, Recorder(), ask_back, NOW)
+    person = Person()
+    answer = answered(click("rollback"), APPROVERS, Recorder(), ask_back, person)
     assert (answer.status, answer.recorded) == (200, False)
-    assert "U2 asked" in answer.text
+    assert "U2 asked" in person.told[0]

@@ -6,6 +6,7 @@ import hmac
 import json
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.intake.slack import interaction
+from rightsizer.intake.slack import interaction as read
+from rightsizer.model.slack_app import SlackKeys
 from rightsizer.model.trigger import Click, NotClicked, NotVerified
 
 EVENTS = Path(__file__).parents[2] / "events" / "slack"
 SECRET = "synthetic-signing-secret-of-the-examples"
 NOW = datetime.fromtimestamp(1767373500, UTC)
+
+
+@dataclass
+class Keyring:
+    """Stands for the secret, and counts what was asked of it."""
+
+    known: SlackKeys
+    rotated: SlackKeys | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def keys(self) -> SlackKeys:
+        self.asked.append("keys")
+        return self.known
+
+    def renewed(self) -> SlackKeys | None:
+        self.asked.append("renewed")
+        return self.rotated
+
+
+def keyring(secret: str = SECRET, **ids: str) -> Keyring:
+    return Keyring(SlackKeys(secret, "", **ids))
+
+
+def interaction(event: object, secret: str, now: datetime) -> Click | NotClicked | NotVerified:
+    return read(event, keyring(secret), now)
 
 
 def event(name: str) -> dict[str, Any]:
@@ -58,10 +85,44 @@ def test_another_secret_is_refused() -> None:
     assert isinstance(interaction(event("approve"), "another", NOW), NotVerified)
 
 
-def test_an_empty_secret_verifies_nothing() -> None:
-    found = interaction(signed(b"payload={}", secret=""), "", NOW)
+def test_a_click_after_a_rotation_counts_with_the_keys_read_anew() -> None:
+    rotated = Keyring(SlackKeys("old", ""), SlackKeys(SECRET, ""))
+    assert isinstance(read(event("approve"), rotated, NOW), Click)
+    assert rotated.asked == ["keys", "renewed"]
+
+
+def test_a_forged_click_is_refused_after_one_more_reading() -> None:
+    for rotated in (None, SlackKeys("another", "")):
+        ring = Keyring(SlackKeys(SECRET, ""), rotated)
+        assert isinstance(read(event("forged-signature"), ring, NOW), NotVerified)
+        assert ring.asked == ["keys", "renewed"]
+
+
+def test_what_is_plainly_no_click_costs_no_reading_of_the_secret() -> None:
+    ring = keyring()
+    old = signed(b"payload={}", NOW - timedelta(hours=1))
+    bare = signed(b"payload={}") | {"headers": {"X-Slack-Request-Timestamp": str(int(NOW.timestamp()))}}
+    odd = signed(b"payload={}")
+    odd["headers"]["X-Slack-Signature"] = "v0=" + "g" * 64
+    for broken in (None, {}, {"body": "!", "isBase64Encoded": True}, old, bare, odd, event("garbage-timestamp")):
+        assert isinstance(read(broken, ring, NOW), NotVerified)
+    assert ring.asked == []
+
+
+@pytest.mark.parametrize("ids", [{"team_id": "T0OTHER"}, {"app_id": "A0OTHER"}])
+def test_a_signed_click_of_another_workspace_or_app_is_refused(ids: dict[str, str]) -> None:
+    found = read(event("approve"), keyring(**ids), NOW)
     assert isinstance(found, NotVerified)
-    assert found.status == 500
+    assert found.status == 403
+    assert next(iter(ids)) in found.sentence
+
+
+def test_a_click_of_the_configured_workspace_and_app_counts() -> None:
+    found = read(event("approve"), keyring(team_id="T0EXAMPLE", app_id="A0EXAMPLE"), NOW)
+    assert isinstance(found, Click)
+    assert found.response_url == "https://hooks.slack.com/actions/T0EXAMPLE/1/synthetic"
+    assert found.response_url not in repr(found)
+    assert found.sent_at == NOW
 
 
 @pytest.mark.parametrize("seconds", [-301, 301, 86_400])

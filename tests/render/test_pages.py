@@ -217,10 +217,12 @@ def test_the_report_travels_as_json_and_comes_back_equal() -> None:
 
 
 def test_the_summary_for_slack_and_the_text_lead_to_the_report() -> None:
-    assert "https://example.com/r" in json.dumps(report_blocks(told(), "https://example.com/r"))
-    subject, body = text.report(told(), "https://example.com/r")
+    page = "s3://bucket/reports/2026-01-05_2026-01-12.html"
+    (button,) = [e for block in report_blocks(told(), page) if block["type"] == "actions" for e in block["elements"]]
+    assert (button["action_id"], button["value"]) == ("rightsizer_report", "2026-01-05_2026-01-12")
+    subject, body = text.report(told(), page)
     assert "$47.00 saved" in subject
-    assert "https://example.com/r" in body
+    assert f"The whole report: {page}\n  aws s3 cp {page} .\n" in body
     assert "1 endpoint; not part of the spend" in body
 
 

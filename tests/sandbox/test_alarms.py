@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from sandbox.account import Sandbox
 from sandbox.refusals import NotSimulated
+from tests.template.stack import stack
 
 DIMENSIONS = [{"Name": "EndpointName", "Value": "chat"}, {"Name": "VariantName", "Value": "AllTraffic"}]
 GROUPED = (
@@ -87,6 +88,18 @@ def test_the_grouped_alarm_has_a_contributor_for_each_idle_series(box: Sandbox) 
     (event,) = box.events_of("CloudWatch Alarm Contributor State Change")
     assert event["detail"]["state"]["value"] == "ALARM"
     assert event["detail"]["alarmContributor"]["attributes"]["EndpointName"] == "idle"
+
+
+def test_the_idle_alarm_of_the_stack_fires_though_points_are_late_and_one_is_missing(box: Sandbox) -> None:
+    idle = dict(stack().of("AWS::CloudWatch::Alarm")["GpuIdleAlarm"])
+    start = box.clock.now - timedelta(hours=3)
+    levels = [1.0] * 20 + [float("nan")] + [1.0] * 14  # the last five minutes have not come yet
+    box.put_series("idle", "AllTraffic", "GPUUtilization", start, 300, levels)
+    box.client("cloudwatch").put_metric_alarm(**idle)
+    box.clock.advance(timedelta(minutes=5))
+    assert idle["EvaluationPeriods"] * 300 < 3 * 3600
+    rows = box.client("cloudwatch").describe_alarm_contributors(AlarmName=idle["AlarmName"])["AlarmContributors"]
+    assert [row["ContributorAttributes"]["EndpointName"] for row in rows] == ["idle"]
 
 
 def test_a_composite_alarm_follows_its_rule(box: Sandbox) -> None:

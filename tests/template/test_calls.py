@@ -37,6 +37,7 @@ SERVICES = {
 }
 """Service names of botocore, and what IAM calls them."""
 ONE_ACTION = {
+    "cloudwatch:QueryMetrics": "cloudwatch:GetMetricData",
     "dynamodb:TransactWriteItems": "dynamodb:PutItem",
     "dynamodb:TransactGetItems": "dynamodb:GetItem",
     "events:PutEvents": "events:PutEvents",

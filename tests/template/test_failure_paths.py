@@ -53,9 +53,14 @@ def test_the_queue_policy_lets_the_rules_reach_queue_and_dead_letters(deployed: 
     allowed = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
     assert policy["Queues"] == ["EvaluationQueue", "DeadLetters"]
     assert {s["Principal"]["Service"] for s in allowed} == {"events.amazonaws.com", "sns.amazonaws.com"}
-    for statement in allowed:
-        assert statement["Resource"] == ["EvaluationQueue.Arn", DEAD]
-        assert ":111122223333:" in statement["Condition"]["ArnLike"]["aws:SourceArn"]
+    assert all(statement["Resource"] == ["EvaluationQueue.Arn", DEAD] for statement in allowed)
+    (rules,) = [s["Condition"] for s in allowed if s["Principal"]["Service"] == "events.amazonaws.com"]
+    named = set(rules["ArnEquals"]["aws:SourceArn"])
+    assert named == {f"{name}.Arn" for name in deployed.of("AWS::Events::Rule")}, (
+        "a rule's name may be cut, its ARN not"
+    )
+    (topics,) = [s["Condition"] for s in allowed if s["Principal"]["Service"] == "sns.amazonaws.com"]
+    assert ":111122223333:" in topics["ArnLike"]["aws:SourceArn"]
 
 
 def test_the_queue_redrives_to_its_own_dead_letters_and_waits_six_timeouts(deployed: Stack) -> None:

@@ -24,6 +24,8 @@ IMPLIED = {
     "ec2:RunInstances": "UpdateAutoScalingGroup of a group with a launch template",
     "iam:CreateServiceLinkedRole": "the first RegisterScalableTarget of an account",
     "kms:CreateGrant": "CreateEndpointConfig with a key of the customer's",
+    "kms:Decrypt": "GetSecretValue of a secret under a key of the customer's",
+    "s3:GetObject": "a link is opened with the permission of the role that signed it",
     "sqs:ChangeMessageVisibility": "Lambda takes from the queue with the function's role",
     "sqs:DeleteMessage": "Lambda takes from the queue with the function's role",
     "sqs:GetQueueAttributes": "Lambda takes from the queue with the function's role",

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from tests.template.stack import DOORS, EVERYTHING, Stack, listed, stack
 
-READS = re.compile(r":(Describe|Get|List|BatchGet|Query|Simulate|ConditionCheck|Receive)")
+READS = re.compile(r":(Describe|Get|List|BatchGet|Query|Simulate|ConditionCheck|Receive|Decrypt)")
 SERVES = ("sagemaker", "application-autoscaling", "autoscaling", "ec2", "cloudwatch", "iam", "lambda", "ecr", "kms")
 """Services in which a write can touch what serves, or who may."""
 MODE, CHANGE = "rightsizer:mode", "rightsizer:change"
@@ -121,11 +122,13 @@ def test_autoscaling_is_limited_to_sagemaker_of_this_account_and_region(deployed
 
 def test_alarms_are_deleted_only_by_our_prefix_and_tag_or_as_those_of_target_tracking(deployed: Stack) -> None:
     given = {
-        s["Resource"].split(":alarm:")[1]: s.get("Condition")
+        resource.split(":alarm:")[1]: s.get("Condition")
         for s in granting(deployed, "apply", "cloudwatch:DeleteAlarms")
+        for resource in listed(s["Resource"])
     }
     assert given == {
-        "rightsizer-*": {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}},
+        "rightsizer-c-*": {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}},
+        "rightsizer-wake-*": {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}},
         "TargetTracking-endpoint/*": None,
     }
 
@@ -133,7 +136,34 @@ def test_alarms_are_deleted_only_by_our_prefix_and_tag_or_as_those_of_target_tra
 @pytest.mark.parametrize(("edit", "reaches"), [("true", True), ("false", False)])
 def test_alarms_of_the_user_are_edited_only_where_the_parameter_says_so(edit: str, reaches: bool) -> None:
     found = granting(stack(EditUserAlarms=edit), "apply", "cloudwatch:PutMetricAlarm")
-    assert any(s["Resource"].endswith(":alarm:*") for s in found) is reaches
+    assert any(r.endswith(":alarm:*") for s in found for r in listed(s["Resource"])) is reaches
+
+
+def test_the_alarms_of_this_stack_cannot_be_written_over() -> None:
+    found = stack(**EVERYTHING | {"EditUserAlarms": "false"})
+    patterns = [r for s in granting(found, "apply", "cloudwatch:PutMetricAlarm") for r in listed(s["Resource"])]
+    for name, alarm in found.of("AWS::CloudWatch::Alarm").items():
+        arn = f"arn:aws:cloudwatch:eu-west-1:111122223333:alarm:{alarm['AlarmName']}"
+        assert not any(fnmatchcase(arn, pattern) for pattern in patterns), name
+    for ours in ("rightsizer-c-0123456789abcdef-p95", "rightsizer-wake-chat"):
+        arn = f"arn:aws:cloudwatch:eu-west-1:111122223333:alarm:{ours}"
+        assert any(fnmatchcase(arn, pattern) for pattern in patterns), ours
+
+
+def test_iam_is_asked_about_roles_of_this_account_only(deployed: Stack) -> None:
+    (statement,) = granting(deployed, "apply", "iam:SimulatePrincipalPolicy")
+    assert statement["Resource"] == "arn:aws:iam::111122223333:role/*"
+
+
+def test_a_key_of_the_customers_decrypts_the_slack_secret_and_nothing_else(deployed: Stack) -> None:
+    for door in DOORS:
+        reads = "secretsmanager:GetSecretValue" in deployed.actions(door)
+        assert ("kms:Decrypt" in deployed.actions(door)) is reads, door
+        for statement in granting(deployed, door, "kms:Decrypt"):
+            assert statement["Condition"]["StringEquals"] == {
+                "kms:ViaService": "secretsmanager.eu-west-1.amazonaws.com",
+                "kms:EncryptionContext:SecretARN": EVERYTHING["SlackSecretArn"],
+            }
 
 
 def test_the_alarms_of_this_stack_cannot_be_deleted_for_want_of_the_tag() -> None:
@@ -165,10 +195,14 @@ def test_instances_run_only_as_a_tagged_launch_template_says(deployed: Stack) ->
     assert "iam:PassRole" not in deployed.actions("apply")
 
 
-def test_respond_can_record_a_decision_on_a_proposal_and_read_its_secret_and_nothing_else(deployed: Stack) -> None:
+def test_respond_can_record_a_decision_on_a_proposal_read_its_secret_and_link_pages_and_nothing_else(
+    deployed: Stack,
+) -> None:
     assert deployed.actions("respond") - {"sqs:SendMessage"} == {
         "dynamodb:GetItem",
         "dynamodb:PutItem",
+        "kms:Decrypt",
+        "s3:GetObject",
         "secretsmanager:GetSecretValue",
     }
     (record,) = granting(deployed, "respond", "dynamodb:PutItem")

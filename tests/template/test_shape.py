@@ -18,9 +18,9 @@ def deployed() -> Stack:
     return stack(**EVERYTHING)
 
 
-def test_at_most_ten_parameters_each_described_and_with_a_default() -> None:
+def test_at_most_twelve_parameters_each_described_and_with_a_default() -> None:
     parameters = source()["Parameters"]
-    assert len(parameters) <= 10
+    assert len(parameters) <= 12
     for name, parameter in parameters.items():
         assert {"Description", "Default", "Type"} <= set(parameter), name
 
@@ -83,7 +83,14 @@ def test_the_table_keeps_what_is_money_and_forgets_what_may_go(deployed: Stack) 
 @pytest.mark.parametrize("resource", ["Table", "Bucket"])
 def test_deleting_the_stack_keeps_the_ledger_and_the_reports(resource: str) -> None:
     found = source()["Resources"][resource]
-    assert (found["DeletionPolicy"], found["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert (found["DeletionPolicy"], found["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+
+
+def test_a_young_account_can_deploy_and_a_reservation_is_a_choice() -> None:
+    for name, function in stack(**EVERYTHING).of("AWS::Lambda::Function").items():
+        assert "ReservedConcurrentExecutions" not in function, name
+    chosen = stack(**EVERYTHING | {"RespondConcurrency": "5"}).function("respond")
+    assert str(chosen["ReservedConcurrentExecutions"]) == "5"
 
 
 def test_the_bucket_is_closed_and_encrypted(deployed: Stack) -> None:

@@ -31,6 +31,8 @@ METRICS = (
 )
 """The first that is there at a moment counts. The servers' names have a colon, the guide's sample an underscore; vLLM
 before version 1 called it GPU cache."""
+PERMISSIONS = "cloudwatch:GetMetricData and cloudwatch:ListMetrics"
+"""What QueryMetrics asks for: IAM knows no action of that name (CloudWatch guide, "Query metrics with PromQL")."""
 SECONDS = 25.0
 """CloudWatch gives a query up after 20 s."""
 LATEST = 2
@@ -75,7 +77,7 @@ class KvCaches:
     def _day(self, query: str, whose: str, day: Grid) -> list[tuple[datetime, float]]:
         purpose = f"reading the KV cache of {whose}"
         first = day.start + timedelta(seconds=day.period_s)
-        with reading("cloudwatch:QueryMetrics", purpose):
+        with reading(PERMISSIONS, purpose):
             answer = self._session.client("cloudwatch-promql", seconds=SECONDS).query_metrics(
                 Query=query, Start=int(first.timestamp()), End=int(day.end.timestamp()), Step=day.period_s
             )

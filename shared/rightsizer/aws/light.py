@@ -15,7 +15,7 @@ class LightSession:
         from botocore.config import Config
 
         self._session = botocore.session.get_session()
-        self._region = region
+        self.region: str = region or str(self._session.get_config_variable("region") or "")
         self._endpoint_url = endpoint_url
         self._config = Config(
             connect_timeout=0.5,
@@ -35,9 +35,14 @@ class LightSession:
         client: SecretsManagerClient = self._client("secretsmanager")
         return client
 
+    def credentials(self) -> Any:
+        """The credentials of the role, None where there are none. They are replaced by botocore before they end."""
+        found = self._session.get_credentials()
+        return found.get_frozen_credentials() if found else None
+
     def _client(self, service: str) -> Any:
         if service not in self._clients:
             self._clients[service] = self._session.create_client(
-                service, region_name=self._region, endpoint_url=self._endpoint_url, config=self._config
+                service, region_name=self.region or None, endpoint_url=self._endpoint_url, config=self._config
             )
         return self._clients[service]

@@ -1,4 +1,4 @@
-"""Where reports and details pages are kept: a bucket with presigned links, or a local folder."""
+"""Where reports and details pages are kept: a bucket, or a local folder. Links to the bucket are made in `links`."""
 
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -11,9 +11,6 @@ from rightsizer.errors import InputError, WriteRefusedError
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
-LINK_S = 7 * 24 * 3600
-"""The longest that S3 signs for. A link signed by a function's role ends earlier, with the role's session."""
-
 
 class BucketReports:
     """Files in one bucket."""
@@ -23,7 +20,7 @@ class BucketReports:
         self._bucket = bucket
 
     def put(self, key: str, body: bytes, content_type: str) -> str:
-        """Store the file and return a presigned link to it."""
+        """Store the file and return its address, ``s3://bucket/key``; `PageLinks` makes a link when asked for."""
         doing = f"storing {key} in the bucket {self._bucket}"
         try:
             self._client.put_object(
@@ -33,17 +30,13 @@ class BucketReports:
                 ContentType=content_type,
                 CacheControl="no-store",
             )
-            return str(
-                self._client.generate_presigned_url(
-                    "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=LINK_S
-                )
-            )
         except ClientError as error:
             if code_of(error) in DENIED | THROTTLED:
                 raise translate(error, "s3:PutObject", doing) from error
             raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
         except BotoCoreError as error:
             raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
+        return f"s3://{self._bucket}/{key}"
 
 
 class FolderReports:

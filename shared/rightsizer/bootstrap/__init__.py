@@ -104,13 +104,17 @@ def notifier() -> Channels:
     from rightsizer.aws.secrets import SlackSecret
     from rightsizer.aws.slack import Slack
     from rightsizer.aws.topic import Topic
+    from rightsizer.render import notice
 
     known, client = settings(), session().client
     slack = None
     if known.slack_secret and known.slack_channel:
         secret = SlackSecret(client("secretsmanager"), known.slack_secret, now)
         slack = Slack(lambda: secret.keys().bot_token, known.slack_channel, sleep, known.slack_endpoint)
-    return Channels(slack, Topic(client("sns"), known.topic_arn) if known.topic_arn else None)
+    topic = Topic(client("sns"), known.topic_arn) if known.topic_arn else None
+    if known.misread:
+        return Channels(slack, topic, [notice.block(known.misread)], notice.line(known.misread))
+    return Channels(slack, topic)
 
 
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:

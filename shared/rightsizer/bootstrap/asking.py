@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rightsizer.model.errand import ErrandMoved
     from rightsizer.model.proposal import Decision, ProposalMoved
     from rightsizer.model.report import Report
-    from rightsizer.model.trigger import Trigger
+    from rightsizer.model.trigger import Click, Trigger
 
 
 @once
@@ -39,15 +39,19 @@ def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
     from rightsizer.aws.light import LightSession
+    from rightsizer.aws.links import PageLinks
+    from rightsizer.aws.response_url import ResponseUrls
     from rightsizer.aws.secrets import SlackSecret
     from rightsizer.aws.table import Table
     from rightsizer.flows import respond as flow
     from rightsizer.intake.slack import interaction
+    from rightsizer.render import answer
 
     known, light = settings(), LightSession()
-    require(known, "table", "slack_secret")
+    require(known, "table", "slack_secret", "bucket")
     one_table = Table(light.dynamodb(), known.table)
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
+    urls = ResponseUrls(now, known.slack_endpoint)
 
     def decide(proposal: str, decision: Decision, at: datetime) -> Any:
         return decisions.decide(one_table, proposal, decision, at)
@@ -55,9 +59,11 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def ask_back(proposal: str, by: str, at: datetime) -> Any:
         return decisions.ask_back(one_table, proposal, by, at)
 
-    return lambda event, at: flow.respond(
-        interaction(event, secret.keys().signing_secret, at), known.approvers, decide, ask_back, at
-    )
+    def tell(click: Click, text: str, link: str) -> None:
+        urls.post(click.response_url, answer.body(text, link), click.sent_at)
+
+    ports = flow.RespondPorts(known.approvers, decide, ask_back, PageLinks(light, known.bucket).link, tell)
+    return lambda event, at: flow.respond(interaction(event, secret, at), ports, at)
 
 
 @once
@@ -89,6 +95,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
         own=LambdaUse(session().client("cloudwatch"), settings().functions),
         stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
         policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
+        misread=settings().misread,
     )
     files = BucketReports(session().client("s3"), settings().bucket)
     voice = flow.ReportVoice(report_page.report, wire.dumps, rows, slack.report_blocks, text.report)

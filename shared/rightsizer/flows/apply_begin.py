@@ -100,7 +100,7 @@ class Beginning:
         begun = change.turned_at is not None or change.course is not Course.FORWARD
         if begun or change.option.restores or change.plan.kind == "delete":
             return None
-        return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now))
+        return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now), limits.misread)
 
     def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
         name = change.ref.name

@@ -24,6 +24,8 @@ TOLD_BY_TEXT = frozenset(
     }
 )
 """The states that are worth an e-mail; the message shows all of them."""
+REFUSED = "slack-refused"
+"""Name of the note in the message book that says what Slack refused, and that the topic was told."""
 CLOSED_UNANSWERED = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 
 
@@ -36,7 +38,7 @@ class Voice:
     """How proposals are said; `rightsizer.render` has the functions."""
 
     blocks: Callable[[Asked, str], Sequence[Mapping[str, Any]]]
-    """Slack blocks, with the link to the details."""
+    """Slack blocks; the second argument is where the details page is kept, empty where it is not."""
     line: Callable[[Asked], str]
     """One line for the notification."""
     text: Callable[[Asked, str], tuple[str, str]]
@@ -83,28 +85,53 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> 
         return
     if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
-    link = _page(ports, proposal)
-    message = _message(ports, proposal, None if reopened else known, link)
+    page = _page(ports, proposal)
+    message = _message(ports, proposal, None if reopened else known, page)
     if _worth_a_text(proposal, before):
-        ports.notifier.publish(*ports.voice.text(proposal, link))
+        ports.notifier.publish(*ports.voice.text(proposal, page))
     ports.book.remember(replace(message, shown=shown))
 
 
-def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, link: str) -> MessageRef:
+def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, page: str) -> MessageRef:
     """The message as it now stands: updated, or posted and noted at once, so that a retry updates it."""
-    blocks, line = ports.voice.blocks(proposal, link), ports.voice.line(proposal)
-    if known and known.ts:
-        try:
-            ports.notifier.update(known, blocks, line)
-        except WriteRefusedError as error:
-            if error.code != "message_not_found":
-                raise
-        else:
+    blocks, line = ports.voice.blocks(proposal, page), ports.voice.line(proposal)
+    try:
+        if known and known.ts and _updated(ports.notifier, known, blocks, line):
             return known
-    posted = ports.notifier.post(blocks, line)
+        posted = ports.notifier.post(blocks, line)
+    except WriteRefusedError as error:
+        _tell_once(ports, error)
+        return known or MessageRef(proposal.id, "", "", "")
     message = MessageRef(proposal.id, posted.channel if posted else "", posted.ts if posted else "", "")
     ports.book.remember(message)
+    if posted and ports.book.message(REFUSED):
+        ports.book.remember(MessageRef(REFUSED, "", "", ""))
     return message
+
+
+def _updated(notifier: Notifier, known: MessageRef, blocks: Sequence[Mapping[str, Any]], line: str) -> bool:
+    """Whether the message took its new form; False when somebody deleted it."""
+    try:
+        notifier.update(known, blocks, line)
+    except WriteRefusedError as error:
+        if error.code != "message_not_found":
+            raise
+        return False
+    return True
+
+
+def _tell_once(ports: ProposePorts, error: WriteRefusedError) -> None:
+    """Tell the topic that Slack refuses, and what to do; once for each cause, until Slack takes a message again.
+
+    What Slack refuses now it refuses in a minute too: tries again would end in the dead letters, where nobody looks.
+    """
+    logger.error("Slack refuses the message; the topic is told instead", extra={"error": str(error)})
+    count(SlackRefused=1)
+    told = ports.book.message(REFUSED)
+    if told is None or told.shown != error.code:
+        text = f"{error}.\n\nUntil then proposals are told by this topic, with the commands that answer them.\n"
+        ports.notifier.publish("rightsizer: Slack refuses its messages", text)
+        ports.book.remember(MessageRef(REFUSED, "", "", error.code))
 
 
 def _worth_a_text(proposal: Asked, before: ProposalState | None) -> bool:
@@ -122,7 +149,7 @@ def _announce(events: EventSink, proposal: Proposal) -> None:
 
 
 def _page(ports: ProposePorts, proposal: Asked) -> str:
-    """A link to the details page; without one the message still asks."""
+    """Where the details page is kept; without one the message still asks."""
     try:
         body = ports.voice.page(proposal).encode()
         return ports.pages.put(f"pages/{proposal.id}.html", body, "text/html; charset=utf-8")

@@ -53,6 +53,8 @@ class ReportSources:
     stack: Stack
     policy: Policy = field(default_factory=Policy)
     """What a saving must be worth, and how busy a shared card may be."""
+    misread: tuple[str, ...] = ()
+    """Settings that could not be understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
         packs=packs(found, given.policy),
         track_record=track_record(past, since, end, given.policy),
         unread=tuple(unread),
+        misread=given.misread,
     )
 
 
@@ -122,14 +125,19 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
 
 def tell(ports: ReportPorts, written: Written) -> bool:
     """Tell the channel and the topic; False when that failed, for the report is stored and is not made again."""
+    subject, text = ports.voice.text(written.report, written.page)
+    told = True
     try:
-        subject, text = ports.voice.text(written.report, written.page)
         ports.notifier.post(ports.voice.blocks(written.report, written.page), subject)
+    except RightsizerError as error:
+        logger.error("the report is stored, but Slack did not take it", error=str(error), report=written.page)
+        text, told = f"{text}\nSlack did not take this report: {error}\n", False
+    try:
         ports.notifier.publish(subject, text)
     except RightsizerError as error:
         logger.error("the report is stored, but telling it failed", error=str(error), report=written.page)
         return False
-    return True
+    return told
 
 
 def _own_cost(

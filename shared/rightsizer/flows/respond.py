@@ -1,12 +1,13 @@
-"""A click in Slack becomes one recorded decision, or a clear answer why not.
+"""A click in Slack becomes one recorded decision, or an answer that says why not and what to do.
 
-On the path of `respond`: neither pydantic nor boto3 nor Powertools here. Slack shows a person that an answer other than
-200 came, so what was not recorded is never answered with 200 unless the message itself will show why.
+On the path of `respond`: neither pydantic nor boto3 nor Powertools here. Slack takes no message in the HTTP answer to a
+click and shows a warning triangle when that is not 200. So the person is told by the click's own `response_url`, and
+the HTTP answer is another than 200 only where nothing was recorded and the person could not be told either.
 """
 
-import json
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -19,6 +20,9 @@ DECIDES: Mapping[str, ProposalState] = {
     "reject": ProposalState.REJECTED,
     "snooze": ProposalState.SNOOZED,
 }
+PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.html"}
+"""Buttons that ask for a page: anybody in the channel may read what the channel was told."""
+NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 type Decide = Callable[[str, Decision, datetime], Any]
 """Records one decision by a conditional write: proposal id, decision, now."""
 type AskBack = Callable[[str, str, datetime], Any]
@@ -26,63 +30,104 @@ type AskBack = Callable[[str, str, datetime], Any]
 
 
 @dataclass(frozen=True, slots=True)
+class RespondPorts:
+    """What answering needs."""
+
+    approvers: frozenset[str]
+    decide: Decide
+    ask_back: AskBack
+    link: Callable[[str], str]
+    """Signs a link to a file of the bucket, good for some minutes. RightsizerError."""
+    tell: Callable[[Click, str, str], None]
+    """Tells the person who clicked: text, and a link or nothing. RightsizerError when it was not taken."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What Slack gets, and what the log says."""
+    """What Slack gets, what the person is told, and what the log says."""
 
     status: int
+    """For Slack, where the person could not be told; 200 once the person was."""
     text: str
-    """For the person who clicked; empty for a plain acknowledgement."""
+    """For the person who clicked; empty where there is nothing to say."""
     log: str
     """For the operator: who did what, and why it was refused."""
     recorded: bool = False
+    link: str = ""
+    """A page that the person asked for."""
 
     def response(self) -> dict[str, Any]:
-        """The answer as a Function URL returns it."""
-        if not self.text:
-            return {"statusCode": self.status, "body": ""}
-        body = {"response_type": "ephemeral", "replace_original": False, "text": self.text}
-        return {
-            "statusCode": self.status,
-            "headers": {"Content-Type": "application/json; charset=utf-8"},
-            "body": json.dumps(body),
-        }
+        """The answer as a Function URL returns it: a status and nothing else."""
+        return {"statusCode": self.status, "body": ""}
 
 
-def respond(
-    interaction: Interaction, approvers: frozenset[str], decide: Decide, ask_back: AskBack, now: datetime
-) -> Answer:
-    """Authorise the person and record the decision, or the wish to go back, once."""
+def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Answer:
+    """Authorise the person, record the decision or the wish to go back once, and tell the person.
+
+    An answer that cannot be told neither undoes nor repeats what was recorded.
+    """
     match interaction:
         case NotVerified(status, sentence):
             return Answer(status, "", f"refused: {sentence}")
         case NotClicked(sentence):
             return Answer(200, "", f"nothing to do: {sentence}")
         case Click():
-            return _record(interaction, approvers, decide, ask_back, now)
+            answer = _page(interaction, ports) if interaction.verb in PAGES else _record(interaction, ports, now)
+            return _told(interaction, answer, ports)
         case unreachable:
             assert_never(unreachable)
 
 
-def _record(click: Click, approvers: frozenset[str], decide: Decide, ask_back: AskBack, now: datetime) -> Answer:
-    what = f"{click.user} clicked {click.verb} on {click.proposal_id}"
-    if click.verb not in DECIDES and click.verb != "rollback":
-        return Answer(200, "", f"{what}: a link, nothing to record")
-    if click.user not in approvers:
-        whom = "nobody is on the list of approvers" if not approvers else "they are not on the list of approvers"
-        return Answer(403, "You are not on the list of approvers; nothing was recorded.", f"{what}: {whom}")
+def _told(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
+    try:
+        ports.tell(click, answer.text, answer.link)
+    except RightsizerError as error:
+        return replace(answer, log=f"{answer.log}; the person was not told: {error}")
+    return replace(answer, status=200)
+
+
+def _page(click: Click, ports: RespondPorts) -> Answer:
+    what = f"{click.user} asked for the page of {click.proposal_id[:80]}"
+    if not NAME.fullmatch(click.proposal_id):
+        return Answer(404, "There is no such page.", f"{what}: no name of a page")
+    try:
+        link = ports.link(PAGES[click.verb].format(click.proposal_id))
+    except RightsizerError as error:
+        return Answer(503, "The link could not be made; please try again in a minute.", f"{what}: {error}")
+    text = "The page opens for 15 minutes, for you only. Press the button of the message again for another link."
+    return Answer(200, text, what, link=link)
+
+
+def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
+    what = f"{click.user} clicked {click.verb} on {click.proposal_id[:80]}"
+    if click.user not in ports.approvers:
+        whom = "nobody is on the list of approvers" if not ports.approvers else "they are not on the list of approvers"
+        return Answer(403, _stranger(click, ports.approvers), f"{what}: {whom}")
     by = f"slack:{click.user}"
     try:
         if click.verb == "rollback":
-            ask_back(click.proposal_id, by, now)
+            ports.ask_back(click.proposal_id, by, now)
             said = "Recorded: the endpoint goes back to what it ran before."
         else:
-            decide(click.proposal_id, Decision(DECIDES[click.verb], by, now), now)
+            ports.decide(click.proposal_id, Decision(DECIDES[click.verb], by, now), now)
             said = f"Recorded: {DECIDES[click.verb]}."
     except (ConflictError, VanishedError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:
-        return Answer(503, "Nothing was recorded; please try again in a minute.", f"{what}: {error}")
+        text = (
+            "Nothing was recorded, because the table did not answer; please try again in a minute. If it goes on, "
+            "whoever runs rightsizer finds the cause in the log of the function respond."
+        )
+        return Answer(503, text, f"{what}: {error}")
     return Answer(200, said, what, recorded=True)
+
+
+def _stranger(click: Click, approvers: frozenset[str]) -> str:
+    why = "you are not on the list of approvers" if approvers else "nobody is on the list of approvers yet"
+    return (
+        f"Nothing was recorded: {why}. Whoever deploys rightsizer adds your Slack user id, {click.user}, to the "
+        "stack's parameter Approvers, or answers at a terminal with the command in the message."
+    )
 
 
 def _sentence(error: Exception) -> str:

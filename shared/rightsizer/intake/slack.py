@@ -9,11 +9,14 @@ import binascii
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
 from urllib.parse import parse_qs
 
+from rightsizer.model.slack_app import SlackKeys
 from rightsizer.model.trigger import Click, Interaction, NotClicked, NotVerified, Verb
 
 WINDOW_S = 300
@@ -26,23 +29,62 @@ VERBS: Mapping[str, Verb] = {
     "snooze": "snooze",
     "details": "details",
     "rollback": "rollback",
+    "report": "report",
 }
+SIGNATURE = re.compile(r"v0=[0-9a-f]{64}")
 
 
-def interaction(event: object, secret: str, now: datetime) -> Interaction:
-    """What a Function URL event from Slack says. Never raises on what the event holds."""
+class Secret(Protocol):
+    """The keys of our Slack app."""
+
+    def keys(self) -> SlackKeys:
+        """The keys as they are known; RightsizerError when they cannot be read."""
+        ...
+
+    def renewed(self) -> SlackKeys | None:
+        """The keys read anew after one did not fit; None where the known ones hold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a request claims, before any key is known."""
+
+    timestamp: str
+    signature: str
+    body: bytes
+
+    def fits(self, keys: SlackKeys) -> bool:
+        """Whether the signature is that of these keys over the raw body."""
+        base = b"v0:%b:%b" % (self.timestamp.encode(), self.body)
+        expected = "v0=" + hmac.new(keys.signing_secret.encode(), base, hashlib.sha256).hexdigest()
+        return hmac.compare_digest(expected, self.signature)
+
+
+def interaction(event: object, secret: Secret, now: datetime) -> Interaction:
+    """What a Function URL event from Slack says. What is plainly no click of now costs no reading of the secret.
+
+    Raises only what reading the secret raises, whatever the event holds.
+    """
     if not isinstance(event, Mapping):
         return NotVerified(400, "the event is no request of a Function URL")
     body = _body(event)
     if isinstance(body, NotVerified):
         return body
     headers = event.get("headers")
-    refused = verify(headers if isinstance(headers, Mapping) else {}, body, secret, now)
-    return refused if refused else _click(body)
+    signed = claimed(headers if isinstance(headers, Mapping) else {}, body, now)
+    if isinstance(signed, NotVerified):
+        return signed
+    keys: SlackKeys | None = secret.keys()
+    if keys and not signed.fits(keys):
+        keys = secret.renewed()
+    if keys is None or not signed.fits(keys):
+        return NotVerified(401, "the signature does not fit the body; is the signing secret the one of this Slack app?")
+    return _click(body, keys, datetime.fromtimestamp(int(signed.timestamp), UTC))
 
 
-def verify(headers: Mapping[str, Any], body: bytes, secret: str, now: datetime) -> NotVerified | None:
-    """None when the raw body carries Slack's signature of the last five minutes, else why not."""
+def claimed(headers: Mapping[str, Any], body: bytes, now: datetime) -> Signed | NotVerified:
+    """The claim of a request that has the form of Slack's of the last five minutes, else why it has not."""
     lowered = {str(name).lower(): str(value) for name, value in headers.items()}
     timestamp = lowered.get("x-slack-request-timestamp", "")
     if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 12):
@@ -50,13 +92,10 @@ def verify(headers: Mapping[str, Any], body: bytes, secret: str, now: datetime) 
     age = now.timestamp() - int(timestamp)
     if abs(age) > WINDOW_S:
         return NotVerified(401, f"the request was signed {age:.0f} s ago; at most {WINDOW_S} s are accepted")
-    if not secret:
-        return NotVerified(500, "there is no signing secret; store it in the secret that SlackSecret names")
-    expected = "v0=" + hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
-    given = lowered.get("x-slack-signature", "").encode(errors="replace")
-    if not hmac.compare_digest(expected.encode(), given):
-        return NotVerified(401, "the signature does not fit the body; is the signing secret the one of this Slack app?")
-    return None
+    signature = lowered.get("x-slack-signature", "")
+    if not SIGNATURE.fullmatch(signature):
+        return NotVerified(401, f"the signature is {signature[:20]!r}, not v0= and 64 hexadecimal digits")
+    return Signed(timestamp, signature, body)
 
 
 def _body(event: Mapping[str, Any]) -> bytes | NotVerified:
@@ -74,7 +113,7 @@ def _body(event: Mapping[str, Any]) -> bytes | NotVerified:
         return NotVerified(400, "the body claims to be base64 and is not")
 
 
-def _click(body: bytes) -> Click | NotClicked:
+def _click(body: bytes, keys: SlackKeys, sent_at: datetime) -> Click | NotClicked | NotVerified:
     try:
         fields = parse_qs(body.decode(), max_num_fields=10)
         payload = json.loads(fields["payload"][0])
@@ -83,6 +122,8 @@ def _click(body: bytes) -> Click | NotClicked:
     kind = _at(payload, "type")
     if kind != "block_actions":
         return NotClicked(f"an interaction of type {kind[:40]!r} asks nothing of us")
+    if foreign := _foreign(payload, keys):
+        return NotVerified(403, foreign)
     action = payload.get("actions")
     first = action[0] if isinstance(action, list) and action else {}
     name = _at(first, "action_id")
@@ -93,8 +134,26 @@ def _click(body: bytes) -> Click | NotClicked:
     if not proposal or not user:
         return NotClicked(f"the action {name} carries no proposal or no user")
     return Click(
-        verb, proposal, user, _at(payload, "team", "id"), _at(payload, "channel", "id"), _at(payload, "trigger_id")
+        verb,
+        proposal,
+        user,
+        _at(payload, "team", "id"),
+        _at(payload, "channel", "id"),
+        _at(payload, "trigger_id"),
+        _at(payload, "response_url"),
+        sent_at,
     )
+
+
+def _foreign(payload: Any, keys: SlackKeys) -> str:
+    """Why a signed click is not one of our workspace and app; empty when it is. User ids are those of a workspace."""
+    for name, ours, theirs in (
+        ("team_id", keys.team_id, _at(payload, "team", "id")),
+        ("app_id", keys.app_id, _at(payload, "api_app_id")),
+    ):
+        if ours and ours != theirs:
+            return f"the click has the {name} {theirs[:40]!r}, and the Slack secret has {ours[:40]!r}"
+    return ""
 
 
 def _at(value: Any, *path: str) -> str:

@@ -58,6 +58,9 @@ class ChangeLimits:
     dry_run: bool = False
     """The stack has no write permissions: no change starts, and one that runs makes no forward step."""
 
+    misread: tuple[str, ...] = ()
+    """Settings that could not be understood, a sentence each: no change begins while there is one."""
+
     def __post_init__(self) -> None:
         if not timedelta(hours=1) <= self.probation <= timedelta(hours=24):
             raise InputError(f"probation must be between 1 h and 24 h, got {self.probation}")

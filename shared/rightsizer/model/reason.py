@@ -86,6 +86,7 @@ class Code(StrEnum):
     # change
     FROZEN = "frozen"
     OUTSIDE_WINDOW = "outside-window"
+    BAD_SETTING = "bad-setting"
     CHANGED_SINCE = "changed-since"
     ANOTHER_CHANGE = "another-change"
     BUDGET_SPENT = "budget-spent"

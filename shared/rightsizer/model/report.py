@@ -56,3 +56,5 @@ class Report:
     """Slowdowns and risks as promised and as they turned out, over half a year; None in reports older than it."""
     unread: tuple[UnreadRow, ...] = ()
     """Stored rows that could not be read and are in no figure."""
+    misread: tuple[str, ...] = ()
+    """Settings that could not be understood, a sentence each: no change begins while there is one."""

@@ -1,6 +1,6 @@
 """Why we look: an event that reached a door, reduced to what it means for us."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -200,7 +200,7 @@ class Received:
     """Why the message is malformed, naming field and cause; empty when `trigger` is set."""
 
 
-type Verb = Literal["approve", "reject", "snooze", "details", "rollback"]
+type Verb = Literal["approve", "reject", "snooze", "details", "rollback", "report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +215,10 @@ class Click:
     channel: str
     trigger_id: str
     """Opens one modal within three seconds; empty when Slack sent none."""
+    response_url: str = field(default="", repr=False)
+    """Takes answers that only `user` sees: at most five, within 30 minutes. Whoever knows it may post there."""
+    sent_at: datetime | None = None
+    """When Slack signed the request, to the second; Slack waits three seconds for the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def plain(asked: Asked, details: str = "") -> tuple[str, str]:
     lines += ["", f"The request: {asked.command}"] if asked.command else []
     lines += [f"The way back: {asked.undo}"] if asked.undo else []
     lines += ["", *_answers(asked)] if asked.state is ProposalState.PENDING else []
-    lines += [f"Details: {details}"] if details else []
+    lines += text.stored("Details", details)
     return f"rightsizer: {asked.headline}", "\n".join(lines) + "\n"
 
 
@@ -97,8 +97,8 @@ def _blocks(errand: Errand, details: str) -> list[kit.Block]:
     if pending:
         buttons.append(kit.button("Reject", "reject", errand.id, "danger"))
         buttons.append(kit.button("Snooze 30 days", "snooze", errand.id))
-    if details and len(details) <= kit.SHORT_LINK:
-        buttons.append(kit.link("Details", details, "rightsizer_details"))
+    if details:
+        buttons.append(kit.button("Details", "details", errand.id))
     if buttons:
         found.append({"type": "actions", "block_id": f"decide_{errand.id}"[:255], "elements": buttons})
     return found

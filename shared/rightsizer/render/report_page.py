@@ -7,7 +7,7 @@ from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.report import Report
-from rightsizer.render import report_parts, report_promises, sentences, svg
+from rightsizer.render import notice, report_parts, report_promises, sentences, svg
 from rightsizer.render.frame import Cell, badge, card, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
 
@@ -40,6 +40,7 @@ def report(told: Report) -> str:
         section("Performance risk, stated and seen", report_promises.risks(told.track_record)),
         section("What happened", _occurrences(told)),
         section("Left alone, and why", _left(left)),
+        section("Settings that cannot be understood", tag("p", notice.line(told.misread))) if told.misread else "",
         section("Could not be read", _unread(told)),
         section("What rightsizer itself costs", _running(told)),
         _method(told),

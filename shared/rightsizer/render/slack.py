@@ -1,5 +1,7 @@
 """Proposals and reports as Slack blocks, within Slack's limits and escaped."""
 
+from pathlib import PurePosixPath
+
 from rightsizer.model.option import Option
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.model.recommendation import Evidence, Recommendation
@@ -20,7 +22,10 @@ def proposal_text(proposal: Proposal) -> str:
 
 
 def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
-    """The message of a proposal as it stands. Buttons while it can be decided on or undone; `details` is a link."""
+    """The message of a proposal as it stands. Buttons while it can be decided on or undone.
+
+    `details` is where its page is kept, empty where it is not.
+    """
     found = proposal.recommendation
     option = found.chosen
     blocks = [kit.header(sentences.headline(found)), kit.section(_standing(proposal))]
@@ -41,8 +46,8 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
     return blocks
 
 
-def report_blocks(report: Report, link: str = "") -> list[Block]:
-    """The summary of a report for the channel; `link` leads to the whole."""
+def report_blocks(report: Report, page: str = "") -> list[Block]:
+    """The summary of a report for the channel; `page` is where the whole is kept, empty where it is not."""
     totals = report.totals
     facts = [
         ("Spend on what was looked at", sentences.a_month(totals.spend)),
@@ -62,8 +67,9 @@ def report_blocks(report: Report, link: str = "") -> list[Block]:
         blocks.append(kit.section(kit.escaped("\n".join(said), kit.SECTION)))
     if report.unread:
         blocks.append(kit.section(report_parts.unread(report.unread)))
-    if link and len(link) <= kit.SHORT_LINK:
-        blocks.append({"type": "actions", "elements": [kit.link("Open the report", link, "rightsizer_report")]})
+    if page:
+        name = PurePosixPath(page).stem
+        blocks.append({"type": "actions", "elements": [kit.button("Open the report", "report", name)]})
     seen = sentences.count(totals.endpoints, "endpoint")
     return [*blocks, kit.context([f"{report.account} {report.region} · {seen} · `rightsizer report`"])]
 
@@ -114,8 +120,8 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
         buttons += [_button("Reject", "reject", proposal, "danger"), _button("Snooze 30 days", "snooze", proposal)]
     if proposal.state in UNDOABLE and proposal.change_id and not proposal.asked_back_by:
         buttons.append(_button("Roll back", "rollback", proposal, "danger"))
-    if details and len(details) <= kit.SHORT_LINK:
-        buttons.append(kit.link("Details", details, "rightsizer_details"))
+    if details:
+        buttons.append(kit.button("Details", "details", proposal.id))
     return buttons
 
 

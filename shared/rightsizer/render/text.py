@@ -28,11 +28,11 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         days = found.evidence.days if found.evidence else len(found.hourly_requests) / 24
         lines += ["", f"{sparkline(found.hourly_requests)}  requests, {days:.0f} days"]
     lines += ["", *_answers(asked)]
-    lines += [f"Details: {details}"] if details else []
+    lines += stored("Details", details)
     return f"rightsizer: {sentences.headline(found)}", "\n".join(lines) + "\n"
 
 
-def report(told: Report, link: str = "") -> tuple[str, str]:
+def report(told: Report, page: str = "") -> tuple[str, str]:
     """Subject and body."""
     totals = told.totals
     window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
@@ -57,8 +57,18 @@ def report(told: Report, link: str = "") -> tuple[str, str]:
             f"Slowdown:   {promise_words.slowdown(told.track_record)}",
             f"Risk:       {promise_words.risk(told.track_record)}",
         ]
-    lines += ["", f"The whole report: {link}"] if link else []
+    lines += ["", *stored("The whole report", page)] if page else []
     return f"rightsizer: {sentences.money(totals.realised)} saved, {window}", "\n".join(lines) + "\n"
+
+
+def stored(name: str, where: str) -> list[str]:
+    """Where a file is kept, and the command that fetches it; nothing where it is not kept.
+
+    A link would end with the session of the role that signed it, long before anybody may read this.
+    """
+    if not where.startswith("s3://"):
+        return [f"{name}: {where}"] if where else []
+    return [f"{name}: {where}", f"  aws s3 cp {where} ."]
 
 
 def _evidence(asked: Proposal) -> str:

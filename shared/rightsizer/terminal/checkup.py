@@ -12,9 +12,9 @@ from rightsizer.aws.doctor import examine, incident_alarms
 from rightsizer.aws.doctor_roles import execution_roles
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap import self_test
-from rightsizer.errors import RightsizerError, SettingsError
+from rightsizer.errors import RightsizerError
 from rightsizer.model.self_test import Check, Outcome, Tested
-from rightsizer.settings import change_limits
+from rightsizer.settings import from_environment
 from rightsizer.terminal import document
 
 MARKS = {
@@ -61,13 +61,14 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
     action, purpose = "cloudformation:DescribeStacks", f"the settings of stack {stack}"
     try:
         limits = limits_of(session, stack)
-        names = change_limits(limits).incident_alarms if limits is not None else ()
-    except SettingsError as error:
-        yield Check(action, purpose, Outcome.FAILED, str(error), "correct the parameter, and deploy again")
+        known = from_environment({"RIGHTSIZER_LIMITS": limits or "{}"})
     except RightsizerError as error:
         yield Check(action, purpose, Outcome.NOT_CHECKED, str(error), f"allow {action} to these credentials")
-    else:
-        yield from incident_alarms(session, names)
+        return
+    for problem in known.misread:
+        detail = f"{problem}; no change begins until it is put right"
+        yield Check(action, purpose, Outcome.FAILED, detail, "correct the parameter, and deploy again")
+    yield from incident_alarms(session, known.limits.incident_alarms)
 
 
 def as_document(tested: Sequence[Tested]) -> dict[str, Any]:

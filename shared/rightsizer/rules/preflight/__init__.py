@@ -4,7 +4,7 @@ A refusal is for good: the proposal is withdrawn with it. What only takes time (
 budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from rightsizer.model.ground import Deferred, Ground
@@ -38,7 +38,7 @@ def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred 
     if ground.switch.frozen:
         return Deferred(now + timedelta(minutes=15), f"changes are frozen by {ground.switch.by or 'somebody'}")
     urgent = ground.option.restores  # users suffer: the window, the cooldown and their own alarm would prolong it
-    held = hold(ground.incident_alarms, now, window_opens)
+    held = hold(ground.incident_alarms, now, window_opens, ground.limits.misread)
     if held is not None and not urgent:
         return Deferred(held.until, held.reason.sentence)
     rested = ground.last_change_at is None or now - ground.last_change_at >= ground.limits.cooldown
@@ -50,8 +50,13 @@ def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred 
     return None
 
 
-def hold(incident_alarms: Iterable[AlarmSight], now: datetime, window_opens: datetime) -> Hold | None:
+def hold(
+    incident_alarms: Iterable[AlarmSight], now: datetime, window_opens: datetime, misread: Sequence[str] = ()
+) -> Hold | None:
     """Why nothing begins at this moment; asked again right before the first write that the endpoint feels."""
+    if misread:
+        text = f"a setting cannot be understood, and no change begins until it is put right: {misread[0]}"
+        return Hold(now + timedelta(minutes=30), Reason(Code.BAD_SETTING, text))
     if window_opens > now:
         text = f"the change window opens at {window_opens:%Y-%m-%d %H:%M} UTC"
         return Hold(window_opens, Reason(Code.OUTSIDE_WINDOW, text))
