@@ -113,15 +113,10 @@ class Workspace:
             return self.refusals.pop(0)
         if token != f"Bearer {self.bot_token}":
             return 200, {"ok": False, "error": "invalid_auth"}
-        if method == "auth.test":
-            return 200, {"ok": True, "team": "sandbox", "user": "rightsizer", "team_id": "T0SANDBOX"}
-        if method == "conversations.info" and "channels:read" not in self.scopes:
-            return 200, {"ok": False, "error": "missing_scope", "needed": "channels:read"}
+        if method in ("auth.test", "conversations.info"):
+            return 200, self._told(method, body)
         if body.get("channel") != self.channel:
             return 200, {"ok": False, "error": "channel_not_found"}
-        if method == "conversations.info":
-            channel = {"id": self.channel, "name": "ml-costs", "is_member": self.members}
-            return 200, {"ok": True, "channel": channel}
         if not self.members:
             return 200, {"ok": False, "error": "not_in_channel"}
         if len(body.get("blocks") or []) > 50 or not (body.get("text") or body.get("blocks")):
@@ -132,6 +127,16 @@ class Workspace:
             case "chat.update":
                 return 200, self._update(body)
         return 200, {"ok": False, "error": "unknown_method"}
+
+    def _told(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Who the token belongs to, or what the app may know of a channel."""
+        if method == "auth.test":
+            return {"ok": True, "team": "sandbox", "user": "rightsizer", "team_id": "T0SANDBOX"}
+        if "channels:read" not in self.scopes:
+            return {"ok": False, "error": "missing_scope", "needed": "channels:read"}
+        if body.get("channel") != self.channel:
+            return {"ok": False, "error": "channel_not_found"}
+        return {"ok": True, "channel": {"id": self.channel, "name": "ml-costs", "is_member": self.members}}
 
     def _post(self, body: Mapping[str, Any]) -> dict[str, Any]:
         ts = f"{1767373400 + len(self.messages)}.000100"

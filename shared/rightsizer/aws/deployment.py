@@ -33,7 +33,7 @@ class Resource:
 
 
 def resources_of(session: Session, stack: str) -> tuple[Resource, ...]:
-    """What the stack is made of. SettingsError where nothing of that name is deployed, ReadError when nobody may ask."""
+    """What the stack is made of. Raises SettingsError where nothing of that name is deployed, or ReadError."""
     with reading("cloudformation:ListStackResources", f"looking at the stack {stack}"):
         try:
             pages: Any = (
@@ -42,8 +42,8 @@ def resources_of(session: Session, stack: str) -> tuple[Resource, ...]:
             rows = [row for page in pages for row in page["StackResourceSummaries"]]
         except ClientError as error:
             if code_of(error) == "ValidationError":
-                text = f"looking for the stack {stack} in {session.region}: nothing of that name is deployed; name it with --stack"
-                raise SettingsError(text) from error
+                text = f"looking for the stack {stack} in {session.region}: nothing of that name is deployed"
+                raise SettingsError(f"{text}; name the stack with --stack") from error
             raise
     return tuple(Resource(r["LogicalResourceId"], r["ResourceType"], r.get("PhysicalResourceId", "")) for r in rows)
 

@@ -54,8 +54,12 @@ class Slack:
             who = self._ask("auth.test", {})
         except RightsizerError as error:
             failed = Check(token, "posting in Slack", Outcome.FAILED, str(error), remedy)
-            return failed, Check(channel, "posting in the channel", Outcome.NOT_CHECKED, "Slack did not accept the token")
-        known = Check(token, "posting in Slack", Outcome.OK, f"{who.get('user', 'the app')} in {who.get('team', 'Slack')}")
+            return failed, Check(
+                channel, "posting in the channel", Outcome.NOT_CHECKED, "Slack did not accept the token"
+            )
+        known = Check(
+            token, "posting in Slack", Outcome.OK, f"{who.get('user', 'the app')} in {who.get('team', 'Slack')}"
+        )
         return known, self._channel_check(channel)
 
     def _channel_check(self, action: str) -> Check:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rightsizer.model.self_test import Check
 
 SOURCE, DETAIL_TYPE = "rightsizer.terminal", "Self Test"
 
@@ -37,7 +36,7 @@ def _tested(door: str) -> dict[str, Any]:
 
     from rightsizer import __version__, wire
     from rightsizer.aws.self_test import Parts, checks, scene_of
-    from rightsizer.bootstrap import now, session, settings
+    from rightsizer.bootstrap import now, session, settings, slack
     from rightsizer.errors import RightsizerError
     from rightsizer.model.self_test import Check, Outcome
 
@@ -49,7 +48,8 @@ def _tested(door: str) -> dict[str, Any]:
         remedy = "correct the setting that the message names, and deploy again"
         lost = Check("settings", "reading settings and knowing the role", Outcome.FAILED, str(error), remedy)
         return {"versions": versions, "checks": wire.plain([lost])}
-    parts = Parts(door, scene, _builder(door), known.bucket, _slack(door))
+    channel = slack() if door == "propose" else None  # the other doors that post use the same token and channel
+    parts = Parts(door, scene, _builder(door), known.bucket, channel.checks if channel is not None else None)
     return {"versions": versions, "checks": wire.plain(list(checks(parts)))}
 
 
@@ -67,18 +67,3 @@ def _builder(door: str) -> Callable[[], object]:
         "apply": changing.apply,
     }
     return builders[door]
-
-
-def _slack(door: str) -> Callable[[], tuple[Check, ...]] | None:
-    """How the door that posts proposals asks Slack; the others that post use the same token and channel."""
-    from rightsizer.bootstrap import notifier, settings
-
-    known = settings()
-    if door != "propose" or not (known.slack_secret and known.slack_channel):
-        return None
-
-    def ask() -> tuple[Check, ...]:
-        slack = notifier().slack
-        return slack.self_test() if slack is not None else ()
-
-    return ask
