@@ -87,10 +87,15 @@ def test_the_stack_is_found_with_what_a_saving_must_be_worth_there(
         deployed.box.client("cloudformation").create_stack(
             StackName="rightsizer",
             TemplateBody=json.dumps(TEMPLATE),
-            Parameters=[{"ParameterKey": "Limits", "ParameterValue": '{"minimum_saving_usd": 700}'}],
+            Parameters=[
+                {"ParameterKey": "Limits", "ParameterValue": '{"minimum_saving_usd": 700, "window": "nonsense"}'}
+            ],
         )
     assert run(["report"]) == Exit.NOTHING_TO_DO
-    assert "2 changes ended" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 changes ended" in told
+    assert "cannot be understood" in told
+    assert "'nonsense'; it should look like" in told
     account = Session(region=deployed.box.region, attempts=1)
     assert report_sources(account, "rightsizer", "").policy.minimum_saving_usd == Decimal(700)
     assert report_sources(account, "rightsizer", "t").policy.minimum_saving_usd == Decimal(50)

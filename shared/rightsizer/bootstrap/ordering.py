@@ -98,6 +98,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         own=LambdaUse(account.client("cloudwatch"), {}),
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
+        misread=known.misread,
     )
 
 

@@ -7,7 +7,7 @@ import typer
 
 from rightsizer import bootstrap, wire
 from rightsizer.flows.report import made, window
-from rightsizer.render import text
+from rightsizer.render import notice, text
 from rightsizer.terminal import show
 from rightsizer.terminal.app import app, print_json
 from rightsizer.terminal.given import Given, order
@@ -32,3 +32,5 @@ def report(
         print_json(json.loads(wire.dumps(told)))
     else:
         show.say(text.report(told)[1].rstrip())
+        if told.misread:
+            show.say(notice.line(told.misread))
