@@ -10,6 +10,7 @@ import json
 import re
 import threading
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,7 @@ from moto.core.responses import ActionResult
 
 from sandbox import shapes
 from sandbox.answers import error_answer
+from sandbox.clock import Clock
 from sandbox.cloudwatch.promql import Telemetry
 from sandbox.gate import Call, Gate
 from sandbox.refusals import NotSimulated
@@ -35,6 +37,7 @@ class World(Protocol):
     """What the bridge needs of the account behind it."""
 
     gate: Gate
+    clock: Clock
     telemetry: Telemetry
 
     def api(self, service: str) -> object:
@@ -166,6 +169,8 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
         def _finish(self, result: Any) -> Any:
             status, headers, body = self.serialized(result)
             headers["status"] = str(status)
+            if (world := current()) is not None:  # the time of the account, by which a client knows its own clock
+                headers["date"] = format_datetime(world.clock.now, usegmt=True)
             return status, headers, body
 
     Response.boto3_service_name = service

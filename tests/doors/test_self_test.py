@@ -10,6 +10,7 @@ from rightsizer.aws.writes import WRITES
 from rightsizer.bootstrap import self_test
 from sandbox.account import Sandbox
 from sandbox.slack import CHANNEL, Workspace, listening
+from sandbox.spot import add_spot
 from sandbox.wiring import Stack
 from tests.template.stack import EVERYTHING, stack
 from tests.template.test_least import IMPLIED
@@ -26,6 +27,7 @@ def workspace() -> Workspace:
 @pytest.fixture
 def deployed(workspace: Workspace) -> Iterator[Stack]:
     with Sandbox() as box, listening(workspace) as address:
+        add_spot(box)
         secret = box.client("secretsmanager").create_secret(Name="slack", SecretString=workspace.secret())["ARN"]
         made = Stack(box, parameters={"SlackSecretArn": secret, "SlackChannel": CHANNEL, "Approvers": "U1"})
         for name, function in made.parts.functions.items():
