@@ -10,6 +10,7 @@ import json
 import re
 import threading
 from datetime import datetime
+from email.utils import format_datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,7 @@ from moto.core.responses import ActionResult
 
 from sandbox import shapes, strict
 from sandbox.answers import error_answer
+from sandbox.clock import Clock
 from sandbox.cloudwatch.promql import Telemetry
 from sandbox.gate import Call, Gate
 from sandbox.plain import plain
@@ -36,6 +38,7 @@ class World(Protocol):
     """What the bridge needs of the account behind it."""
 
     gate: Gate
+    clock: Clock
     telemetry: Telemetry
 
     def api(self, service: str) -> object:
@@ -85,6 +88,7 @@ _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "iam": ("iam", _Every()),
     "sts": ("sts", _Every()),
     "ecr": ("ecr", _Every()),
+    "cloudformation": ("cloudformation", _Every()),
 }  # fmt: skip
 
 
@@ -116,6 +120,9 @@ def install() -> None:
         if module == "cloudwatch":  # rpc-v2-cbor posts to a path of its own
             urls.url_paths["{0}/api/v1/query_range$"] = _query_range
             urls.url_paths["{0}/service/(?P<service>[^/]+)/operation/(?P<operation>[^/]+)$"] = urls.url_paths["{0}/$"]
+    for module, service in (("awslambda", "lambda"), ("scheduler", "scheduler")):
+        paths = importlib.import_module(f"moto.{module}.urls").url_paths
+        paths.update({pattern: _by_path(service, dispatch) for pattern, dispatch in paths.items()})
     moto.__path__.append(str(Path(__file__).with_name("newservices")))
     for service in _NEW_SERVICES:
         pattern = re.compile(rf"https?://(api\.)?{service}(\.(.+))?\.amazonaws\.com")
@@ -164,10 +171,17 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
         def _finish(self, result: Any) -> Any:
             status, headers, body = self.serialized(result)
             headers["status"] = str(status)
+            headers.update(_dated())
             return status, headers, body
 
     Response.boto3_service_name = service
     return Response
+
+
+def _dated() -> dict[str, str]:
+    """The time of the account as a header, by which a client knows how far its own clock is off."""
+    world = current()
+    return {} if world is None else {"date": format_datetime(world.clock.now, usegmt=True)}
 
 
 def _query_range(request: Any, full_url: str, headers: Any) -> tuple[int, dict[str, str], str]:
@@ -176,6 +190,19 @@ def _query_range(request: Any, full_url: str, headers: Any) -> tuple[int, dict[s
     if world is None:
         raise NotSimulated("cloudwatch:QueryMetrics: no sandbox is running")
     return world.telemetry.answer(full_url)
+
+
+def _by_path(service: str, dispatch: Any) -> Any:
+    """A service whose operations are paths: a stack that is deployed answers what it knows, moto the rest."""
+
+    def answer(request: Any, full_url: str, headers: Any) -> Any:
+        world = current()
+        known = getattr(world.api(service), "http", None) if world is not None else None
+        body = getattr(request, "body", None) or getattr(request, "data", b"") or b""
+        found = known(request.method, full_url, body) if known is not None else None
+        return found if found is not None else dispatch(request, full_url, headers)
+
+    return answer
 
 
 def _points(answer: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:

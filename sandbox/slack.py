@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from sandbox.strict import judge, on
 
@@ -102,6 +102,8 @@ class Workspace:
     """Warning triangles that people saw."""
     members: bool = True
     """Whether the app was invited to the channel."""
+    scopes: frozenset[str] = frozenset({"chat:write", "channels:read", "groups:read"})
+    """What the app may do."""
 
     def secret(self) -> str:
         """What the Secrets Manager secret holds."""
@@ -113,6 +115,8 @@ class Workspace:
             return self.refusals.pop(0)
         if token != f"Bearer {self.bot_token}" and on(method, "token"):
             return 200, {"ok": False, "error": "invalid_auth"}
+        if method in ("auth.test", "conversations.info"):
+            return 200, self._told(method, body)
         if body.get("channel") != self.channel and on(method, "channel"):
             return 200, {"ok": False, "error": "channel_not_found"}
         if not self.members:
@@ -125,6 +129,16 @@ class Workspace:
             case "chat.update":
                 return 200, self._update(body)
         return 200, {"ok": False, "error": "unknown_method"}
+
+    def _told(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Who the token belongs to, or what the app may know of a channel."""
+        if method == "auth.test":
+            return {"ok": True, "team": "sandbox", "user": "rightsizer", "team_id": "T0SANDBOX"}
+        if "channels:read" not in self.scopes:
+            return {"ok": False, "error": "missing_scope", "needed": "channels:read"}
+        if body.get("channel") != self.channel:
+            return {"ok": False, "error": "channel_not_found"}
+        return {"ok": True, "channel": {"id": self.channel, "name": "ml-costs", "is_member": self.members}}
 
     def _post(self, body: Mapping[str, Any]) -> dict[str, Any]:
         ts = f"{1767373400 + len(self.messages)}.000100"
@@ -214,7 +228,9 @@ def listening(workspace: Workspace) -> Iterator[str]:
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
-            body = json.loads(self.rfile.read(length) or b"{}")
+            sent = self.rfile.read(length)
+            form = "form-urlencoded" in self.headers.get("Content-Type", "")
+            body = dict(parse_qsl(sent.decode())) if form else json.loads(sent or b"{}")
             if self.path.startswith("/actions/"):
                 status, answer = workspace.answer(self.path, body)
             else:

@@ -51,6 +51,11 @@ class Template:
         self._values: dict[str, str] = defaults | dict(parameters) | dict(pseudo)
         self._attributes: dict[str, dict[str, str]] = {}
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The values of the parameters, defaults included."""
+        return {name: self._values[name] for name in self._raw.get("Parameters", {})}
+
     def change(self, parameters: Mapping[str, str]) -> None:
         """Give parameters other values, as an update of the stack does."""
         unknown = set(parameters) - set(self._raw.get("Parameters", {}))

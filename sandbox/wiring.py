@@ -19,6 +19,7 @@ from typing import Any
 from sandbox.account import Sandbox
 from sandbox.cloudwatch.store import Sample
 from sandbox.delivery import Delivery
+from sandbox.deployed import ControlPlanes
 from sandbox.doors import Roles
 from sandbox.functions import Function, InProcess, Invocation, Invoker
 from sandbox.schedule import next_fire
@@ -79,6 +80,9 @@ class Stack:
         retries and gives up as for any error. Source: Lambda developer guide, "Configuring reserved concurrency"."""
         self.quiet: set[str] = set()
         """Schedules that do not fire by themselves, to let days pass at little cost; `fire` still does."""
+        self.planes = ControlPlanes(self)
+        for service in ("cloudformation", "lambda", "scheduler"):
+            box.world.offer(service, self.planes)
         box.world.listeners.append(self.route)
         box.world.alarms.actors.append(self._alarm_action)
         box.clock.drive(self)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import changing, now
+from rightsizer.bootstrap import changing, now, self_test
 from rightsizer.flows.apply_orders import advance_changes, start_approved
 from rightsizer.telemetry import door
 
@@ -11,6 +11,8 @@ from rightsizer.telemetry import door
 @door("apply")
 def lambda_handler(event: Any, context: Any) -> Any:
     """Advance every change that is due by the next steps of its journal."""
+    if (tested := self_test.answer("apply", event)) is not None:
+        return tested
     apply, at = changing.apply(), now()
     if isinstance(event, dict) and "Records" in event:
         failed = start_approved(apply, intake.moves(event), at)

@@ -3,3 +3,5 @@
 The flow, in order: trigger, observation, usage, demand, options, recommendation, proposal, change, outcome, report.
 `docs/architecture.md` draws the floors; import-linter holds them.
 """
+
+__version__ = "0.1.0"

@@ -8,7 +8,13 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 METHOD = re.compile(r'"((?:chat|conversations|files|users|views|auth|reactions|pins)\.[a-zA-Z.]+)"')
-SCOPES = {"chat.postMessage": {"chat:write"}, "chat.update": {"chat:write"}, "views.open": set[str]()}
+SCOPES = {
+    "chat.postMessage": {"chat:write"},
+    "chat.update": {"chat:write"},
+    "views.open": set[str](),
+    "auth.test": set(),
+    "conversations.info": {"channels:read", "groups:read"},
+}
 """Bot scopes by method (Slack API documentation, the page of each method)."""
 
 

@@ -36,11 +36,8 @@ def table_of(session: "Session", stack: str) -> str:
     return str(outputs[OUTPUT])
 
 
-def limits_of(session: "Session", stack: str) -> str | None:
-    """The parameter Limits of a deployed stack, as JSON; None where no such stack is deployed.
-
-    Raises ReadError when nobody may ask.
-    """
+def parameters_of(session: "Session", stack: str) -> dict[str, str] | None:
+    """The parameters of a deployed stack; None where no such stack is deployed. ReadError when nobody may ask."""
     with reading("cloudformation:DescribeStacks", f"looking for the stack {stack}"):
         try:
             answer = session.client("cloudformation").describe_stacks(StackName=stack)
@@ -48,8 +45,16 @@ def limits_of(session: "Session", stack: str) -> str | None:
             if code_of(error) == "ValidationError":
                 return None
             raise
-    given = {p["ParameterKey"]: p["ParameterValue"] for found in answer["Stacks"] for p in found.get("Parameters", [])}
-    return str(given.get("Limits", "{}"))
+    return {p["ParameterKey"]: p["ParameterValue"] for found in answer["Stacks"] for p in found.get("Parameters", [])}
+
+
+def limits_of(session: "Session", stack: str) -> str | None:
+    """The parameter Limits of a deployed stack, as JSON; None where no such stack is deployed.
+
+    Raises ReadError when nobody may ask.
+    """
+    given = parameters_of(session, stack)
+    return None if given is None else str(given.get("Limits", "{}"))
 
 
 def caller(session: "Session") -> str:

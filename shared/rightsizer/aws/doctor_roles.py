@@ -9,12 +9,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.doctor import Check
 from rightsizer.aws.errors import code_of, reading
 from rightsizer.aws.role_pass import simulated
 from rightsizer.aws.session import Session
 from rightsizer.errors import RightsizerError
 from rightsizer.model.role_pass import ACTION, RolePass
+from rightsizer.model.self_test import Check, Outcome
 
 APPLY_ROLE = "ApplyRole"
 """Logical id of the role of the function that changes endpoints (template.yaml, translated by SAM)."""
@@ -27,12 +27,14 @@ def execution_roles(session: Session, stack: str) -> Iterator[Check]:
         ours = _apply_role(session, stack)
         found = _roles(session) if ours else {}
     except RightsizerError as error:
-        yield Check(ACTION, PURPOSE, ok=True, detail=f"not checked: {error}")
+        yield Check(ACTION, PURPOSE, Outcome.NOT_CHECKED, str(error))
         return
     for role, endpoints in sorted(found.items()):
         partition, account = role.split(":")[1], role.split(":")[4]
         held = _held(session, f"arn:{partition}:iam::{account}:role/{ours}", role)
-        yield Check(ACTION, PURPOSE, ok=True, detail=_said(RolePass(role, ours, held), endpoints))
+        passes = RolePass(role, ours, held)
+        outcome = Outcome.OK if passes.allowed else Outcome.NOT_CHECKED
+        yield Check(ACTION, PURPOSE, outcome, _said(passes, endpoints), "" if passes.allowed else passes.command)
 
 
 def _held(session: Session, principal: str, role: str) -> bool | None:

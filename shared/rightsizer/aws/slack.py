@@ -6,11 +6,13 @@ Source: Slack API documentation, "chat.postMessage", "chat.update" and "Rate lim
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import urllib3
 
-from rightsizer.errors import ThrottledError, WriteRefusedError
+from rightsizer.errors import RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.model.proposal import MessageRef
+from rightsizer.model.self_test import Check, Outcome
 
 SLACK = "https://slack.com/api"
 TIMEOUT = urllib3.Timeout(connect=3, read=7)
@@ -41,14 +43,56 @@ class Slack:
         """Replace a message that was posted."""
         self._call("chat.update", {"channel": message.channel, "ts": message.ts, "text": text, "blocks": blocks})
 
+    def checks(self) -> tuple[Check, ...]:
+        """Whether the token is good, and whether the app is in the channel. Nothing is posted.
+
+        Source: Slack API documentation, "auth.test" (no scope) and "conversations.info" (channels:read, groups:read).
+        """
+        token, channel = "Slack auth.test", "Slack conversations.info"
+        remedy = "store the current bot token in the secret (docs/slack.md)"
+        try:
+            who = self._ask("auth.test", {})
+        except RightsizerError as error:
+            failed = Check(token, "posting in Slack", Outcome.FAILED, str(error), remedy)
+            return failed, Check(
+                channel, "posting in the channel", Outcome.NOT_CHECKED, "Slack did not accept the token"
+            )
+        known = Check(
+            token, "posting in Slack", Outcome.OK, f"{who.get('user', 'the app')} in {who.get('team', 'Slack')}"
+        )
+        return known, self._channel_check(channel)
+
+    def _channel_check(self, action: str) -> Check:
+        purpose, invite = f"posting in the channel {self._channel}", REMEDIES["not_in_channel"]
+        try:
+            found = self._ask("conversations.info", {"channel": self._channel}).get("channel")
+        except WriteRefusedError as error:
+            scopes = "give the app the scopes channels:read and groups:read, and install it again, to have it checked"
+            if error.code == "missing_scope":
+                return Check(action, purpose, Outcome.NOT_CHECKED, str(error), scopes)
+            return Check(action, purpose, Outcome.FAILED, str(error), REMEDIES.get(error.code, invite))
+        except RightsizerError as error:
+            return Check(action, purpose, Outcome.NOT_CHECKED, str(error), "run it again")
+        if isinstance(found, dict) and found.get("is_member"):
+            return Check(action, purpose, Outcome.OK, f"the app is in #{found.get('name', self._channel)}")
+        return Check(action, purpose, Outcome.FAILED, "the app is not in the channel", invite)
+
     def close(self) -> None:
         """Close the connections."""
         self._pool.clear()
 
     def _call(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
         doing = f"calling Slack's {method} for the channel {body['channel']}"
+        return self._answered(doing, method, json.dumps(body), "application/json; charset=utf-8")
+
+    def _ask(self, method: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+        """A method that only reads; those take their arguments as a form."""
+        form = "application/x-www-form-urlencoded"
+        return self._answered(f"calling Slack's {method}", method, urlencode(arguments), form)
+
+    def _answered(self, doing: str, method: str, body: str, content: str) -> dict[str, Any]:
         for last in (False, True):
-            answer = self._send(method, body, doing)
+            answer = self._send(method, body, content, doing)
             if answer.status != 429:
                 break
             wait = _seconds(answer.headers.get("Retry-After", ""))
@@ -68,10 +112,10 @@ class Slack:
             raise WriteRefusedError(doing, code, REMEDIES.get(code, "see Slack's documentation of this error"))
         return found
 
-    def _send(self, method: str, body: Mapping[str, Any], doing: str) -> urllib3.BaseHTTPResponse:
-        headers = {"Authorization": f"Bearer {self._token()}", "Content-Type": "application/json; charset=utf-8"}
+    def _send(self, method: str, body: str, content: str, doing: str) -> urllib3.BaseHTTPResponse:
+        headers = {"Authorization": f"Bearer {self._token()}", "Content-Type": content}
         try:
-            return self._pool.request("POST", f"{self._endpoint}/{method}", body=json.dumps(body), headers=headers)
+            return self._pool.request("POST", f"{self._endpoint}/{method}", body=body, headers=headers)
         except urllib3.exceptions.HTTPError as error:
             raise ThrottledError(f"{doing}: no answer ({type(error).__name__}); it is tried again later") from None
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rightsizer.aws.notifier import Channels
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
+    from rightsizer.aws.slack import Slack
     from rightsizer.aws.table import Table
     from rightsizer.flows.evaluate import EvaluatePorts
     from rightsizer.model.hardware import Catalogue
@@ -117,23 +118,30 @@ def catalogue() -> Catalogue:
 
 
 @once
+def slack() -> Slack | None:
+    """The channel of the stack; None where it has no Slack."""
+    from rightsizer.aws.secrets import SlackSecret
+    from rightsizer.aws.slack import Slack
+
+    known = settings()
+    if not (known.slack_secret and known.slack_channel):
+        return None
+    secret = SlackSecret(session().client("secretsmanager"), known.slack_secret, now)
+    return Slack(lambda: secret.keys().bot_token, known.slack_channel, sleep, known.slack_endpoint)
+
+
+@once
 def notifier() -> Channels:
     """Slack where the stack has it, the topic where it has one."""
     from rightsizer.aws.notifier import Channels
-    from rightsizer.aws.secrets import SlackSecret
-    from rightsizer.aws.slack import Slack
     from rightsizer.aws.topic import Topic
     from rightsizer.render import notice
 
-    known, client = settings(), session().client
-    slack = None
-    if known.slack_secret and known.slack_channel:
-        secret = SlackSecret(client("secretsmanager"), known.slack_secret, now)
-        slack = Slack(lambda: secret.keys().bot_token, known.slack_channel, sleep, known.slack_endpoint)
-    topic = Topic(client("sns"), known.topic_arn) if known.topic_arn else None
+    known = settings()
+    topic = Topic(session().client("sns"), known.topic_arn) if known.topic_arn else None
     if known.misread:
-        return Channels(slack, topic, [notice.block(known.misread)], notice.line(known.misread))
-    return Channels(slack, topic)
+        return Channels(slack(), topic, [notice.block(known.misread)], notice.line(known.misread))
+    return Channels(slack(), topic)
 
 
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:

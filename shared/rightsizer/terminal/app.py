@@ -12,14 +12,11 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rightsizer import bootstrap
-from rightsizer.aws.deployed import limits_of
-from rightsizer.aws.doctor import Check, examine, incident_alarms
-from rightsizer.aws.doctor_roles import execution_roles
 from rightsizer.aws.session import Session
-from rightsizer.errors import RightsizerError
 from rightsizer.model.policy import Policy
-from rightsizer.settings import LOOKBACK, from_environment
-from rightsizer.terminal import document, show
+from rightsizer.model.self_test import Outcome
+from rightsizer.settings import LOOKBACK
+from rightsizer.terminal import checkup, document, show
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey, survey
@@ -120,7 +117,7 @@ def explain(
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
 
-@app.command(epilog="Example: rightsizer doctor --profile prod --region eu-west-1")
+@app.command(epilog="Example: rightsizer doctor --deployed --region eu-west-1")
 def doctor(
     region: Region = None,
     profile: Profile = None,
@@ -128,43 +125,32 @@ def doctor(
     stack: Annotated[
         str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="The stack of which the settings are checked.")
     ] = "rightsizer",
+    deployed: Annotated[
+        bool,
+        typer.Option(
+            "--deployed", help="Ask each function of the deployed stack what works, and look at what is around it."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Try every read that a scan needs once, and say which permission lacks and what for.
+    """Say what works, what does not and what was not checked, each with its remedy. Nothing is changed.
 
-    Where the stack is deployed, the incident alarms of its settings are looked for too, and whether it may pass the
-    execution roles of endpoints with inference components.
+    Without --deployed it tries every read that a scan makes with your credentials. With it, each function of the stack
+    tries its own permissions, bucket and Slack; schedules, queues, subscriptions, table and the roles' writes are
+    looked at from here.
     """
     session = Session(region, profile, endpoint_url)
-    checks = [*examine(session, bootstrap.now()), *_settings(session, stack), *execution_roles(session, stack)]
+    if deployed:
+        errors = Screen(stderr=True)
+        tested = checkup.deployed(session, stack, lambda line: errors.print(line, style="dim", markup=False))
+    else:
+        tested = [checkup.local(session, stack)]
     if as_json:
-        rows = [{"action": c.action, "purpose": c.purpose, "ok": c.ok, "detail": c.detail} for c in checks]
-        print_json({"version": document.VERSION, "checks": rows})
+        print_json(checkup.as_document(tested))
     else:
-        console = show.output()
-        for check in checks:
-            mark, style = ("ok     ", "green") if check.ok else ("FAILED ", "red")
-            console.print(mark, style=style, end="  ")
-            console.print(
-                f"{check.action}: {check.purpose}" + (f"\n         {check.detail}" if check.detail else ""),
-                markup=False,
-            )
-    raise typer.Exit(Exit.NOTHING_TO_DO if all(check.ok for check in checks) else Exit.INCOMPLETE)
-
-
-def _settings(session: Session, stack: str) -> Iterator[Check]:
-    """What the settings of a deployed stack name; a scan needs none, so who may not read them lacks nothing."""
-    try:
-        limits = limits_of(session, stack)
-        known = from_environment({"RIGHTSIZER_LIMITS": limits or "{}"})
-    except RightsizerError as error:
-        detail = f"not checked: {error}"
-        yield Check("cloudformation:DescribeStacks", f"the settings of stack {stack}", ok=True, detail=detail)
-    else:
-        for problem in known.misread:
-            said = f"{problem}; no change begins until it is put right"
-            yield Check("cloudformation:DescribeStacks", f"the settings of stack {stack}", ok=False, detail=said)
-        yield from incident_alarms(session, known.limits.incident_alarms)
+        checkup.tell(tested, show.output())
+    failed = any(part.count(Outcome.FAILED) for part in tested)
+    raise typer.Exit(Exit.INCOMPLETE if failed else Exit.NOTHING_TO_DO)
 
 
 def code_of(found: Survey) -> Exit:

@@ -1,0 +1,126 @@
+"""Each function, asked for its self-test: what it may do, what it may not, and what to do about it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rightsizer.aws.self_test import BUCKET, DOORS, SECRET
+from rightsizer.aws.writes import WRITES
+from rightsizer.bootstrap import self_test
+from sandbox.account import Sandbox
+from sandbox.slack import CHANNEL, Workspace, listening
+from sandbox.spot import add_spot
+from sandbox.wiring import Stack
+from tests.template.stack import EVERYTHING, stack
+from tests.template.test_least import IMPLIED
+
+BEYOND = {"s3:ListBucket": "the models of an endpoint: there is no bucket that could be named"}
+"""Read permissions without a request of their own in the self-test."""
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return Workspace()
+
+
+@pytest.fixture
+def deployed(workspace: Workspace) -> Iterator[Stack]:
+    with Sandbox() as box, listening(workspace) as address:
+        add_spot(box)
+        secret = box.client("secretsmanager").create_secret(Name="slack", SecretString=workspace.secret())["ARN"]
+        made = Stack(box, parameters={"SlackSecretArn": secret, "SlackChannel": CHANNEL, "Approvers": "U1"})
+        for name, function in made.parts.functions.items():
+            environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
+            made.parts.functions[name] = type(function)(**{**_fields(function), "environment": environment})
+        yield made
+
+
+def _fields(function: Any) -> dict[str, Any]:
+    return {name: getattr(function, name) for name in function.__dataclass_fields__}
+
+
+def ask(deployed: Stack, door: str) -> dict[str, dict[str, Any]]:
+    answer = deployed.invoke(door, self_test.event())
+    assert answer["door"] == door
+    assert set(answer["versions"]) == {"rightsizer", "python", "botocore"}
+    return {check["action"]: check for check in answer["checks"]}
+
+
+@pytest.mark.parametrize("door", sorted(DOORS))
+def test_a_function_that_was_deployed_as_it_should_be_finds_nothing_wrong(door: str, deployed: Stack) -> None:
+    found = ask(deployed, door)
+    assert {action: check for action, check in found.items() if check["outcome"] != "ok"} == {}
+    assert {"build", "clock", SECRET, *DOORS[door]} - found.keys() == (
+        set() if door not in ("sweep", "evaluate") else {SECRET}
+    )
+    assert ("s3:PutObject and s3:GetObject" in found) is (door in BUCKET)
+    assert ("Slack auth.test" in found) is (door == "propose")
+
+
+def test_the_self_test_writes_nothing_but_its_marker(deployed: Stack) -> None:
+    deployed.box.calls.clear()
+    for door in DOORS:
+        ask(deployed, door)
+    assert [call.operation for call in deployed.box.calls.writes()] == ["PutObject"] * len(BUCKET)
+
+
+@pytest.mark.parametrize("door", sorted(DOORS))
+def test_a_permission_that_lacks_is_named_with_its_remedy_and_stops_no_other_check(door: str, deployed: Stack) -> None:
+    action = DOORS[door][0]
+    deployed.box.deny(action)
+    found = ask(deployed, door)
+    assert (found[action]["outcome"], "deploy the template" in found[action]["remedy"]) == ("failed", True)
+    assert len(found) >= len(DOORS[door])
+    assert sum(check["outcome"] == "failed" for check in found.values()) <= 2, "the build may need it too"
+
+
+def test_a_request_that_breaks_inside_the_client_is_a_finding_and_no_crash(
+    deployed: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise KeyError("documentation")
+
+    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", broken)
+    answer = deployed.invoke("report", self_test.event())
+    assert all(check["outcome"] != "ok" for check in answer["checks"])
+    assert "KeyError: 'documentation'" in str(answer["checks"])
+
+
+def test_an_app_that_was_not_invited_is_told_to_be(deployed: Stack, workspace: Workspace) -> None:
+    workspace.members = False
+    found = ask(deployed, "propose")
+    assert found["Slack auth.test"]["outcome"] == "ok"
+    assert found["Slack conversations.info"]["outcome"] == "failed"
+    assert "/invite" in found["Slack conversations.info"]["remedy"]
+
+
+def test_without_the_scope_the_channel_is_not_checked_and_the_scope_is_named(
+    deployed: Stack, workspace: Workspace
+) -> None:
+    workspace.scopes = frozenset({"chat:write"})
+    found = ask(deployed, "propose")
+    assert found["Slack conversations.info"]["outcome"] == "not-checked"
+    assert "channels:read" in found["Slack conversations.info"]["remedy"]
+
+
+def test_a_token_that_slack_refuses_is_named(deployed: Stack, workspace: Workspace) -> None:
+    workspace.bot_token = "xoxb-rotated"
+    found = ask(deployed, "propose")
+    assert found["Slack auth.test"]["outcome"] == "failed"
+    assert found["Slack conversations.info"]["outcome"] == "not-checked"
+
+
+@pytest.mark.parametrize("wrapped", [{"Records": [self_test.event()]}, {"body": self_test.event()}, [], None, "x"])
+def test_what_comes_through_a_queue_or_the_url_starts_no_self_test(wrapped: Any) -> None:
+    assert self_test.answer("respond", wrapped) is None
+
+
+@pytest.mark.parametrize("door", sorted(DOORS))
+def test_every_permission_of_a_role_is_tried_or_asked_of_iam(door: str) -> None:
+    held = stack(**EVERYTHING).actions(door) - IMPLIED.keys()
+    of_bucket = {"s3:GetObject", "s3:PutObject"} if door in BUCKET else set()
+    known = {*DOORS[door], *WRITES[door], SECRET, *of_bucket, *BEYOND}
+    assert held - known == set()
+    tried = {*DOORS[door], *WRITES[door]} - IMPLIED.keys()
+    assert tried - held == set(), "nothing is tried that the role may not do"
