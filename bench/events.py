@@ -28,6 +28,7 @@ from typing import Any
 from bench.mutants import spoilt
 from rightsizer import intake, wire
 from rightsizer.errors import InputError, RightsizerError
+from rightsizer.flows.propose import REFUSED
 from rightsizer.model.errand import ErrandMoved
 from rightsizer.model.trigger import NoTrigger
 from rightsizer.telemetry import LONGEST_LINE, logger
@@ -161,9 +162,10 @@ class Trial:
             told = sum(call.operation == "Publish" and name in str(call.params) for call in self._writes())
             if told != 1:
                 yield f"the healthy proposal {name} was told {told} times"
-        if refused:
+        if refused:  # beside each post it is looked up whether Slack refused one before
+            theirs = (*names, REFUSED)
             yield from self._calls(
-                [call for call in self.at.box.calls if not any(n in str(call.params) for n in names)]
+                [call for call in self.at.box.calls if not any(n in str(call.params) for n in theirs)]
             )
 
     def _alone(self, door: str, event: Any) -> Iterator[str]:

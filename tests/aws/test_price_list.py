@@ -137,7 +137,8 @@ def test_the_use_of_a_plan_is_found_by_its_arn_and_not_by_a_name_of_its_type(box
     found = SavingsPlans(account, lambda: box.clock.now)()
     assert (found.usd_per_hour, found.known) == (Decimal(100), True)
     assert 0 < found.utilisation < 0.05
-    span = {"Start": str((box.clock.now - timedelta(days=7)).date()), "End": str(box.clock.now.date())}
+    yesterday = box.clock.now.date() - timedelta(days=1)
+    span = {"Start": str(yesterday - timedelta(days=7)), "End": str(yesterday)}
     spelt = {"Dimensions": {"Key": "SAVINGS_PLANS_TYPE", "Values": ["SageMaker"]}}
     answer = box.client("ce").get_savings_plans_utilization(TimePeriod=span, Filter=spelt)
     assert answer["Total"]["Utilization"]["UtilizationPercentage"] == "0"

@@ -54,5 +54,7 @@ def test_every_benchmark_runs_and_the_worst_exit_code_decides(tmp_path: Path) ->
     old = [part for name in ("install", ".aws-sam/x86/.built", ".venv-lambda/.installed") for part in ("-o", name)]
     command = ["make", *old, "bench", f"RUN=sh {stub}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert log.read_text().split() == ["bench.imports", "bench.calls", "bench.decide", "bench.interruption"]
+    assert log.read_text().split() == [
+        f"bench.{name}" for name in ("imports", "calls", "decide", "interruption", "report", "first")
+    ]
     assert "Error 3" in done.stderr

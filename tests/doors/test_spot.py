@@ -83,13 +83,15 @@ def stage(**over: Any) -> Iterator[Stage]:
         yield Stage(at, add_spot(at.box))
 
 
-def test_the_replacement_is_asked_for_by_three_calls_beside_one_conditional_write() -> None:
+def test_the_replacement_is_asked_for_by_three_calls_beside_one_write_and_a_look_at_the_freeze() -> None:
     with stage() as on:
         group = on.group()
         before = len(on.at.box.calls)
         on.warn()
         made = [call.action for call in on.at.box.calls[before:]]
-        assert made[: made.index(THREE[-1]) + 1] == ["dynamodb:PutItem", *THREE]
+        first = made[: made.index(THREE[-1]) + 1]
+        assert sorted(first) == sorted(["dynamodb:PutItem", "dynamodb:GetItem", *THREE])
+        assert first.index("dynamodb:GetItem") < first.index(THREE[-1]), "a hard freeze stops it"
         assert on.at.refused() == []
         on.kept(group)
 

@@ -201,8 +201,14 @@ def test_the_changes_of_one_day_are_shared_by_the_account() -> None:
     assert second.mornings["waits"] == 1
 
 
-def test_no_more_is_spent_on_switches_than_limits_allows_for_a_day() -> None:
+def test_one_change_dearer_than_the_budget_of_a_day_starts_on_an_empty_day() -> None:
     found = tried(kit.steady(), at=stage(ChangeLimits(usd_per_day=Decimal("0.01"))))
+    assert len(found.changes) == 1
+    assert found.missed is None
+
+
+def test_no_change_starts_where_limits_allows_none_on_any_day() -> None:
+    found = tried(kit.steady(), at=stage(ChangeLimits(changes_per_day=0)))
     assert (found.changes, found.mornings) == ((), {"waits": 6})
     assert found.missed is not None
     assert found.missed.why.code is Code.BUDGET_SPENT

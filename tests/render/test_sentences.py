@@ -86,7 +86,7 @@ def test_every_state_can_be_said_and_names_who_decided(state: ProposalState) -> 
     decided = proposal(state=state, decision=Decision(state, "slack:U1", NOW, "go"), outcome="Proven on 812 requests.")
     said = sentences.standing(decided)
     assert said.endswith("Proven on 812 requests.")
-    assert ("U1" in said) == (state in {"approved", "rejected", "snoozed", "applying"})
+    assert ("U1" in said) == (state in {"approved", "rejected", "snoozed", "applying", "expired"})
 
 
 @given(st.lists(st.floats(), max_size=400), st.integers(1, 80))
