@@ -243,7 +243,7 @@ def test_a_component_of_a_stack_is_left_to_it() -> None:
         box.world.tags.put(arn, {"rightsizer:mode": "propose", "aws:cloudformation:stack-name": "models"})
 
     with scenario_world(replace(SCENARIO, seed=owned)) as w:
-        assert "the stack models owns component large" in refused(w.start())
+        assert "CloudFormation stack models owns component large" in refused(w.start())
 
 
 def test_a_component_whose_image_tag_moved_would_bring_other_code() -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.errors import ConflictError, ReadError
 from rightsizer.flows import planning
+from rightsizer.flows.apply_newest import newest_judgement
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.component import ComponentSight
 from rightsizer.model.ground import Deferred, Ground
@@ -89,7 +90,7 @@ class Beginning:
 
     def _overruled(self, change: Change, proposal: Proposal) -> tuple[Reason, ...]:
         """That a newer judgement forbids what was approved; the approval may have waited for days."""
-        newest = self.store.recommendation(change.ref.name)
+        newest = newest_judgement(self.store, change.ref.name)
         found = overruled.overruled(change.option, proposal.recommendation, newest)
         return (found,) if found is not None else ()
 
@@ -233,7 +234,7 @@ class Beginning:
 
     def _for_the_peak(self, change: Change, later: Deferred, now: datetime) -> Change:
         """Waits, and looks each hour whether users suffer: what brings room back is not opened beside it."""
-        newest = self.store.recommendation(change.ref.name)
+        newest = newest_judgement(self.store, change.ref.name)
         if newest is not None and newest.chosen is not None and newest.chosen.restores:
             text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
             return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)

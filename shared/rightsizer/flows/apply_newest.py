@@ -1,8 +1,10 @@
 """Hold the newest judgement against what was approved, before each write that leads towards it."""
 
+from rightsizer.errors import UnreadableError
 from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.move import Steer
 from rightsizer.model.reason import Reason
+from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.step import StepKind
 from rightsizer.ports import RecommendationStore
 from rightsizer.rules.advance import touched_scaling
@@ -20,10 +22,13 @@ def stopped(store: RecommendationStore, change: Change) -> Steer | None:
     """
     if change.course is not Course.FORWARD or change.turned_at is not None or _begun(change):
         return None
-    proposal = store.proposal(change.proposal_id)
+    try:
+        proposal = store.proposal(change.proposal_id)
+    except UnreadableError:
+        return None  # the change itself holds what was approved
     if proposal is None:
         return None
-    found = overruled(change.option, proposal.recommendation, store.recommendation(change.ref.name))
+    found = overruled(change.option, proposal.recommendation, newest_judgement(store, change.ref.name))
     if found is None:
         return None
     touched = touched_scaling(change)
@@ -32,6 +37,14 @@ def stopped(store: RecommendationStore, change: Change) -> Steer | None:
         text += "; autoscaling goes back as it was"
     ending = ChangeState.ROLLED_BACK if touched else ChangeState.REFUSED
     return Steer(Reason(found.code, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
+
+
+def newest_judgement(store: RecommendationStore, endpoint: str) -> Recommendation | None:
+    """The newest recommendation of the endpoint; None where there is none that can be read, which forbids nothing."""
+    try:
+        return store.recommendation(endpoint)
+    except UnreadableError:
+        return None
 
 
 def _begun(change: Change) -> bool:
