@@ -68,8 +68,9 @@ class ControlPlanes:
             yield self._row(logical, "AWS::SQS::Queue", url)
         for logical in self._stack.template.resources("AWS::SNS::Topic"):
             yield self._row(logical, "AWS::SNS::Topic", parts.names[logical])
-        for logical in self._stack.template.resources("AWS::DynamoDB::Table"):
-            yield self._row(logical, "AWS::DynamoDB::Table", parts.names[logical])
+        for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
+            for logical in self._stack.template.resources(kind):
+                yield self._row(logical, kind, parts.names[logical])
         for schedule in parts.schedules:
             logical = schedule.name.replace(".", "")
             yield self._row(logical, "AWS::Scheduler::Schedule", f"{name}-{logical}")
