@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 class Iam:
-    """A deployed stack's roles allow what their statements say. Any other role allows everything, but for those that are
-    told to be blind, and for iam:PassRole, which must be given.
+    """A deployed stack's roles allow what their statements say.
+
+    Any other role allows everything, but for those that are told to be blind; iam:PassRole must be given.
     """
 
     def __init__(self) -> None:

@@ -263,6 +263,8 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "size": {"Item": _BIG},
         "empty set": {"Item": KEY | {"tags": {"SS": []}}},
     },
+    ("dynamodb", "UpdateItem"): {"shape": {"TableName": ""}, **_CONDITIONS},
+    ("dynamodb", "DescribeTable"): {"shape": {"TableName": ""}},
     ("dynamodb", "Query"): {
         "shape": {"Limit": 0},
         "no key": {"KeyConditionExpression": GONE, "ExpressionAttributeValues": GONE},
@@ -302,6 +304,15 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "caller": {"CallerArn": "arn:aws:sts::111122223333:assumed-role/apply/session"},
         "resource policy": {"PolicySourceArn": ROLE, "ResourcePolicy": "{}"},
     },
+    ("cloudformation", "ListStackResources"): {"shape": {"NextToken": "x" * 1025}},
+    ("lambda", "Invoke"): {
+        "shape": {"InvocationType": "Later"},
+        "payload": {"Payload": b'"' + b"x" * (6 * 1024 * 1024) + b'"'},
+        "content": {"Payload": b"no JSON"},
+    },
+    ("lambda", "GetFunctionConfiguration"): {"shape": {"FunctionName": "x" * 257}},
+    ("lambda", "GetEventSourceMapping"): {"shape": {"UUID": "1"}},
+    ("scheduler", "GetSchedule"): {"shape": {"Name": "x" * 65}},
     ("secretsmanager", "GetSecretValue"): {"shape": {"VersionId": "1"}},
     ("sns", "Publish"): {
         "place": {"PhoneNumber": "+100"},
@@ -311,6 +322,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "structure": {"MessageStructure": "json", "Message": '{"email": "x"}'},
         "fifo": {"MessageDeduplicationId": "1"},
     },
+    ("sns", "ListSubscriptionsByTopic"): {"empty": {"TopicArn": ""}},
     ("sqs", "SendMessage"): {
         "empty": {"MessageBody": ""},
         "size": {"MessageBody": "x" * 1_048_577},
