@@ -38,6 +38,7 @@ class ControlPlanes:
             "StackStatus": "CREATE_COMPLETE",
             "CreationTime": self._stack.box.clock.now,
             "Parameters": [{"ParameterKey": k, "ParameterValue": str(v)} for k, v in parameters.items()],
+            "Tags": {},  # what moto makes a list of
             "Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()],
         }
         return {"Stacks": [row]}

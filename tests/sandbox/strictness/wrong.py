@@ -16,6 +16,7 @@ from tests.sandbox.strictness.accepted import (
     TRACKING,
     VARIANT,
 )
+from tests.sandbox.strictness.wrong_functions import OF_A_STACK
 
 type Change = dict[str, Any]
 
@@ -304,15 +305,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "caller": {"CallerArn": "arn:aws:sts::111122223333:assumed-role/apply/session"},
         "resource policy": {"PolicySourceArn": ROLE, "ResourcePolicy": "{}"},
     },
-    ("cloudformation", "ListStackResources"): {"shape": {"NextToken": "x" * 1025}},
-    ("lambda", "Invoke"): {
-        "shape": {"InvocationType": "Later"},
-        "payload": {"Payload": b'"' + b"x" * (6 * 1024 * 1024) + b'"'},
-        "content": {"Payload": b"no JSON"},
-    },
-    ("lambda", "GetFunctionConfiguration"): {"shape": {"FunctionName": "x" * 257}},
-    ("lambda", "GetEventSourceMapping"): {"shape": {"UUID": "1"}},
-    ("scheduler", "GetSchedule"): {"shape": {"Name": "x" * 65}},
+    **OF_A_STACK,
     ("secretsmanager", "GetSecretValue"): {"shape": {"VersionId": "1"}},
     ("sns", "Publish"): {
         "place": {"PhoneNumber": "+100"},
