@@ -5,6 +5,7 @@ GetEventSourceMapping; EventBridge Scheduler GetSchedule. What a test disables o
 """
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -37,6 +38,7 @@ class ControlPlanes:
             "StackStatus": "CREATE_COMPLETE",
             "CreationTime": self._stack.box.clock.now,
             "Parameters": [{"ParameterKey": k, "ParameterValue": str(v)} for k, v in parameters.items()],
+            "Tags": {},  # what moto makes a list of
             "Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()],
         }
         return {"Stacks": [row]}
@@ -68,13 +70,14 @@ class ControlPlanes:
             yield self._row(logical, "AWS::SQS::Queue", url)
         for logical in self._stack.template.resources("AWS::SNS::Topic"):
             yield self._row(logical, "AWS::SNS::Topic", parts.names[logical])
-        for logical in self._stack.template.resources("AWS::DynamoDB::Table"):
-            yield self._row(logical, "AWS::DynamoDB::Table", parts.names[logical])
+        for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
+            for logical in self._stack.template.resources(kind):
+                yield self._row(logical, kind, parts.names[logical])
         for schedule in parts.schedules:
             logical = schedule.name.replace(".", "")
             yield self._row(logical, "AWS::Scheduler::Schedule", f"{name}-{logical}")
         for logical in self._stack.template.resources("AWS::Lambda::EventSourceMapping"):
-            yield self._row(logical, "AWS::Lambda::EventSourceMapping", f"{name}-{logical}")
+            yield self._row(logical, "AWS::Lambda::EventSourceMapping", _uuid(name, logical))
 
     def _row(self, logical: str, kind: str, physical: str) -> dict[str, Any]:
         return {
@@ -122,6 +125,11 @@ class ControlPlanes:
             failed = json.dumps({"errorMessage": str(error), "errorType": type(error).__name__})
             return 200, {"x-amz-function-error": "Unhandled", "content-type": "application/json"}, failed.encode()
         return 200, {"content-type": "application/json"}, json.dumps(answer, default=str).encode()
+
+
+def _uuid(stack: str, logical: str) -> str:
+    """The id of an event source mapping, the same in every run."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{stack}/{logical}"))
 
 
 def _json(value: Any) -> Answer:

@@ -32,6 +32,10 @@ class Roles:
                 policies = template.resolve(raw["Policies"])
                 self._statements[door] = [one for policy in policies for one in policy["Statement"]]
 
+    def statements(self, door: str) -> list[Mapping[str, Any]]:
+        """What the role of one door is given."""
+        return self._statements.get(door, [])
+
     def role(self, door: str) -> Role:
         """The role of one door."""
         return Role(self._box.world, self._statements[door], self.asks)

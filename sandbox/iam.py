@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 
 class Iam:
-    """Roles allow everything, but for those that are told to be blind, and for iam:PassRole, which must be given."""
+    """A deployed stack's roles allow what their statements say.
+
+    Any other role allows everything, but for those that are told to be blind; iam:PassRole must be given.
+    """
 
     def __init__(self) -> None:
         self.blind: set[str] = set()
         """ARNs of roles that may not describe alarms."""
         self.forbidden: set[str] = set()
         """Actions that nobody may take, as a boundary or an organisation's policy says."""
+        self.roles: dict[str, list[Mapping[str, Any]]] = {}
+        """Statements of the roles of a deployed stack, by the role's name: the simulation judges by them."""
         self._given: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
 
     def given(self, role: str) -> list[Mapping[str, Any]]:
@@ -48,8 +53,11 @@ class Iam:
         source = p["PolicySourceArn"]
         if ask.action in self.forbidden:
             return "explicitDeny"
+        name = source.rpartition("/")[2]
+        if name in self.roles:
+            return "allowed" if allowed((*self.roles[name], *self.given(name)), ask) else "implicitDeny"
         if ask.action == "iam:PassRole":
-            return "allowed" if allowed(self.given(source.rpartition("/")[2]), ask) else "implicitDeny"
+            return "allowed" if allowed(self.given(name), ask) else "implicitDeny"
         denied = source in self.blind and ask.action == "cloudwatch:DescribeAlarms"
         return "implicitDeny" if denied else "allowed"
 

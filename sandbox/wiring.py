@@ -66,7 +66,7 @@ class Stack:
         self.template = Template(template, parameters or {}, pseudo)
         with box.gate.unrecorded():
             self.parts: Parts = deploy(box, self.template, name)
-        self.roles = Roles(box, self.template)
+        self._give_roles()
         self.invoke_with: Invoker = invoker or InProcess(lambda: box.clock.now, box.region)
         self.invocations: list[Invocation] = []
         self.streams = [StreamMapping(box, mapping) for mapping in self.parts.streams]
@@ -117,8 +117,15 @@ class Stack:
         changed = {key: str(value) for key, value in after.items() if before.get(key) != value}
         for name, function in self.parts.functions.items():
             self.parts.functions[name] = replace(function, environment={**function.environment, **changed})
-        self.roles = Roles(self.box, self.template)
+        self._give_roles()
         self.invoke_with.cold()
+
+    def _give_roles(self) -> None:
+        """The roles of the functions, by which requests are judged and IAM's simulation answers."""
+        self.roles = Roles(self.box, self.template)
+        for logical, function in self.parts.functions.items():
+            if statements := self.roles.statements(function.door):
+                self.box.world.iam.roles[f"{self.name}-{logical}Role"] = statements
 
     def fire(self, schedule: str) -> None:
         """Fire a schedule of the template now, such as ``Sweep.Daily``."""

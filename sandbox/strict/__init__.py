@@ -72,7 +72,21 @@ SHAPE_CODES: Mapping[str, str] = {
 }
 """The code of a request whose shape is wrong; ValidationException where none is named."""
 SHAPED_AT_THE_GATE = frozenset(
-    {"autoscaling", "cloudformation", "dynamodb", "ec2", "ecr", "events", "iam", "s3", "secretsmanager", "sns", "sqs"}
+    {
+        "autoscaling",
+        "cloudformation",
+        "dynamodb",
+        "ec2",
+        "ecr",
+        "events",
+        "iam",
+        "lambda",
+        "s3",
+        "scheduler",
+        "secretsmanager",
+        "sns",
+        "sqs",
+    }
 )
 """Services whose answers are moto's, in part or whole; the others check shapes where they parse the request."""
 

@@ -67,6 +67,10 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
     ("sts", "GetCallerIdentity"): (),
     (STACKS, "DescribeStacks"): (moto("unknown", "a stack that does not exist", "ValidationError"),),
     (STACKS, "DescribeStackResource"): (moto("unknown", "a stack that does not exist", "ValidationError"),),
+    (STACKS, "ListStackResources"): (
+        shape(STACKS, "a token of more than 1,024 characters"),
+        moto("unknown", "a stack that does not exist", "ValidationError"),
+    ),
     (SECRETS, "GetSecretValue"): (
         shape(SECRETS, "an empty id, a version id of fewer than 32 characters"),
         moto("unknown", "a secret that does not exist", "ResourceNotFoundException"),

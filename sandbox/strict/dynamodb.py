@@ -138,6 +138,17 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         moto("condition", "a condition that does not hold", "ConditionalCheckFailedException"),
         _TABLE,
     ),
+    (SERVICE, "UpdateItem"): (
+        shape(SERVICE, "an empty table name, ReturnValues outside its enum"),
+        _RESERVED,
+        _FUNCTION_CASE,
+        _UNUSED,
+        _UNDEFINED,
+        moto("of the key", "an update of an attribute of the key", INVALID),
+        moto("condition", "a condition that does not hold", "ConditionalCheckFailedException"),
+        _TABLE,
+    ),
+    (SERVICE, "DescribeTable"): (shape(SERVICE, "an empty table name"), _TABLE),
     (SERVICE, "Query"): (
         shape(SERVICE, "a limit of 0, an index name of fewer than 3 characters"),
         Check(

@@ -12,6 +12,7 @@ SNS, SQS, EVENTS, SLACK = "sns", "sqs", "events", "slack"
 _TEXT = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NO_PLACES = (None, "")
+_INTERACTION = "handling user interaction"
 
 
 def _message_size(p: Params) -> int:
@@ -211,6 +212,13 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         ),
         moto("topic", "a topic that does not exist", "NotFound"),
     ),
+    (SNS, "ListSubscriptionsByTopic"): (
+        Check("empty", "an empty ARN", "InvalidParameter", lambda p: not p.get("TopicArn")),
+        moto("topic", "a topic that does not exist", "NotFound"),
+    ),
+    (SQS, "GetQueueAttributes"): (
+        moto("queue", "a queue that does not exist", "AWS.SimpleQueueService.NonExistentQueue"),
+    ),
     (SQS, "SendMessage"): (
         Check("empty", "an empty body", "MissingParameter", lambda p: not p.get("MessageBody")),
         Check(
@@ -265,5 +273,16 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         state("channel", "a channel that it does not know", "channel_not_found"),
         state("message", "a message that does not exist", "message_not_found"),
     ),
-    (SLACK, "response_url"): tuple(check for check in _BLOCKS if check.id != "long"),
+    (SLACK, "auth.test"): (state("token", "another token than the app's", "invalid_auth"),),
+    (SLACK, "conversations.info"): (
+        state("token", "another token than the app's", "invalid_auth"),
+        state("scope", "an app without the scope channels:read", "missing_scope"),
+        state("channel", "a channel that it does not know", "channel_not_found"),
+    ),
+    (SLACK, "response_url"): (
+        *(check for check in _BLOCKS if check.id != "long"),
+        state("unknown", "an address that it did not give", "invalid_url"),
+        state("late", "an answer more than 30 minutes after the click", "expired_url", source=_INTERACTION),
+        state("used", "a sixth answer to one click", "used_url", source=_INTERACTION),
+    ),
 }

@@ -227,8 +227,10 @@ def test_doctor_lacks_nothing_where_there_are_no_settings_to_read(
     if ways == "nobody may ask":
         box.deny("cloudformation:*")
     assert run(["doctor", "--json"]) == Exit.NOTHING_TO_DO
-    told = [c["detail"] for c in json.loads(capsys.readouterr().out)["checks"]]
-    assert any(detail.startswith("not checked: ") for detail in told) is (ways == "nobody may ask")
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    unchecked = [check for check in checks if check["outcome"] == "not-checked"]
+    assert bool(unchecked) is (ways == "nobody may ask")
+    assert all(check["ok"] and check["remedy"].startswith("allow") for check in unchecked)
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "nan", "inf"])

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.self_test import BUCKET, DOORS, SECRET
-from rightsizer.aws.writes import WRITES
+from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, SECRET
+from rightsizer.aws.writes import WRITES, wanted_of
 from rightsizer.bootstrap import self_test
 from sandbox.account import Sandbox
 from sandbox.slack import CHANNEL, Workspace, listening
@@ -51,9 +51,8 @@ def ask(deployed: Stack, door: str) -> dict[str, dict[str, Any]]:
 def test_a_function_that_was_deployed_as_it_should_be_finds_nothing_wrong(door: str, deployed: Stack) -> None:
     found = ask(deployed, door)
     assert {action: check for action, check in found.items() if check["outcome"] != "ok"} == {}
-    assert {"build", "clock", SECRET, *DOORS[door]} - found.keys() == (
-        set() if door not in ("sweep", "evaluate") else {SECRET}
-    )
+    assert {"build", "clock", *DOORS[door]} - found.keys() == set()
+    assert (SECRET in found) is (door in IN_SLACK)
     assert ("s3:PutObject and s3:GetObject" in found) is (door in BUCKET)
     assert ("Slack auth.test" in found) is (door == "propose")
 
@@ -120,7 +119,15 @@ def test_what_comes_through_a_queue_or_the_url_starts_no_self_test(wrapped: Any)
 def test_every_permission_of_a_role_is_tried_or_asked_of_iam(door: str) -> None:
     held = stack(**EVERYTHING).actions(door) - IMPLIED.keys()
     of_bucket = {"s3:GetObject", "s3:PutObject"} if door in BUCKET else set()
-    known = {*DOORS[door], *WRITES[door], SECRET, *of_bucket, *BEYOND}
+    known = {*DOORS[door], *WRITES[door], *of_bucket, *BEYOND} | ({SECRET} if door in IN_SLACK else set())
     assert held - known == set()
+    assert (SECRET in held) is (door in IN_SLACK)
     tried = {*DOORS[door], *WRITES[door]} - IMPLIED.keys()
     assert tried - held == set(), "nothing is tried that the role may not do"
+
+
+@pytest.mark.parametrize("may_change", ["read-only", "nothing", "tagged", "tagged-and-untagged"])
+@pytest.mark.parametrize("door", sorted(DOORS))
+def test_the_writes_that_are_asked_of_iam_follow_may_change(door: str, may_change: str) -> None:
+    held = stack(**EVERYTHING | {"MayChange": may_change, "EditUserAlarms": "false"}).actions(door)
+    assert wanted_of(door, may_change).keys() == WRITES[door].keys() & held

@@ -48,7 +48,9 @@ ONE_ACTION = {
 """Calls that IAM knows by another action (Service Authorization Reference)."""
 
 
-AT_A_TERMINAL = frozenset({"sagemaker:ListInferenceComponents"})
+AT_A_TERMINAL = frozenset(
+    {"sagemaker:ListInferenceComponents", "dynamodb:DescribeTable", "sns:ListSubscriptionsByTopic"}
+)
 """What no function calls: whoever runs `rightsizer doctor` or `components` needs it."""
 
 

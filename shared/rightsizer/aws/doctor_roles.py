@@ -27,7 +27,9 @@ def execution_roles(session: Session, stack: str) -> Iterator[Check]:
         ours = _apply_role(session, stack)
         found = _roles(session) if ours else {}
     except RightsizerError as error:
-        yield Check(ACTION, PURPOSE, Outcome.NOT_CHECKED, str(error))
+        yield Check(
+            ACTION, PURPOSE, Outcome.NOT_CHECKED, str(error), "allow to these credentials what the message names"
+        )
         return
     for role, endpoints in sorted(found.items()):
         partition, account = role.split(":")[1], role.split(":")[4]

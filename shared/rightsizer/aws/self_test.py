@@ -84,6 +84,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)
+IN_SLACK = frozenset({"propose", "respond", "apply", "interruption", "report"})
+"""The doors whose roles read Slack's secret; every function's environment names it."""
 BUCKET: Mapping[str, str] = {"evaluate": "digests", "propose": "pages", "report": "reports"}
 """The prefix of the bucket that a door writes and reads."""
 MARKER = "self-test"
@@ -112,7 +114,7 @@ def checks(parts: Parts) -> Iterator[Check]:
     for action in DOORS[parts.door]:
         read = READS[action]
         yield attempt(action, read.purpose, _bound(read.call, scene), REDEPLOY)
-    if scene.secret:
+    if scene.secret and parts.door in IN_SLACK:
         remedy = "allow the role to read the secret; a secret under a key of your own needs kms:Decrypt on that key too"
         yield attempt(SECRET, READS[SECRET].purpose, _bound(READS[SECRET].call, scene), remedy)
     if parts.bucket and parts.door in BUCKET:
@@ -167,10 +169,12 @@ def role_of(session: Any) -> tuple[str, str]:
     return account, f"arn:{partition}:iam::{account}:role/{name}"
 
 
-def scene_of(session: Any, now: datetime, table: str, secret: str) -> Scene:
-    """Where a function asks; ReadError where STS does not say who asks."""
-    from rightsizer.aws.errors import reading
-
-    with reading("sts:GetCallerIdentity", "knowing the account and the role"):
-        account, role = role_of(session)
+def scene_of(session: Any, now: datetime, table: str, secret: str) -> Scene | Check:
+    """Where a function asks, or the failed check where STS does not say who asks."""
+    found = list[tuple[str, str]]()
+    action, purpose = "sts:GetCallerIdentity", "knowing the account and the role"
+    made = attempt(action, purpose, lambda: found.append(role_of(session)), "run it again; this needs no permission")
+    if not found:
+        return made
+    account, role = found[0]
     return Scene(session, account, now, table, secret, role)

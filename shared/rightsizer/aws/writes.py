@@ -36,15 +36,19 @@ TARGET = Write(
 GROUP = Write("autoScalingGroup:any:autoScalingGroupName/any", "autoscaling", OPTED_IN)
 COMPONENT = Write("inference-component/any", "sagemaker", OPTED_IN)
 TABLE, TOPIC, QUEUE = Write("$Table"), Write("$Topic"), Write("$EvaluationQueue")
+PAGE = Write("$Bucket")
 WRITES: Mapping[str, Mapping[str, Write]] = {
     "sweep": {"dynamodb:PutItem": TABLE, "sqs:SendMessage": QUEUE},
-    "evaluate": {"dynamodb:PutItem": TABLE},
+    "evaluate": {"dynamodb:PutItem": TABLE, "sqs:SendMessage": QUEUE},
     "propose": {
         "dynamodb:PutItem": TABLE,
         "sns:Publish": TOPIC,
         "events:PutEvents": Write("event-bus/default", "events", {"events:source": "rightsizer"}),
     },
-    "respond": {"dynamodb:PutItem": Write("$Table", context={"dynamodb:LeadingKeys": "PROPOSAL#p"})},
+    "respond": {
+        "dynamodb:PutItem": Write("$Table", context={"dynamodb:LeadingKeys": "PROPOSAL#p"}),
+        "s3:GetObject": PAGE,  # for signed links: reading a page that is not there proves nothing
+    },
     "apply": {
         "dynamodb:PutItem": TABLE,
         "dynamodb:UpdateItem": TABLE,
@@ -78,18 +82,36 @@ WRITES: Mapping[str, Mapping[str, Write]] = {
 }
 """By door and IAM action (template.yaml; a test holds both together)."""
 ON_WHAT_SERVES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch", "autoscaling"})
-"""Services in which a stack with MayChange=nothing may write nothing."""
+"""Services in which a stack that is told to change nothing holds no write, or only those below."""
+GIVING_BACK = frozenset(
+    {
+        "sagemaker:UpdateEndpoint",
+        "sagemaker:UpdateEndpointWeightsAndCapacities",
+        "sagemaker:UpdateInferenceComponent",
+        "sagemaker:UpdateInferenceComponentRuntimeConfig",
+        *(action for action in WRITES["apply"] if action.startswith("application-autoscaling:")),
+        "cloudwatch:PutMetricAlarm",
+        "cloudwatch:DeleteAlarms",
+    }
+)
+"""What takes back a change that is open: MayChange=nothing keeps it."""
 
 
-def simulated(session: Session, resources: tuple[Resource, ...], account: str, writes: bool) -> Iterator[Tested]:
-    """What IAM says of the writes of each function. `writes`: the stack may change what serves (MayChange)."""
+def wanted_of(door: str, may_change: str) -> Mapping[str, Write]:
+    """The writes that a door's role holds under this MayChange (template.yaml)."""
+    kept = {"read-only": frozenset[str](), "nothing": GIVING_BACK}.get(may_change)
+    return {
+        action: write
+        for action, write in WRITES.get(door, {}).items()
+        if kept is None or action in kept or action.partition(":")[0] not in ON_WHAT_SERVES
+    }
+
+
+def simulated(session: Session, resources: tuple[Resource, ...], account: str, may_change: str) -> Iterator[Tested]:
+    """What IAM says of the writes of each function. `may_change`: the stack's parameter MayChange."""
     for function in (r for r in resources if r.kind == FUNCTION):
         door = function.logical_id.lower()
-        wanted = {
-            action: write
-            for action, write in WRITES.get(door, {}).items()
-            if writes or action.partition(":")[0] not in ON_WHAT_SERVES
-        }
+        wanted = wanted_of(door, may_change)
         yield Tested(door, tuple(_of_role(session, function, wanted, resources, account)))
 
 
@@ -105,11 +127,14 @@ def _of_role(
     for action, write in wanted.items():
         try:
             arn = _arn(session, role, write, resources, account)
+            if not arn:
+                yield _not_ours(action, write)
+                continue
             allowed = _asked(session, role, action, arn, write.context)
         except RightsizerError as error:
             yield from _unasked({action: write}, error, "iam:SimulatePrincipalPolicy")
             continue
-        purpose = f"writing to {arn.rpartition(':')[2]}"
+        purpose = f"acting on {arn.rpartition(':')[2]}"
         if allowed:
             yield Check(action, purpose, Outcome.OK, "as IAM's simulation says")
         else:
@@ -122,13 +147,22 @@ def _unasked(wanted: Mapping[str, Write], error: RightsizerError, action: str) -
     yield from (Check(name, "writing", Outcome.NOT_CHECKED, str(error), remedy) for name in wanted)
 
 
+def _not_ours(action: str, write: Write) -> Check:
+    """A resource that the stack uses and did not make: an adopted table or bucket."""
+    name = write.resource[1:]
+    remedy = f"none is needed where {name} was adopted; else look at the events of the stack"
+    return Check(action, "acting on " + name, Outcome.NOT_CHECKED, f"the stack has no resource {name}", remedy)
+
+
 def _arn(session: Session, role: str, write: Write, resources: tuple[Resource, ...], account: str) -> str:
-    """What is written to; a role may be written to the table and the queue of its own stack only."""
+    """What is acted on; empty where the stack did not make it."""
     partition = role.split(":")[1]
     if not write.resource.startswith("$"):
         return f"arn:{partition}:{write.service}:{session.region}:{account}:{write.resource}"
     name = next((r.name for r in resources if r.logical_id == write.resource[1:]), "")
-    match write.resource:
+    match write.resource if name else "":
+        case "$Bucket":
+            return f"arn:{partition}:s3:::{name}/pages/any.html"
         case "$Table":
             return f"arn:{partition}:dynamodb:{session.region}:{account}:table/{name}"
         case "$EvaluationQueue":

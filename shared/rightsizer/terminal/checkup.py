@@ -43,17 +43,12 @@ def deployed(session: Session, stack: str, progress: Callable[[str], None]) -> l
         found.append(part)
         progress(f"{part.part}: {part.count(Outcome.OK)} of {len(part.checks)} ok")
     progress("asking IAM what the roles may write")
-    may_write = _may_write(session, stack)
-    simulated = {p.part: p.checks for p in writes.simulated(session, resources, session.account(), may_write)}
+    may_change = (parameters_of(session, stack) or {}).get("MayChange", "tagged")
+    simulated = {p.part: p.checks for p in writes.simulated(session, resources, session.account(), may_change)}
     both = [Tested(part.part, (*part.checks, *simulated.get(part.part, ()))) for part in found]
     progress("looking at queues, schedules and the table")
     around = deployment.around(session, resources)
     return [*both, Tested(around.part, (*around.checks, *_settings(session, stack), *execution_roles(session, stack)))]
-
-
-def _may_write(session: Session, stack: str) -> bool:
-    """Whether the stack may change what serves."""
-    return (parameters_of(session, stack) or {}).get("MayChange", "tagged") != "nothing"
 
 
 def _settings(session: Session, stack: str) -> Iterator[Check]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from sandbox.account import Sandbox
 from sandbox.refusals import NotSimulated
-from sandbox.slack import Workspace
+from sandbox.slack import Reply, Workspace
 from sandbox.spot import add_spot
 from sandbox.strict import By, Check, judge, without
 from sandbox.strict.tables import CHECKS
@@ -87,12 +88,19 @@ def asked(box: Sandbox, key: Key, params: dict[str, Any]) -> Refused:
 
 
 def _slack(method: str, params: dict[str, Any]) -> Refused:
-    workspace = Workspace()
+    workspace = Workspace(scopes=params.pop("scopes", Workspace().scopes))
     token = params.pop("token", f"Bearer {workspace.bot_token}")
-    if method == "response_url":
-        return judge("slack", method, params)
-    answer = workspace.call(method, token, params)[1]
+    answer = _reply(workspace, params) if method == "response_url" else workspace.call(method, token, params)[1]
     return None if answer["ok"] else (answer["error"], answer["error"])
+
+
+def _reply(workspace: Workspace, params: dict[str, Any]) -> dict[str, Any]:
+    """An answer to a click, so many minutes after it and after so many others."""
+    clicked = datetime(2026, 11, 2, 9, tzinfo=UTC)
+    after, used = timedelta(minutes=params.pop("minutes", 1)), params.pop("used", 0)
+    workspace.clock = lambda: clicked + after
+    workspace.answers.append(Reply("U1", clicked, [{"text": "said"}] * used))
+    return workspace.answer(f"/actions/T0SANDBOX/{params.pop('number', 1)}/sandbox", params)[1]
 
 
 @pytest.mark.parametrize("key", ACCEPTED, ids=[f"{s}:{o}" for s, o in ACCEPTED])

@@ -16,6 +16,7 @@ from tests.sandbox.strictness.accepted import (
     TRACKING,
     VARIANT,
 )
+from tests.sandbox.strictness.wrong_functions import OF_A_STACK
 
 type Change = dict[str, Any]
 
@@ -263,6 +264,8 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "size": {"Item": _BIG},
         "empty set": {"Item": KEY | {"tags": {"SS": []}}},
     },
+    ("dynamodb", "UpdateItem"): {"shape": {"TableName": ""}, **_CONDITIONS},
+    ("dynamodb", "DescribeTable"): {"shape": {"TableName": ""}},
     ("dynamodb", "Query"): {
         "shape": {"Limit": 0},
         "no key": {"KeyConditionExpression": GONE, "ExpressionAttributeValues": GONE},
@@ -302,6 +305,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "caller": {"CallerArn": "arn:aws:sts::111122223333:assumed-role/apply/session"},
         "resource policy": {"PolicySourceArn": ROLE, "ResourcePolicy": "{}"},
     },
+    **OF_A_STACK,
     ("secretsmanager", "GetSecretValue"): {"shape": {"VersionId": "1"}},
     ("sns", "Publish"): {
         "place": {"PhoneNumber": "+100"},
@@ -311,6 +315,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "structure": {"MessageStructure": "json", "Message": '{"email": "x"}'},
         "fifo": {"MessageDeduplicationId": "1"},
     },
+    ("sns", "ListSubscriptionsByTopic"): {"empty": {"TopicArn": ""}},
     ("sqs", "SendMessage"): {
         "empty": {"MessageBody": ""},
         "size": {"MessageBody": "x" * 1_048_577},

@@ -1,0 +1,174 @@
+"""`rightsizer doctor --deployed` against a stack that is deployed in the simulated account."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rightsizer import bootstrap
+from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.run import run
+from sandbox.account import Sandbox
+from sandbox.slack import CHANNEL, Workspace, listening
+from sandbox.spot import add_spot
+from sandbox.wiring import Stack
+from tests.template.stack import DOORS
+
+type Checks = list[dict[str, Any]]
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    """A stack with Slack and a confirmed address, as the README deploys it."""
+    workspace = Workspace()
+    with Sandbox() as box, listening(workspace) as address:
+        bootstrap.set_clock(lambda: box.clock.now)
+        monkeypatch.setenv("COLUMNS", "300")
+        add_spot(box)
+        secret = box.client("secretsmanager").create_secret(Name="slack", SecretString=workspace.secret())["ARN"]
+        made = Stack(box, parameters={"SlackSecretArn": secret, "SlackChannel": CHANNEL, "Approvers": "U1"})
+        for name, function in made.parts.functions.items():
+            environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
+            made.parts.functions[name] = replace(function, environment=environment)
+        topic = made.parts.names["Topic"]
+        box.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=box.world.arn("sqs", "inbox"))
+        yield made
+        bootstrap.reset()
+
+
+def checked(capsys: pytest.CaptureFixture[str]) -> tuple[int, Checks]:
+    code = run(["doctor", "--deployed", "--json"])
+    return code, json.loads(capsys.readouterr().out)["checks"]
+
+
+def lacking(checks: Checks) -> Checks:
+    return [check for check in checks if check["outcome"] != "ok"]
+
+
+def test_a_stack_that_works_has_nothing_to_mend(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    code, checks = checked(capsys)
+    assert lacking(checks) == []
+    assert code == Exit.NOTHING_TO_DO
+    assert {check["part"] for check in checks} == {*DOORS, "stack"}
+    assert all(set(c) == {"part", "action", "purpose", "outcome", "ok", "detail", "remedy"} and c["ok"] for c in checks)
+
+
+def test_a_person_reads_what_failed_and_what_to_do_about_it(
+    deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed.planes.disabled.add("SweepDaily")
+    assert run(["doctor", "--deployed"]) == Exit.INCOMPLETE
+    said = capsys.readouterr().out
+    assert "its state is DISABLED" in said
+    assert "Remedy: enable the schedule rightsizer-SweepDaily" in said
+    assert "1 failed, 0 not checked" in said
+
+
+def test_a_write_that_one_role_lacks_is_named_with_its_function(
+    deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roles = deployed.box.world.iam.roles
+    name = next(name for name in roles if "Apply" in name)
+    roles[name] = [one for one in roles[name] if one.get("Sid") != "UpdateTheEndpoint"]
+    code, checks = checked(capsys)
+    assert code == Exit.INCOMPLETE
+    assert [(c["part"], c["action"]) for c in lacking(checks)] == [
+        ("apply", "sagemaker:UpdateEndpoint"),
+        ("apply", "sagemaker:UpdateEndpointWeightsAndCapacities"),
+    ]
+    assert all("deploy the template" in c["remedy"] for c in lacking(checks))
+
+
+def test_a_read_that_the_functions_lack_is_named_for_each(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.box.deny("ec2:DescribeSpotPriceHistory")
+    code, checks = checked(capsys)
+    assert code == Exit.INCOMPLETE
+    assert [(c["part"], c["action"]) for c in lacking(checks)] == [("evaluate", "ec2:DescribeSpotPriceHistory")]
+
+
+def test_stacks_that_may_change_nothing_need_no_writes(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    for may_change in ("nothing", "read-only"):
+        deployed.redeploy(MayChange=may_change)
+        code, checks = checked(capsys)
+        assert (code, lacking(checks)) == (Exit.NOTHING_TO_DO, [])
+
+
+def test_dead_letters_that_wait_are_counted(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    queue = next(url for name, url in deployed.parts.queues.items() if "Dead" in name)
+    deployed.box.client("sqs").send_message(QueueUrl=queue, MessageBody="{}")
+    code, checks = checked(capsys)
+    (found,) = lacking(checks)
+    assert (code, found["detail"]) == (Exit.INCOMPLETE, "1 dead letters wait")
+    assert "redrive" in found["remedy"]
+
+
+def test_a_topic_that_nobody_hears_is_told(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    sns = deployed.box.client("sns")
+    for row in sns.list_subscriptions_by_topic(TopicArn=deployed.parts.names["Topic"])["Subscriptions"]:
+        sns.unsubscribe(SubscriptionArn=row["SubscriptionArn"])
+    code, checks = checked(capsys)
+    (found,) = lacking(checks)
+    assert (code, found["detail"]) == (Exit.INCOMPLETE, "0 confirmed, 0 not confirmed")
+    assert "confirm it" in found["remedy"]
+
+
+def test_an_event_source_that_was_switched_off_is_told(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    mapping = next(iter(deployed.template.resources("AWS::Lambda::EventSourceMapping")))
+    deployed.planes.disabled.add(mapping)
+    code, checks = checked(capsys)
+    (found,) = lacking(checks)
+    assert (code, found["purpose"]) == (Exit.INCOMPLETE, f"{mapping} delivers")
+    assert "enable the event source mapping" in found["remedy"]
+
+
+def test_a_table_without_its_stream_is_told(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    table = deployed.parts.names["Table"]
+    deployed.box.client("dynamodb").update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
+    code, checks = checked(capsys)
+    (found,) = lacking(checks)
+    assert code == Exit.INCOMPLETE
+    assert "it has no stream" in found["detail"]
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["lambda:InvokeFunction", "iam:SimulatePrincipalPolicy", "scheduler:GetSchedule", "sqs:GetQueueAttributes"],
+)
+def test_what_the_caller_may_not_look_at_is_not_checked(
+    action: str, deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = deployed.box.gate
+    if action == "iam:SimulatePrincipalPolicy":  # the function apply asks IAM too, with a role of its own
+        deny_at_the_terminal(deployed, action)
+    else:
+        judged.deny(action, *(["lambda:Invoke"] if action == "lambda:InvokeFunction" else []))
+    code, checks = checked(capsys)
+    assert {check["outcome"] for check in lacking(checks)} == {"not-checked"}
+    assert all(f"allow {action}" in check["remedy"] for check in lacking(checks))
+    assert code == Exit.NOTHING_TO_DO
+
+
+def deny_at_the_terminal(deployed: Stack, action: str) -> None:
+    """Refuse a request of the terminal's own credentials; functions act with their roles."""
+    from sandbox.gate import Call, Fault
+
+    def judge(call: Call) -> Fault | None:
+        text = f"User: arn:aws:iam::111122223333:user/x is not authorized to perform: {action}"
+        return Fault("AccessDenied", text) if call.operation == "SimulatePrincipalPolicy" else None
+
+    deployed.box.gate.judge = judge
+
+
+def test_without_a_stack_one_sentence_says_how_to_name_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    with Sandbox() as box:
+        bootstrap.set_clock(lambda: box.clock.now)
+        assert run(["doctor", "--deployed"]) not in (Exit.NOTHING_TO_DO, Exit.INCOMPLETE)
+        bootstrap.reset()
+    said = capsys.readouterr().err
+    assert "nothing of that name is deployed; name the stack with --stack" in said
+    assert "Traceback" not in said
