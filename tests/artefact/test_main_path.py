@@ -36,6 +36,7 @@ PINNED = pytest.mark.parametrize("played", EITHER[:1], indirect=True)
 NORMAL = {"NoSuchKey", "ConditionalCheckFailedException", "ValidationException"}
 """Answers that are no failures: nothing kept yet, somebody was first, no such endpoint or configuration."""
 NOT_SEEN: dict[tuple[str, str], str] = {
+    ("sweep", "cloudwatch:DescribeAlarms"): "asked where the alarm on idle endpoints has no contributor; it had some",
     ("sweep", "dynamodb:GetItem"): "the table's adapter is shared; a sweep queries",
     ("sweep", "tag:GetResources"): "the fleet's adapter is shared; a sweep lists names",
     ("evaluate", "sagemaker:ListEndpoints"): "the fleet's adapter is shared; the messages have the names",
