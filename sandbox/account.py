@@ -19,6 +19,7 @@ from unittest.mock import patch
 import boto3
 import botocore.endpoint
 from botocore.config import Config
+from botocore.retries.bucket import TokenBucket
 from moto import mock_aws
 
 from sandbox import bridge
@@ -54,6 +55,8 @@ class Sandbox(Seeding):
             os.environ.pop(name, None)  # patch.dict puts them back
         # botocore's pauses between attempts cost nothing here
         self._stack.enter_context(patch.object(botocore.endpoint, "time", SimpleNamespace(sleep=lambda seconds: None)))
+        # The adaptive retry mode waits on a condition of a thread, in real time, once a call was throttled.
+        self._stack.enter_context(patch.object(TokenBucket, "acquire", lambda bucket, amount=1, block=True: True))
         self._stack.enter_context(patch.object(boto3, "DEFAULT_SESSION", None))
         self._session = boto3.Session(region_name=self.region)
         return self

@@ -205,6 +205,7 @@ PLACES: Mapping[str, Place] = {
     "apply is off for a day": Place(_off("apply"), _on, (60 * 24,)),
     "apply is off for eight days": Place(_off("apply"), _on, (60 * 24 * 8,)),
     "apply and propose are off": Place(_off("apply", "propose"), _on, (65, 120)),
+    "propose is off for three days": Place(_off("propose"), _on, (60 * 24 * 3,)),
     "the table is restored": Place(_backed_up, _restored, (1, 6, 12, 30, 90)),
     "the stack is updated": Place(_killed, _updated, (3, 10)),
     "the stack is rolled back": Place(_killed, _rolled_back, (3, 10)),
@@ -279,7 +280,10 @@ def every_approval_ends(run: Run) -> Iterator[str]:
         case ProposalState.WITHDRAWN | ProposalState.EXPIRED:
             if not shown.outcome:
                 yield f"the proposal is {shown.state.value} without a reason"
-            if not any(subject.startswith(f"{NAME}: ") for subject in run.told()):
+            approved = shown.decision is not None  # one that a backup does not hold was only asked
+                shown.decision is not None
+            )  # one that a backup does not hold was only asked, and its message ends
+            if approved and not any(subject.startswith(f"{NAME}: ") for subject in run.told()):
                 yield f"the proposal is {shown.state.value}, and nobody was told"
         case ProposalState.PENDING:
             if not run.backup:

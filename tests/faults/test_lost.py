@@ -41,7 +41,7 @@ def test_an_approval_that_expires_without_a_word_is_caught(monkeypatch: pytest.M
 
 def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply_lost, "take_up_orders", nothing)
-    assert found("apply is off for a day", "and nobody took it")
+    assert found("the stream gives up", "and nobody took it")
 
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.Mon
 
 def test_a_message_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Proposals, "tell_again", lambda *_, **__: 0)
-    assert found("apply and propose are off", "its message shows")
+    assert found("propose is off for three days", "its message shows")
 
 
 def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
