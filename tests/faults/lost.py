@@ -281,8 +281,6 @@ def every_approval_ends(run: Run) -> Iterator[str]:
             if not shown.outcome:
                 yield f"the proposal is {shown.state.value} without a reason"
             approved = shown.decision is not None  # one that a backup does not hold was only asked
-                shown.decision is not None
-            )  # one that a backup does not hold was only asked, and its message ends
             if approved and not any(subject.startswith(f"{NAME}: ") for subject in run.told()):
                 yield f"the proposal is {shown.state.value}, and nobody was told"
         case ProposalState.PENDING:
