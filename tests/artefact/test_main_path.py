@@ -37,11 +37,9 @@ NORMAL = {"NoSuchKey", "ConditionalCheckFailedException", "ValidationException"}
 """Answers that are no failures: nothing kept yet, somebody was first, no such endpoint or configuration."""
 NOT_SEEN: dict[tuple[str, str], str] = {
     ("sweep", "cloudwatch:DescribeAlarms"): "asked where the alarm on idle endpoints has no contributor; it had some",
-    ("sweep", "dynamodb:GetItem"): "the table's adapter is shared; a sweep queries",
     ("sweep", "tag:GetResources"): "the fleet's adapter is shared; a sweep lists names",
     ("evaluate", "sagemaker:ListEndpoints"): "the fleet's adapter is shared; the messages have the names",
     ("propose", "dynamodb:Query"): "the table's adapter is shared; a message is found by its key",
-    ("propose", "s3:GetObject"): "a link that propose signs is opened by a person's browser",
     ("apply", "application-autoscaling:DeleteScheduledAction"): "a step that no plan of today has",
     ("apply", "cloudwatch:ListTagsForResource"): "Application Auto Scaling's call has the same name",
     ("apply", "secretsmanager:GetSecretValue"): "apply tells the topic; propose writes to Slack",
@@ -51,7 +49,6 @@ NOT_SEEN: dict[tuple[str, str], str] = {
     ("interruption", "secretsmanager:GetSecretValue"): "interruption tells the topic; propose writes to Slack",
     ("report", "dynamodb:GetItem"): "the table's adapter is shared; a report queries",
     ("report", "dynamodb:PutItem"): "the ledger's adapter is shared; a report reads",
-    ("report", "s3:GetObject"): "a link that report signs is opened by a person's browser",
 }
 """Allowed to a door, named in its adapters and not made by it in this run, with the reason. An entry that is seen
 fails the test, as does an operation that is neither seen nor here."""
