@@ -79,7 +79,7 @@ def _once(document: Any, chance: random.Random) -> Any:
         place[0][place[1]] = _text(_once(inside, chance))
     else:
         chance.choice(SPOILS)(chance, place)
-    return holder["it"]
+    return holder.get("it")  # the whole document may have been dropped
 
 
 def _places(tree: Any, depth: int = 0) -> "list[Place]":
