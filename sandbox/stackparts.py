@@ -173,8 +173,9 @@ def _table(box: Sandbox, template: Template, stack: str, parts: Parts) -> None:
         stream = (
             {"StreamEnabled": True, **properties["StreamSpecification"]} if "StreamSpecification" in properties else {}
         )
-        table = box.client("dynamodb").create_table(
-            TableName=f"{stack}-{name}",
+        client, physical = box.client("dynamodb"), f"{stack}-{name}"
+        table = client.create_table(
+            TableName=physical,
             StreamSpecification=stream or {"StreamEnabled": False},
             **{
                 key: properties[key]
@@ -182,8 +183,14 @@ def _table(box: Sandbox, template: Template, stack: str, parts: Parts) -> None:
                 if key in properties
             },
         )["TableDescription"]
-        template.names(name, f"{stack}-{name}", Arn=table["TableArn"], StreamArn=table.get("LatestStreamArn", ""))
-        parts.names[name] = f"{stack}-{name}"
+        if "TimeToLiveSpecification" in properties:
+            expiry = properties["TimeToLiveSpecification"]
+            client.update_time_to_live(TableName=physical, TimeToLiveSpecification=expiry)
+        if "PointInTimeRecoverySpecification" in properties:
+            backups = properties["PointInTimeRecoverySpecification"]
+            client.update_continuous_backups(TableName=physical, PointInTimeRecoverySpecification=backups)
+        template.names(name, physical, Arn=table["TableArn"], StreamArn=table.get("LatestStreamArn", ""))
+        parts.names[name] = physical
 
 
 def _functions(box: Sandbox, template: Template, stack: str, parts: Parts) -> None:

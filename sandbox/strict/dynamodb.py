@@ -149,6 +149,14 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         _TABLE,
     ),
     (SERVICE, "DescribeTable"): (shape(SERVICE, "an empty table name"), _TABLE),
+    (SERVICE, "DescribeTimeToLive"): (
+        shape(SERVICE, "an empty table name"),
+        moto("table", "a table that does not exist (on AWS with `ResourceNotFoundException`)", "ResourceNotFound"),
+    ),
+    (SERVICE, "DescribeContinuousBackups"): (
+        shape(SERVICE, "an empty table name"),
+        moto("table", "a table that does not exist", "TableNotFoundException"),
+    ),
     (SERVICE, "Query"): (
         shape(SERVICE, "a limit of 0, an index name of fewer than 3 characters"),
         Check(

@@ -73,6 +73,7 @@ def test_a_sixth_answer_and_a_late_one_are_refused(workspace: tuple[Workspace, R
         "https://hooks.slack.com/" + "a" * 600,
         "HTTPS://HOOKS.SLACK.COM/actions/T/1/x",
         "https://169.254.169.254/latest/meta-data",
+        "https://slack.com/api/chat.postMessage",
     ],
 )
 def test_nothing_is_posted_to_another_address_than_slacks(url: str) -> None:

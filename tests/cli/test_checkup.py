@@ -1,7 +1,7 @@
 """`rightsizer doctor --deployed` against a stack that is deployed in the simulated account."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from sandbox.account import Sandbox
 from sandbox.slack import CHANNEL, Workspace, listening
 from sandbox.spot import add_spot
 from sandbox.wiring import Stack
+from tests.table import create_table
 from tests.template.stack import DOORS
 
 type Checks = list[dict[str, Any]]
@@ -130,6 +131,42 @@ def test_a_table_without_its_stream_is_told(deployed: Stack, capsys: pytest.Capt
     (found,) = lacking(checks)
     assert code == Exit.INCOMPLETE
     assert "it has no stream" in found["detail"]
+
+
+def test_a_table_without_expiry_or_backups_is_told_with_the_command_that_mends_it(
+    deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, client = deployed.parts.names["Table"], deployed.box.client("dynamodb")
+    client.update_time_to_live(TableName=table, TimeToLiveSpecification={"Enabled": False, "AttributeName": "expires"})
+    client.update_continuous_backups(
+        TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False}
+    )
+    code, checks = checked(capsys)
+    assert code == Exit.INCOMPLETE
+    assert [check["action"] for check in lacking(checks)] == [
+        "dynamodb:DescribeTimeToLive",
+        "dynamodb:DescribeContinuousBackups",
+    ]
+    assert all(f"--table-name {table}" in check["remedy"] for check in lacking(checks))
+
+
+def test_an_adopted_table_is_looked_at_though_the_stack_does_not_list_it(
+    deployed: Stack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = deployed.box.client("dynamodb")
+    create_table(client)  # with the index; without stream, expiry and backups, as a restored table is
+    own = deployed.planes.DescribeStacks
+
+    def adopted(p: Mapping[str, Any]) -> dict[str, Any]:
+        answer = own(p)
+        answer["Stacks"][0]["Outputs"] = [{"OutputKey": "TableName", "OutputValue": "t"}]
+        return answer
+
+    monkeypatch.setattr(deployed.planes, "DescribeStacks", adopted)
+    _, checks = checked(capsys)
+    failed = {check["action"]: check["remedy"] for check in lacking(checks) if "dynamodb" in check["action"]}
+    assert list(failed) == [f"dynamodb:Describe{what}" for what in ("Table", "TimeToLive", "ContinuousBackups")]
+    assert "docs/upgrade.md" in failed["dynamodb:DescribeTable"]
 
 
 @pytest.mark.parametrize(

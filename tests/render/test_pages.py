@@ -209,9 +209,9 @@ def test_plain_text_in_a_tag_is_escaped_and_markup_is_not() -> None:
 
 
 def test_the_csv_has_a_row_for_every_endpoint_and_no_formula() -> None:
-    found = [*told("=HYPERLINK(1)").recommendations]
+    found = [*told(" " * 40 + "=HYPERLINK(1)").recommendations]
     rows = list(reader.DictReader(io.StringIO(csv.report(of_recommendations(*found)))))
-    assert [row["endpoint"] for row in rows] == ["'=HYPERLINK(1)", "rank", "quiet"]
+    assert [row["endpoint"] for row in rows] == ["'" + " " * 40 + "=HYPERLINK(1)", "rank", "quiet"]
     assert rows[0]["saving_usd_per_month"] == "4140.50"
     assert rows[2]["option_kind"] == ""
 

@@ -31,6 +31,13 @@ def test_a_change_dearer_than_the_budget_starts_on_an_empty_day_and_on_no_other(
     assert spent.take(dear, DAY + timedelta(days=1)) is None
 
 
+def test_a_change_dearer_than_the_budget_does_not_start_after_one_that_cost_nothing() -> None:
+    day = Allowance(ChangeLimits(usd_per_day=Decimal(100)))
+    assert day.take(samples.option(switch_usd=Decimal(0)), DAY) is None
+    assert day.take(samples.option(switch_usd=Decimal(400)), DAY) is not None
+    assert day.take(samples.option(switch_usd=Decimal(100)), DAY) is None
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(starts=STARTS, most=st.integers(0, 3), budget=st.sampled_from((0, 90, 100)))
 def test_the_journal_and_the_back_test_start_the_same_changes(

@@ -5,7 +5,7 @@ at from here, so that no role has to grow for it. What the caller may not look a
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,14 @@ class Resource:
     kind: str
     name: str
     """What AWS calls it: a function's name, a queue's URL, a topic's ARN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, and what to do about it."""
+
+    detail: str
+    remedy: str
 
 
 def resources_of(session: Session, stack: str) -> tuple[Resource, ...]:
@@ -74,118 +82,135 @@ def _asked(client: Any, function: Resource, event: Mapping[str, str]) -> Tested:
     return Tested(door, tuple(wire.revive(Check, check) for check in said["checks"]))
 
 
-def around(session: Session, resources: tuple[Resource, ...]) -> Tested:
-    """Queues, topic, schedules, event sources and the table."""
-    found = tuple(
-        check for part in (_queues, _topics, _schedules, _sources, _tables) for check in part(session, resources)
-    )
-    return Tested("stack", found)
+def around(session: Session, resources: tuple[Resource, ...], table: str) -> Tested:
+    """Queues, topic, schedules, event sources and the table, which another stack may have made."""
+    parts = (_queues, _topics, _schedules, _sources)
+    found = [check for part in parts for check in part(session, resources)]
+    return Tested("stack", (*found, *_table(session, table)))
 
 
 def _named(resources: tuple[Resource, ...], kind: str) -> Iterator[Resource]:
     return (resource for resource in resources if resource.kind == kind)
 
 
-def _unasked(error: RightsizerError, action: str, purpose: str) -> Check:
-    remedy = f"allow {action} to these credentials, and run it again"
-    return Check(action, purpose, Outcome.NOT_CHECKED, str(error), remedy)
+def _looked[T](action: str, purpose: str, ask: Callable[[], T], judge: Callable[[T], Fault | str]) -> Check:
+    """One read and what is wrong with its answer, or a word on what is right; what may not be read is not checked."""
+    try:
+        with reading(action, purpose):
+            answer = ask()
+    except RightsizerError as error:
+        remedy = f"allow {action} to these credentials, and run it again"
+        return Check(action, purpose, Outcome.NOT_CHECKED, str(error), remedy)
+    found = judge(answer)
+    if isinstance(found, Fault):
+        return Check(action, purpose, Outcome.FAILED, found.detail, found.remedy)
+    return Check(action, purpose, Outcome.OK, found)
 
 
 def _queues(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
     """Dead letters are lost work: somebody has to read them."""
-    action, wanted = "sqs:GetQueueAttributes", ["ApproximateNumberOfMessages"]
+    counted = "ApproximateNumberOfMessages"
     for queue in _named(resources, "AWS::SQS::Queue"):
-        purpose = f"messages in {queue.logical_id}"
-        try:
-            with reading(action, purpose):
-                answer = session.client("sqs").get_queue_attributes(QueueUrl=queue.name, AttributeNames=wanted)
-        except RightsizerError as error:
-            yield _unasked(error, action, purpose)
-            continue
-        waiting = int(answer["Attributes"]["ApproximateNumberOfMessages"])
-        if "Dead" in queue.logical_id and waiting:
+
+        def ask(url: str = queue.name) -> int:
+            answer = session.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=[counted])
+            return int(answer["Attributes"][counted])
+
+        def judge(waiting: int, queue: Resource = queue) -> Fault | str:
+            if "Dead" not in queue.logical_id or not waiting:
+                return f"{waiting} waiting"
             remedy = f"read them ({queue.name}), mend the cause, and start a redrive; the logs name each one"
-            yield Check(action, purpose, Outcome.FAILED, f"{waiting} dead letters wait", remedy)
-        else:
-            yield Check(action, purpose, Outcome.OK, f"{waiting} waiting")
+            return Fault(f"{waiting} dead letters wait", remedy)
+
+        yield _looked("sqs:GetQueueAttributes", f"messages in {queue.logical_id}", ask, judge)
 
 
 def _topics(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    action, purpose = "sns:ListSubscriptionsByTopic", "somebody hears what is published"
     for topic in _named(resources, "AWS::SNS::Topic"):
-        try:
-            with reading(action, purpose):
-                pages: Any = (
-                    session.client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic.name)
-                )
-                rows = [row for page in pages for row in page["Subscriptions"]]
-        except RightsizerError as error:
-            yield _unasked(error, action, purpose)
-            continue
-        pending = sum(row["SubscriptionArn"] == "PendingConfirmation" for row in rows)
-        detail = f"{len(rows) - pending} confirmed, {pending} not confirmed"
-        if len(rows) > pending:
-            yield Check(action, purpose, Outcome.OK, detail)
-        else:
-            remedy = f"subscribe an address to {topic.name} and confirm it; reports and warnings go there"
-            yield Check(action, purpose, Outcome.FAILED, detail, remedy)
+
+        def ask(arn: str = topic.name) -> list[str]:
+            pages: Any = session.client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=arn)
+            return [row["SubscriptionArn"] for page in pages for row in page["Subscriptions"]]
+
+        def judge(subscriptions: list[str], arn: str = topic.name) -> Fault | str:
+            pending = subscriptions.count("PendingConfirmation")
+            said = f"{len(subscriptions) - pending} confirmed, {pending} not confirmed"
+            if len(subscriptions) > pending:
+                return said
+            return Fault(said, f"subscribe an address to {arn} and confirm it; reports and warnings go there")
+
+        yield _looked("sns:ListSubscriptionsByTopic", "somebody hears what is published", ask, judge)
 
 
 def _schedules(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    action = "scheduler:GetSchedule"
     for schedule in _named(resources, SCHEDULE):
-        purpose = f"the schedule {schedule.logical_id} fires"
-        try:
-            with reading(action, purpose):
-                state = session.client("scheduler").get_schedule(Name=schedule.name)["State"]
-        except RightsizerError as error:
-            yield _unasked(error, action, purpose)
-            continue
-        yield _enabled(action, purpose, state, f"enable the schedule {schedule.name}")
+
+        def ask(name: str = schedule.name) -> str:
+            return str(session.client("scheduler").get_schedule(Name=name)["State"])
+
+        judge = _enabled(f"enable the schedule {schedule.name}")
+        yield _looked("scheduler:GetSchedule", f"the schedule {schedule.logical_id} fires", ask, judge)
 
 
 def _sources(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    action = "lambda:GetEventSourceMapping"
     for source in _named(resources, MAPPING):
-        purpose = f"{source.logical_id} delivers"
-        try:
-            with reading(action, purpose):
-                state = session.client("lambda").get_event_source_mapping(UUID=source.name)["State"]
-        except RightsizerError as error:
-            yield _unasked(error, action, purpose)
-            continue
-        yield _enabled(action, purpose, state, f"enable the event source mapping {source.name}")
+
+        def ask(uuid: str = source.name) -> str:
+            return str(session.client("lambda").get_event_source_mapping(UUID=uuid)["State"])
+
+        judge = _enabled(f"enable the event source mapping {source.name}")
+        yield _looked("lambda:GetEventSourceMapping", f"{source.logical_id} delivers", ask, judge)
 
 
-def _enabled(action: str, purpose: str, state: str, remedy: str) -> Check:
-    if state.upper() == "ENABLED":
-        return Check(action, purpose, Outcome.OK, state)
-    return Check(action, purpose, Outcome.FAILED, f"its state is {state}", remedy)
+def _enabled(remedy: str) -> Callable[[str], Fault | str]:
+    return lambda state: state if state.upper() == "ENABLED" else Fault(f"its state is {state}", remedy)
 
 
-def _tables(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    action, purpose = "dynamodb:DescribeTable", "the table has the schema that this release reads"
-    for table in _named(resources, "AWS::DynamoDB::Table"):
-        try:
-            with reading(action, purpose):
-                found: Mapping[str, Any] = session.client("dynamodb").describe_table(TableName=table.name)["Table"]
-        except RightsizerError as error:
-            yield _unasked(error, action, purpose)
-            continue
+def _table(session: Session, name: str) -> Iterator[Check]:
+    """Schema, expiry and backups. The template sets them on its own table; on an adopted one a person has to."""
+    client = session.client("dynamodb")
+    deploy = "deploy the template of this release again; an adopted table is set up by hand (docs/upgrade.md)"
+
+    def schema(found: Mapping[str, Any]) -> Fault | str:
         keys = [key["AttributeName"] for key in found["KeySchema"]]
         indexes = {index["IndexName"] for index in found.get("GlobalSecondaryIndexes", ())}
         stream = found.get("StreamSpecification", {}).get("StreamEnabled", False)
-        wrong = [
-            said
-            for said, is_wrong in (
-                (f"its state is {found['TableStatus']}", found["TableStatus"] != "ACTIVE"),
-                (f"its keys are {', '.join(keys)}, not pk and sk", keys != ["pk", "sk"]),
-                ("it has no index GSI1", "GSI1" not in indexes),
-                ("it has no stream, so that nothing is posted and no approval is heard at once", not stream),
-            )
-            if is_wrong
-        ]
-        if wrong:
-            yield Check(action, purpose, Outcome.FAILED, "; ".join(wrong), "deploy the template of this release again")
-        else:
-            yield Check(action, purpose, Outcome.OK, f"{table.name}: pk, sk, GSI1 and a stream")
+        faults = {
+            f"its state is {found['TableStatus']}": found["TableStatus"] != "ACTIVE",
+            f"its keys are {', '.join(keys)}, not pk and sk": keys != ["pk", "sk"],
+            "it has no index GSI1": "GSI1" not in indexes,
+            "it has no stream, so that nothing is posted and no approval is heard at once": not stream,
+        }
+        wrong = "; ".join(fault for fault, is_wrong in faults.items() if is_wrong)
+        return Fault(wrong, deploy) if wrong else f"{name}: pk, sk, GSI1 and a stream"
+
+    def expiry(found: Mapping[str, Any]) -> Fault | str:
+        if found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING") and found.get("AttributeName") == "expires":
+            return "rows go when they expire"
+        remedy = f"aws dynamodb update-time-to-live --table-name {name} --time-to-live-specification "
+        return Fault("old rows are kept for ever, and billed", f"{remedy}AttributeName=expires,Enabled=true")
+
+    def backups(found: Mapping[str, Any]) -> Fault | str:
+        if found.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus") == "ENABLED":
+            return "any moment of the last 35 days can be restored"
+        remedy = f"aws dynamodb update-continuous-backups --table-name {name} --point-in-time-recovery-specification "
+        return Fault("a lost table is lost with its journal", f"{remedy}PointInTimeRecoveryEnabled=true")
+
+    yield _looked(
+        "dynamodb:DescribeTable",
+        "the table has the schema that this release reads",
+        lambda: client.describe_table(TableName=name)["Table"],
+        schema,
+    )
+    yield _looked(
+        "dynamodb:DescribeTimeToLive",
+        "the table forgets what has expired",
+        lambda: client.describe_time_to_live(TableName=name)["TimeToLiveDescription"],
+        expiry,
+    )
+    yield _looked(
+        "dynamodb:DescribeContinuousBackups",
+        "the table can be restored",
+        lambda: client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"],
+        backups,
+    )

@@ -29,7 +29,8 @@ class ResponseUrls:
     def __init__(self, clock: Callable[[], datetime], endpoint: str) -> None:
         """`endpoint`: the Web API of Slack; where it is not Slack's own (a simulated one), its host is answered too."""
         parts = urlsplit(endpoint)
-        self._hosts = (*SLACKS_OWN, f"{parts.scheme}://{parts.netloc}")
+        is_slacks = (parts.hostname or "").endswith(("slack.com", "slack-gov.com"))
+        self._hosts = SLACKS_OWN if is_slacks else (*SLACKS_OWN, f"{parts.scheme}://{parts.netloc}")
         self._clock = clock
         self._pool = urllib3.PoolManager(retries=False)
 

@@ -59,4 +59,4 @@ def _then(option: Option | None) -> list[object]:
 def _safe(text: str) -> str:
     """The text on one line; what a spreadsheet would compute, spaces passed over, begins with a quote."""
     said = one_line(text)
-    return f"'{said}" if normalize("NFKC", said[:9]).lstrip().startswith(DANGEROUS) else said
+    return f"'{said}" if normalize("NFKC", said).lstrip().startswith(DANGEROUS) else said

@@ -19,7 +19,7 @@ class Room:
     changes: int
     """Fewer changes than these."""
     usd: Decimal
-    """Switch costs of at most this, US dollars."""
+    """Switch costs of at most this, US dollars; below zero where the change alone is dearer than the budget."""
 
     def has(self, changes: int, usd: Decimal) -> bool:
         """Whether there is room after so many changes, with so much switch cost, on that day."""
@@ -30,4 +30,4 @@ def room_for(usd: Decimal, limits: ChangeLimits, *, restores: bool = False) -> R
     """The room that a change needs whose switch costs `usd`; what restores always has it, and counts on its day."""
     if restores:
         return Room(UNLIMITED, Decimal(UNLIMITED))
-    return Room(limits.changes_per_day, max(Decimal(0), limits.usd_per_day - usd))
+    return Room(limits.changes_per_day, limits.usd_per_day - usd)
