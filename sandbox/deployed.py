@@ -33,7 +33,9 @@ class ControlPlanes:
         self._known(p.get("StackName", self._stack.name))
         parameters = self._stack.template.parameters
         outputs = {"TableName": self._stack.parts.names["Table"]}
+        box, name = self._stack.box, self._stack.name
         row = {
+            "StackId": f"arn:aws:cloudformation:{box.region}:{box.account}:stack/{name}/{_uuid(name, 'stack')}",
             "StackName": self._stack.name,
             "StackStatus": "CREATE_COMPLETE",
             "CreationTime": self._stack.box.clock.now,

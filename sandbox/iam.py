@@ -69,8 +69,10 @@ class Sts:
         self._world = world
         self.name = "apply"
         """Name of the role that is assumed."""
+        self.arn = ""
+        """Who else asks; empty: a session of that role."""
 
     def GetCallerIdentity(self, p: dict[str, Any]) -> dict[str, Any]:
         """The account, and the session of the assumed role."""
-        arn = f"arn:aws:sts::{self._world.account}:assumed-role/{self.name}/session"
+        arn = self.arn or f"arn:aws:sts::{self._world.account}:assumed-role/{self.name}/session"
         return {"Account": self._world.account, "UserId": f"AROAEXAMPLE:{self.name}", "Arn": arn}

@@ -9,6 +9,7 @@ RightsizerError
 │   ├── VanishedError              the thing was there a moment ago
 │   └── ThrottledError             AWS asks to slow down; safe to try again
 ├── WriteRefusedError          AWS refuses a write; not retryable, carries AWS's text
+├── NotApproverError           the stack's list does not let the caller decide
 └── ConflictError              a conditional write lost: somebody else was first
 
 Messages read "doing what to which thing: cause; remedy".
@@ -62,6 +63,10 @@ class WriteRefusedError(RightsizerError):
         self.code = code
         self.text = text
         super().__init__(f"{doing}: {code}: {text}")
+
+
+class NotApproverError(RightsizerError):
+    """The stack's list Approvers does not let the caller decide; nothing was recorded."""
 
 
 class ConflictError(RightsizerError):

@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from rightsizer.errors import InputError, SettingsError
+from rightsizer.model.approvers import Approvers
 from rightsizer.model.limits import ChangeLimits, ChangeWindow
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import ADDABLE
@@ -38,7 +39,9 @@ class Settings:
     """ARN of the Secrets Manager secret (JSON: ``signing_secret``, ``bot_token``), never the secret itself."""
     slack_endpoint: str = "https://slack.com/api"
     approvers: frozenset[str] = frozenset()
-    """Slack user ids that may decide."""
+    """Slack user ids and AWS identities that may decide (`model.approvers`)."""
+    account: str = ""
+    """Partition and account of the stack, ``aws:111122223333``."""
     alarm_prefix: str = "rightsizer-"
     """Alarms of ours begin with this; roll-back alarms too."""
     user_alarm_prefix: str = ""
@@ -89,6 +92,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         change_untagged=known.change_untagged,
         rewire_alarms=known.edit_user_alarms,
         dry_run=known.dry_run,
+        approvers=Approvers(known.approvers, known.account),
         misread=known.misread,
     )
     return replace(known, limits=limits)
@@ -252,7 +256,7 @@ _CHECKED: Mapping[str, Callable[[str], Any]] = {
     "minimum_saving_usd": lambda text: _number("minimum_saving_usd", text),
 }
 """Settings that are numbers, and how their texts are read."""
-_WANTED = {"functions": "a list of NAME=MB,...", "approvers": "a list of Slack user ids"}
+_WANTED = {"functions": "a list of NAME=MB,..."}
 _LIMITS: Mapping[str, tuple[str, Reader]] = {
     "window": ("window", _window),
     "cooldown_hours": ("cooldown", lambda k, v: timedelta(hours=float(_number(k, v)))),

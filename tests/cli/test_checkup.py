@@ -209,3 +209,20 @@ def test_without_a_stack_one_sentence_says_how_to_name_it(
     said = capsys.readouterr().err
     assert "nothing of that name is deployed; name the stack with --stack" in said
     assert "Traceback" not in said
+
+
+def test_the_doctor_says_whom_the_list_lets_decide(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {
+        "": "nobody in Slack; at a terminal whoever IAM lets write to the table",
+        "U1": "in Slack: 1 user; at a terminal: nobody, as long as the list has no role/NAME",
+        "role/ml-*, user/ada": "in Slack: nobody; at a terminal: role/ml-*, user/ada",
+        "U1, *": "it names nobody by *",
+    }
+    for approvers, detail in said.items():
+        deployed.template.change({"Approvers": approvers})
+        run(["doctor", "--json"])
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        (found,) = [check for check in checks if check["action"] == "parameter Approvers"]
+        assert found["detail"] == detail
+        assert found["outcome"] == ("failed" if "*" in approvers.split(", ") else "ok")
+        assert bool(found["remedy"]) is (found["outcome"] == "failed")

@@ -14,6 +14,7 @@ from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.table import Table
 from rightsizer.errors import InputError
 from rightsizer.flows.errands import Errands, order_back
+from rightsizer.model.approvers import Approvers
 from rightsizer.model.errand import Errand, GroupPolicy
 from rightsizer.model.limits import Switch
 from rightsizer.model.outcome import Occurrence
@@ -81,6 +82,25 @@ def stage(scene: Scene) -> Stage:
     assert book.ask(errand)
     flow = Errands(book, calls, calls, Switch, SavingsBook(table), scene.told.publish)
     return Stage(scene, group, flow, book, errand, old, new)
+
+
+@pytest.mark.parametrize(("by", "sent"), [("slack:U1", 1), ("policy", 1), ("slack:U2", 0), ("cli:arn:x", 0)])
+def test_an_errand_is_begun_only_where_the_list_lets_decide_who_approved_it(stage: Stage, by: str, sent: int) -> None:
+    stage.approve(by)
+    flow = replace(stage.flow, approvers=Approvers(frozenset({"U1", "role/ml-oncall"}), "aws:111122223333"))
+    done = flow.start(stage.errand.id, stage.now)
+    assert stage.updates() == sent
+    if not sent:
+        assert done.state is ProposalState.WITHDRAWN
+        assert "list Approvers" in done.outcome
+        assert any("list Approvers" in text for _, text in stage.scene.told.said)
+
+
+def test_an_errand_that_was_sent_goes_back_though_nobody_on_the_list_approved_it(stage: Stage) -> None:
+    stage.start()
+    listed = Approvers(frozenset({"U9"}), "aws:111122223333")
+    back = replace(stage.flow, approvers=listed).ask_back("e-1", "cli:me", stage.now)
+    assert (back.state, stage.group.mixed) == (ProposalState.ROLLED_BACK, stage.old)
 
 
 def test_an_approved_policy_is_set_seen_and_proven_after_a_day(stage: Stage) -> None:

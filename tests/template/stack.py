@@ -12,6 +12,6 @@ EVERYTHING = {
     "AlarmTopicArn": "arn:aws:sns:eu-west-1:111122223333:alarms",
     "SlackSecretArn": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:slack-AbCdEf",
     "SlackChannel": "C0123456789",
-    "Approvers": "U1,U2",
+    "Approvers": "U1,U2,role/ml-*",
 }
 """Parameters that switch everything on: the widest permissions that the template can give."""

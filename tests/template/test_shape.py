@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rightsizer.model.approvers import SHORT, SLACK, WHOLE, Approvers
 from rightsizer.settings import LOOKBACK, Settings, from_environment
 from tests.template.stack import DOORS, EVERYTHING, ROOT, Stack, listed, source, stack
 
@@ -59,7 +62,7 @@ def test_the_settings_understand_what_the_template_writes(may_change: str) -> No
     settings = from_environment(variables)
     assert settings.change_untagged is (may_change == "tagged-and-untagged")
     assert settings.dry_run is (may_change in ("read-only", "nothing"))
-    assert settings.approvers == {"U1", "U2"}
+    assert settings.limits.approvers == Approvers(frozenset({"U1", "U2", "role/ml-*"}), "aws:111122223333")
     assert settings.alarm_prefix == "rightsizer-"
 
 
@@ -93,6 +96,45 @@ def test_a_young_account_can_deploy_and_a_reservation_is_a_choice() -> None:
         assert "ReservedConcurrentExecutions" not in function, name
     chosen = stack(**EVERYTHING | {"RespondConcurrency": "5"}).function("respond")
     assert str(chosen["ReservedConcurrentExecutions"]) == "5"
+
+
+PATTERN = re.compile(source()["Parameters"]["Approvers"]["AllowedPattern"])
+ACCOUNT = "111122223333"
+ENTRY = st.one_of(*(st.from_regex(form.pattern, fullmatch=True) for form in (SLACK, SHORT, WHOLE)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "U1", "U1,U2", " U1 , U2,", "U1,,U2", "role/ml-oncall",
+        "U0123456789, role/AWSReservedSSO_Ml_*, user/ada@example.com",
+        f"arn:aws:iam::{ACCOUNT}:role/teams/ml/oncall,arn:aws-us-gov:iam::{ACCOUNT}:user/ml/*",
+        f"arn:aws:iam::{ACCOUNT}:root,arn:aws:sts::{ACCOUNT}:federated-user/ada",
+    ],
+)  # fmt: skip
+def test_the_list_of_approvers_may_name_slack_users_and_aws_identities(text: str) -> None:
+    assert PATTERN.fullmatch(text)
+    assert not Approvers.listed(text, "").odd
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*", "u1", "U1 U2", "U1;U2", "role/", "role/a/b", "Role/a", "group/ml", "role/a?", "role/[a]", "U1\nU2", "U1\n",
+        "role/ml-\u043encall", "arn:aws:iam::*:role/ml", f"arn:*:iam::{ACCOUNT}:role/ml",
+        f"arn:aws:iam::{ACCOUNT}:role/teams/*",
+        f"arn:aws:sts::{ACCOUNT}:assumed-role/ml/ada", f"arn:aws:iam::{ACCOUNT}:*", "arn:aws:iam::1:root", "slack:U1",
+    ],
+)  # fmt: skip
+def test_the_list_of_approvers_takes_no_entry_that_would_name_nobody_or_more_than_it_says(text: str) -> None:
+    assert not PATTERN.fullmatch(text)
+
+
+@given(st.lists(ENTRY, max_size=4), st.sampled_from([",", ", ", " ,", ",,"]), st.text("aA1:/*@ ", max_size=3))
+def test_the_template_takes_what_the_program_understands(entries: list[str], comma: str, odd: str) -> None:
+    assert PATTERN.fullmatch(comma.join(entries))
+    text = comma.join([*entries, odd])
+    assert bool(PATTERN.fullmatch(text)) is not bool(Approvers.listed(text, "").odd)
 
 
 STREAM = "arn:aws:dynamodb:eu-west-1:111122223333:table/old-Table-1A2B/stream/2026-11-16T04:20:00.123"

@@ -62,7 +62,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def tell(click: Click, text: str, link: str) -> None:
         urls.post(click.response_url, answer.body(text, link), click.sent_at)
 
-    ports = flow.RespondPorts(known.approvers, decide, ask_back, PageLinks(light, known.bucket).link, tell)
+    ports = flow.RespondPorts(known.limits.approvers.slack, decide, ask_back, PageLinks(light, known.bucket).link, tell)
     return lambda event, at: flow.respond(interaction(event, secret, at), ports, at)
 
 

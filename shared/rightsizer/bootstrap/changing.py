@@ -58,4 +58,5 @@ def _errands() -> Errands:
     client = session().client
     calls = ErrandCalls(client("autoscaling"), client("sagemaker"))
     journal = TableJournal(client("dynamodb"), settings().table)
-    return Errands(Book(table()), calls, calls, journal.switch, SavingsBook(table()), notifier().publish)
+    ledger, approvers = SavingsBook(table()), settings().limits.approvers
+    return Errands(Book(table()), calls, calls, journal.switch, ledger, notifier().publish, approvers)

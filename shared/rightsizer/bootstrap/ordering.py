@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import now, reading_ports
+from rightsizer.errors import NotApproverError, ReadError, SettingsError
+from rightsizer.rules.approver import stranger
 
 if TYPE_CHECKING:
     from rightsizer.aws.errand_book import Errands
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from rightsizer.flows.asking import Asking
     from rightsizer.flows.orders import Orders
     from rightsizer.flows.report import ReportSources
+    from rightsizer.model.approvers import Approvers
     from rightsizer.model.errand import Errand
     from rightsizer.model.proposal import ProposalState
     from rightsizer.model.sight import EndpointSight, Gone
@@ -32,6 +37,22 @@ class Desk:
     table: Table
     who: str
     asking: Asking
+    approvers: Callable[[], Approvers | str]
+    """The list of the stack, or why no stack can be asked for it."""
+
+    def obey(self, doing: str) -> str:
+        """Let nobody give an order whom the stack's list does not let decide: NotApproverError.
+
+        Returns why no stack could be asked for its list, empty where one was. IAM alone decides here then; `apply`
+        holds who approved against its own list anyway.
+        """
+        approvers = self.approvers()
+        if isinstance(approvers, str):
+            return approvers
+        found = stranger(self.who, approvers)
+        if found is not None:
+            raise NotApproverError(f"{doing}: nothing was recorded: {found.sentence}")
+        return ""
 
     def decide(self, proposal_id: str, state: ProposalState, comment: str = "") -> dict[str, Any]:
         """Record a decision by the same conditional write as a click in Slack; returns the proposal's document."""
@@ -51,7 +72,7 @@ class Desk:
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
     from rightsizer.aws.components import of_endpoint
-    from rightsizer.aws.deployed import caller, table_of
+    from rightsizer.aws.deployed import caller, stack_of
     from rightsizer.aws.errand_book import Errands
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
@@ -59,14 +80,29 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     from rightsizer.flows.asking import Asking
     from rightsizer.flows.orders import Orders
 
-    name = table_name or table_of(account, stack)
+    known = None if table_name else stack_of(account, stack)
+    name = known.table if known else table_name
     client = account.client("dynamodb")
     journal, table = TableJournal(client, name), Table(client, name)
     orders = Orders(journal, lambda endpoint: _look(account, endpoint))
     store, reading = Recommendations(table, now), reading_ports(account)
     sagemaker = account.client("sagemaker")
+    approvers = partial(_approvers, account, stack, name) if known is None else lambda: known.approvers
     asking = Asking(reading.fleet, reading.prices, store, lambda endpoint: of_endpoint(sagemaker, endpoint))
-    return Desk(store, journal, orders, Errands(table), table, caller(account), asking)
+    return Desk(store, journal, orders, Errands(table), table, caller(account), asking, approvers)
+
+
+def _approvers(account: Session, stack: str, table_name: str) -> Approvers | str:
+    """The list of the stack that a named table belongs to, or why no stack can be asked for it."""
+    from rightsizer.aws.deployed import stack_of
+
+    try:
+        deployed = stack_of(account, stack)
+    except (ReadError, SettingsError) as error:
+        return str(error)
+    if deployed.table != table_name:
+        return f"the table of the stack {stack} is {deployed.table}, not {table_name}"
+    return deployed.approvers
 
 
 def report_sources(account: Session, stack: str, table_name: str) -> ReportSources:

@@ -22,6 +22,7 @@ from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone,
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import again, overruled, preflight, proof, window
+from rightsizer.rules.approver import stranger
 
 PATIENCE = timedelta(days=7)
 """How long an approved change waits for its window, a thaw, the budget; then it is refused."""
@@ -59,6 +60,9 @@ class Beginning:
         if proposal is None:
             reason = Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
             return self._refuse(change, (reason,), now)
+        not_theirs = stranger(proposal.decision.by if proposal.decision else "", limits.approvers)
+        if not_theirs is not None:
+            return self._refuse(change, (not_theirs,), now)
         endpoint = self.changer.endpoint(change.ref.name)
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")

@@ -4,7 +4,7 @@ Intent to the record, then the write, then what came of it; each move rests on a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
@@ -19,6 +19,7 @@ from rightsizer.errors import (
     WriteRefusedError,
 )
 from rightsizer.flows.telling import Tell, surely
+from rightsizer.model.approvers import Approvers
 from rightsizer.model.change import Entry
 from rightsizer.model.errand import (
     OPEN,
@@ -40,6 +41,7 @@ from rightsizer.model.proposal import ProposalState
 from rightsizer.model.reason import Code, Reason
 from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import ErrandBook, ErrandReader, ErrandWriter
+from rightsizer.rules.approver import stranger
 from rightsizer.rules.errand import next_move
 from rightsizer.rules.spot_react import NO_CAPACITY
 from rightsizer.telemetry import Failed, attempt, logger
@@ -59,6 +61,8 @@ class Errands:
     switch: Callable[[], Switch]
     ledger: SavingsLedger
     tell: Tell
+    approvers: Approvers = field(default_factory=Approvers)
+    """Who may decide; an errand that somebody else approved is not begun."""
 
     def start(self, errand_id: str, now: datetime) -> Errand:
         """Begin an approved errand, or go on with it. InputError when there is none, or when it is not approved."""
@@ -109,7 +113,7 @@ class Errands:
     def _walk(self, errand: Errand, now: datetime) -> Errand:
         switch = self.switch()
         for _ in range(BUDGET):
-            move = next_move(errand, self._look(errand, now), now, switch)
+            move = self._not_theirs(errand) or next_move(errand, self._look(errand, now), now, switch)
             match move:
                 case Send():
                     errand = self._send(errand, move.back, now)
@@ -126,6 +130,13 @@ class Errands:
                 case _:
                     assert_never(move)
         return self.book.save(replace(errand, next_due=now + LOOK_AGAIN))
+
+    def _not_theirs(self, errand: Errand) -> Ended | None:
+        """The end of an errand that nobody on the list approved; one that was sent goes on, or back."""
+        if errand.sent_at is not None:
+            return None
+        found = stranger(errand.decision.by if errand.decision else "", self.approvers)
+        return Ended(ProposalState.WITHDRAWN, found) if found is not None else None
 
     def _look(self, errand: Errand, now: datetime) -> Seen:
         """What AWS shows now; a thing that is gone is an answer."""

@@ -34,6 +34,7 @@ class RespondPorts:
     """What answering needs."""
 
     approvers: frozenset[str]
+    """Slack user ids."""
     decide: Decide
     ask_back: AskBack
     link: Callable[[str], str]
@@ -126,7 +127,7 @@ def _stranger(click: Click, approvers: frozenset[str]) -> str:
     why = "you are not on the list of approvers" if approvers else "nobody is on the list of approvers yet"
     return (
         f"Nothing was recorded: {why}. Whoever deploys rightsizer adds your Slack user id, {click.user}, to the "
-        "stack's parameter Approvers, or answers at a terminal with the command in the message."
+        "stack's parameter Approvers; or answer at a terminal with the command in the message, if your AWS role may."
     )
 
 

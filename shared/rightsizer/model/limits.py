@@ -5,6 +5,7 @@ from datetime import datetime, time, timedelta
 from decimal import Decimal
 
 from rightsizer.errors import InputError
+from rightsizer.model.approvers import Approvers
 from rightsizer.model.option import OptionKind
 from rightsizer.model.policy import ADDABLE, TYPE_AND_COUNT
 
@@ -58,6 +59,8 @@ class ChangeLimits:
     dry_run: bool = False
     """The stack has no write permissions: no change starts, and one that runs makes no forward step."""
 
+    approvers: Approvers = field(default_factory=Approvers)
+    """Who may decide; a change that somebody else approved does not begin."""
     misread: tuple[str, ...] = ()
     """Settings that could not be understood, a sentence each: no change begins while there is one."""
 

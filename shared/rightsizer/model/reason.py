@@ -77,6 +77,7 @@ class Code(StrEnum):
     AUTOSCALED = "autoscaled"
     NOT_IN_PLACE = "not-in-place"
     NEEDS_APPROVAL = "needs-approval"
+    NOT_APPROVER = "not-approver"
     TEST_WORTH_IT = "test-worth-it"
     TEST_NOT_POSSIBLE = "test-not-possible"
     TEST_NOT_ALLOWED = "test-not-allowed"

@@ -7,13 +7,15 @@ from rich.console import Console
 
 from rightsizer import bootstrap
 from rightsizer.aws import deployment, writes
-from rightsizer.aws.deployed import limits_of, parameters_of, table_of
+from rightsizer.aws.deployed import parameters_of, table_of
 from rightsizer.aws.doctor import examine, incident_alarms
 from rightsizer.aws.doctor_roles import execution_roles
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap import self_test
 from rightsizer.errors import RightsizerError
+from rightsizer.model.approvers import Approvers
 from rightsizer.model.self_test import Check, Outcome, Tested
+from rightsizer.render import sentences
 from rightsizer.settings import from_environment
 from rightsizer.terminal import document
 
@@ -55,8 +57,8 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
     """What the settings of a deployed stack name; a scan needs none, so who may not read them lacks nothing."""
     action, purpose = "cloudformation:DescribeStacks", f"the settings of stack {stack}"
     try:
-        limits = limits_of(session, stack)
-        known = from_environment({"RIGHTSIZER_LIMITS": limits or "{}"})
+        given = parameters_of(session, stack)
+        known = from_environment({"RIGHTSIZER_LIMITS": (given or {}).get("Limits", "{}")})
     except RightsizerError as error:
         yield Check(action, purpose, Outcome.NOT_CHECKED, str(error), f"allow {action} to these credentials")
         return
@@ -64,6 +66,22 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
         detail = f"{problem}; no change begins until it is put right"
         yield Check(action, purpose, Outcome.FAILED, detail, "correct the parameter, and deploy again")
     yield from incident_alarms(session, known.limits.incident_alarms)
+    if given is not None:
+        yield _approvers(Approvers.listed(given.get("Approvers", ""), ""))
+
+
+def _approvers(known: Approvers) -> Check:
+    """Whom the list lets decide, in Slack and at a terminal; each of them may be nobody on purpose."""
+    what = ("parameter Approvers", "who may decide")
+    if known.odd:
+        remedy = "name Slack user ids, role/NAME, user/NAME or ARNs of IAM (docs/security.md), and deploy again"
+        return Check(*what, Outcome.FAILED, f"it names nobody by {', '.join(known.odd)}", remedy)
+    if not known.entries:
+        detail = "nobody in Slack; at a terminal whoever IAM lets write to the table"
+        return Check(*what, Outcome.OK, detail, "")
+    at_terminal = ", ".join(known.terminal) or "nobody, as long as the list has no role/NAME"
+    in_slack = sentences.count(len(known.slack), "user") if known.slack else "nobody"
+    return Check(*what, Outcome.OK, f"in Slack: {in_slack}; at a terminal: {at_terminal}", "")
 
 
 def as_document(tested: Sequence[Tested]) -> dict[str, Any]:

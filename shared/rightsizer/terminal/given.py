@@ -12,6 +12,7 @@ from rightsizer.aws.session import Session
 from rightsizer.bootstrap.ordering import Desk, desk, report_sources
 from rightsizer.flows.report import ReportSources
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
+from rightsizer.terminal.screen import Screen
 
 Stack = Annotated[
     str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")
@@ -36,6 +37,12 @@ class Given:
         """The stack's stores; looks for the stack where no table was named."""
         return desk(self._session, self.stack, self.table)
 
+    def deciding(self, doing: str) -> Desk:
+        """The stack's stores for an order that the stack's list must let the caller give; NotApproverError."""
+        at = self.desk()
+        obey(at, doing)
+        return at
+
     def report_sources(self) -> ReportSources:
         """What the stack's report is made from; looks for the stack where no table was named."""
         return report_sources(self._session, self.stack, self.table)
@@ -43,6 +50,14 @@ class Given:
     @property
     def _session(self) -> Session:
         return Session(self.region, self.profile, self.endpoint_url)
+
+
+def obey(at: Desk, doing: str) -> None:
+    """Refuse who is not on the stack's list (NotApproverError); warn where no stack can be asked for it."""
+    unasked = at.obey(doing)
+    if unasked:
+        text = f"warning: {doing}: the stack's list Approvers was not asked here: {unasked}"
+        Screen(stderr=True).print(text, style="yellow", markup=False)
 
 
 def order[**P](command: Callable[Concatenate[Given, P], None]) -> Callable[..., None]:

@@ -14,7 +14,7 @@ from rightsizer.render import sentences
 from rightsizer.rules.advance import left_open
 from rightsizer.terminal import changes, document, show
 from rightsizer.terminal.app import app, print_json
-from rightsizer.terminal.given import Given, order
+from rightsizer.terminal.given import Given, obey, order
 
 HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
 PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."
@@ -48,7 +48,7 @@ def proposals(
 @order
 def approve(given: Given, proposal: ProposalId) -> None:
     """Approve a proposal: the deployed stack carries it out with a way back."""
-    at = given.desk()
+    at = given.deciding(f"approving {proposal}")
     _decided(at.decide(proposal, ProposalState.APPROVED), given.as_json)
 
 
@@ -60,7 +60,7 @@ def reject(
     reason: Annotated[str, typer.Option("--reason", help="Why not; it is kept with the decision.")] = "",
 ) -> None:
     """Reject a proposal."""
-    at = given.desk()
+    at = given.deciding(f"rejecting {proposal}")
     _decided(at.decide(proposal, ProposalState.REJECTED, reason), given.as_json)
 
 
@@ -68,7 +68,7 @@ def reject(
 @order
 def snooze(given: Given, proposal: ProposalId) -> None:
     """Put a proposal aside for 30 days."""
-    at = given.desk()
+    at = given.deciding(f"putting {proposal} aside")
     _decided(at.decide(proposal, ProposalState.SNOOZED), given.as_json)
 
 
@@ -84,6 +84,7 @@ def apply_(given: Given, proposal: ProposalId) -> None:
     if found is None:
         raise InputError(f"applying {proposal}: there is no such proposal; see rightsizer proposals")
     if found.state is ProposalState.PENDING:
+        obey(at, f"applying {proposal}")
         at.decide(proposal, ProposalState.APPROVED)
         found = at.store.proposal(proposal) or found
     elif found.state in (ProposalState.REJECTED, ProposalState.SNOOZED, ProposalState.EXPIRED, ProposalState.WITHDRAWN):
@@ -108,7 +109,7 @@ def rollback(
     """Bring an endpoint back to its old configuration, or a group to its old policy, also after it was proven."""
     from rightsizer import bootstrap
 
-    at = given.desk()
+    at = given.deciding(f"rolling back {change}")
     errand = at.errand_back(change)
     if errand is not None:
         if given.as_json:
@@ -145,6 +146,8 @@ def freeze(
     if hard and off:
         raise typer.BadParameter("--hard and --off cannot be given together")
     at, now = given.desk(), bootstrap.now()
+    if hard or off:  # what only stops the way forward is the brake: it is open to whoever may write to the table
+        obey(at, "lifting the freeze" if off else "freezing hard")
     if off:
         at.orders.thaw(at.who, now)
     else:

@@ -1,0 +1,136 @@
+"""Who may decide: the stack's list `Approvers`, and the AWS identities that its entries name.
+
+Sources: IAM User Guide, "IAM identifiers" and "IAM and AWS STS quotas" (characters of names and paths); STS API
+Reference, GetCallerIdentity and AssumeRole (``assumed-role/NAME/SESSION``: the role's path is not in it, and whoever
+assumes the role chooses the name of the session).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_PARTITION = "aws[a-z-]*"
+_NAME = "[A-Za-z0-9_+=.@-]{1,64}"
+_LIKE = "[A-Za-z0-9_+=.@*-]{1,64}"
+"""A name with wildcards. A comma, which IAM allows in a name, ends an entry: ``*`` stands for it."""
+_PATH = "(?:[A-Za-z0-9_+=.@-]+/)"
+_PATH_LIKE = "(?:[A-Za-z0-9_+=.@*-]+/)"
+
+SLACK = re.compile("[A-Z0-9]+")
+"""A Slack user id."""
+SHORT = re.compile(f"(?:role|user)/{_LIKE}")
+WHOLE = re.compile(
+    f"arn:(?P<partition>{_PARTITION}):(?:iam::(?P<account>[0-9]{{12}}):"
+    f"(?P<what>root|role/{_LIKE}|role/{_PATH}+{_NAME}|user/{_PATH_LIKE}*{_LIKE})"
+    f"|sts::(?P<other>[0-9]{{12}}):(?P<federated>federated-user/{_LIKE}))"
+)
+"""A wildcard stands behind the account only. A role with a path is named whole: the path of a caller's role is not
+known, so that a wildcard behind a path would let roles of every other path in."""
+
+_ARN = f"arn:(?P<partition>{_PARTITION}):"
+_ACCOUNT = "::(?P<account>[0-9]{12}):"
+_CALLERS: Mapping[str, re.Pattern[str]] = {
+    "role": re.compile(
+        f"{_ARN}sts{_ACCOUNT}assumed-role/(?P<name>[A-Za-z0-9_+=,.@-]{{1,64}})/[A-Za-z0-9_+=,.@-]{{2,64}}"
+    ),
+    "user": re.compile(f"{_ARN}iam{_ACCOUNT}user/(?P<path>(?:[!-.0-~]+/)*)(?P<name>[A-Za-z0-9_+=,.@-]{{1,64}})"),
+    "root": re.compile(f"{_ARN}iam{_ACCOUNT}(?P<name>root)"),
+    "federated-user": re.compile(f"{_ARN}sts{_ACCOUNT}federated-user/(?P<name>[A-Za-z0-9_+=,.@-]{{2,32}})"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An AWS identity as STS names it."""
+
+    home: str
+    """Partition and account, ``aws:111122223333``."""
+    what: str
+    """``role/NAME``, ``user/PATH/NAME``, ``federated-user/NAME`` or ``root``; of a role neither path nor session."""
+    short: str
+    """``role/NAME`` or ``user/NAME``; empty for an identity that has no short form."""
+
+    @classmethod
+    def of(cls, arn: str) -> "Caller | None":
+        """The identity behind the ARN of GetCallerIdentity; None where the ARN has none of the forms of STS and IAM."""
+        for kind, form in _CALLERS.items():
+            found = form.fullmatch(arn)
+            if found is None:
+                continue
+            home = f"{found['partition']}:{found['account']}"
+            if kind == "root":
+                return cls(home, "root", "")
+            path = found["path"] if kind == "user" else ""
+            return cls(
+                home, f"{kind}/{path}{found['name']}", f"{kind}/{found['name']}" if kind in ("role", "user") else ""
+            )
+        return None
+
+    def entry(self, home: str) -> str:
+        """The entry of `Approvers` that names this identity on the list of a stack in `home`."""
+        if self.short and self.home == home:
+            return self.short.replace(",", "*")
+        partition, _, account = self.home.partition(":")
+        service = "sts" if self.what.startswith("federated-user/") else "iam"
+        return f"arn:{partition}:{service}::{account}:{self.what}".replace(",", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class Approvers:
+    """The list as it was deployed. An entry of no known form names nobody."""
+
+    entries: frozenset[str] = frozenset()
+    """Empty: there is no list, and IAM alone decides who may write to the table."""
+    home: str = ""
+    """Partition and account of the stack, ``aws:111122223333``: where short forms count."""
+
+    @classmethod
+    def listed(cls, text: str, home: str) -> "Approvers":
+        """The list from the parameter's text, entries separated by commas."""
+        return cls(frozenset(part.strip() for part in text.split(",") if part.strip()), home)
+
+    @property
+    def slack(self) -> frozenset[str]:
+        """Ids of the Slack users that may decide in Slack."""
+        return frozenset(one for one in self.entries if SLACK.fullmatch(one))
+
+    @property
+    def terminal(self) -> tuple[str, ...]:
+        """Entries that name AWS identities, which may decide at a terminal, in order."""
+        return tuple(sorted(one for one in self.entries if SHORT.fullmatch(one) or WHOLE.fullmatch(one)))
+
+    @property
+    def odd(self) -> tuple[str, ...]:
+        """Entries of no known form, in order."""
+        return tuple(sorted(self.entries - self.slack - frozenset(self.terminal)))
+
+    def name(self, caller: Caller) -> bool:
+        """Whether an entry names the identity."""
+        return any(self._names(entry, caller) for entry in self.terminal)
+
+    def _names(self, entry: str, caller: Caller) -> bool:
+        whole = WHOLE.fullmatch(entry)
+        if whole is None:
+            return bool(self.home) and caller.home == self.home and like(entry, caller.short)
+        home = f"{whole['partition']}:{whole['account'] or whole['other']}"
+        wanted = whole["what"] or whole["federated"]
+        if wanted.startswith("role/"):
+            wanted = f"role/{wanted.rpartition('/')[2]}"  # names of roles are unique in an account, whatever their path
+        return caller.home == home and like(wanted, caller.what)
+
+
+def like(pattern: str, text: str) -> bool:
+    """Whether the text is the pattern with something, or nothing, in place of each ``*``; no other sign is special."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == text
+    *middle, last = rest
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for part in middle:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return text.endswith(last) and len(text) - len(last) >= at
