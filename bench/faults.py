@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from tests.changing import scenarios
@@ -107,7 +107,7 @@ def without(case: Case) -> Row:
     return Row(name, case.place, found)
 
 
-def run_lost(pool: ProcessPoolExecutor, count: int) -> int:
+def run_lost(pool: Executor, count: int) -> int:
     """Lose so many decisions, print what broke, and return how many runs broke a law."""
     began, rows = time.monotonic(), list(pool.map(without, cases(count)))
     bad = [row for row in rows if row.violations]

@@ -1,7 +1,7 @@
 """From a Spot warning to the replacement request, cold start included: `python -m bench.interruption [--runs 100]`.
 
 Each run is a new process of the built function under the real Lambda runtime client, against the sandbox as a server on
-loopback. Two figures for each: processor time of the function's process when its request arrives (read from /proc, so
+loopback. Two figures for each: processor time of the function's process when its request arrives (its own clock, so
 that neither the sandbox nor other users of the machine count), and the wall clock from the start of the process. Lambda
 gives 1,024 MB 58 % of a processor (1,769 MB are one), so the processor time is divided by that share.
 """
@@ -9,7 +9,6 @@ gives 1,024 MB 58 % of a processor (1,769 MB are one), so the processor time is 
 import argparse
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,26 +16,31 @@ from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from pathlib import Path
 from unittest.mock import patch
 
+from bench.built import PYTHON, ROOT, cpu_seconds, functions
 from rightsizer import bootstrap
 from sandbox.account import Sandbox
 from sandbox.gate import Call
-from sandbox.runtime import BuiltFunction, ExecutionEnvironment, built
+from sandbox.runtime import BuiltFunction, ExecutionEnvironment
 from sandbox.server import serve
 from sandbox.spot import Spot, add_spot
 from sandbox.wiring import Stack
 
-ROOT = Path(__file__).parents[1]
-BUILD = ROOT / (".aws-sam/build" if platform.machine() in ("aarch64", "arm64") else ".aws-sam/x86")
-PYTHON = ROOT / ".venv-lambda" / "bin" / "python"
 LIMIT_S = 2.0
 """Our own time at p99, cold start included."""
 ONE_PROCESSOR_MB = 1769
 """Memory at which Lambda gives a function one whole processor (Lambda Developer Guide, "Configure memory")."""
 WARNING = "EC2 Spot Instance Interruption Warning"
 REQUEST = "DetachInstances"
+CALLS = (
+    "dynamodb:PutItem",
+    "autoscaling:DescribeAutoScalingInstances",
+    "dynamodb:GetItem",
+    "dynamodb:GetItem",
+    f"autoscaling:{REQUEST}",
+)
+"""The warning is kept first, so that it is acted on once; the reads are of the group's facts and of the freeze."""
 
 
 @dataclass
@@ -55,13 +59,7 @@ class Watch:
             return
         self.calls.append(call.action)
         if call.operation == REQUEST and self.environment.pid is not None:
-            self.wall, self.cpu = time.monotonic() - self.began, cpu_of(self.environment.pid)
-
-
-def cpu_of(process: int) -> float:
-    """Processor seconds that a running process and its threads have used (proc(5), stat, fields 14 and 15)."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            self.wall, self.cpu = time.monotonic() - self.began, cpu_seconds(self.environment.pid)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -95,7 +93,7 @@ def measure(runs: int) -> tuple[int, list[Watch]]:
             deployed.fire("Sweep.Hourly")
             bootstrap.reset()
         deployed.paused = True
-        url, function = stack.enter_context(serve(box)), built(BUILD, {}, {})["Interruption"]
+        url, function = stack.enter_context(serve(box)), functions({})["Interruption"]
         watches = []
         for number in range(1, runs + 1):
             watches.append(one(spot, function, url, variables))
@@ -105,13 +103,19 @@ def measure(runs: int) -> tuple[int, list[Watch]]:
         return function.memory, watches
 
 
-def main() -> int:
+def over(ours_s: float, watches: Sequence[Watch]) -> list[str]:
+    """What is over its limit, each with its figure; `ours_s` is our own time at p99."""
+    found = [] if ours_s <= LIMIT_S else [f"our own time is {ours_s:.2f} s at p99, above {LIMIT_S:.0f} s"]
+    for calls in {tuple(watch.calls) for watch in watches} - {CALLS}:
+        found.append(f"it called {', '.join(calls)}, which should have been {', '.join(CALLS)}")
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Print the figures; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
-    given = parser.parse_args()
-    if not PYTHON.exists() or not (BUILD / "template.yaml").exists():
-        raise SystemExit("nothing is built: run make bench, or make build first")
+    given = parser.parse_args(arguments)
     memory, watches = measure(given.runs)
     share = min(1.0, memory / ONE_PROCESSOR_MB)
     ours = [watch.cpu / share for watch in watches]
@@ -123,8 +127,10 @@ def main() -> int:
         ("wall clock, sandbox's answers and load included", [watch.wall for watch in watches]),
     ):
         print(f"{name:<52}{percentile(values, 0.5):>8.2f}{percentile(values, 0.99):>8.2f}{max(values):>8.2f}")
-    few = all(len(watch.calls) <= 4 and watch.calls[0] == "dynamodb:PutItem" for watch in watches)
-    return 0 if few and percentile(ours, 0.99) <= LIMIT_S else 1
+    broken = over(percentile(ours, 0.99), watches)
+    for sentence in broken:
+        print(f"over its limit: {sentence}", file=sys.stderr)
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

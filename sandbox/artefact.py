@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sandbox.functions import Function
-from sandbox.runtime import ExecutionEnvironment, built
+from sandbox.runtime import BuiltFunction, ExecutionEnvironment, built
 
 ON_THE_ACCOUNTS_CLOCK = """
 import json, os, runpy, urllib.request
@@ -31,6 +31,17 @@ runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)
 
 PATIENCE = 10
 """How much longer than on AWS a run may take: a test judges what is done, not how busy the machine is."""
+
+
+def deployed(functions: Mapping[str, BuiltFunction], function: Function) -> BuiltFunction:
+    """The built function of a stack's function, with the stack's name, memory, time-out and environment."""
+    return replace(
+        functions[function.name.rpartition("-")[2]],
+        name=function.name,
+        memory=function.memory,
+        timeout=function.timeout,
+        variables=function.environment,
+    )
 
 
 class FunctionError(Exception):
@@ -84,17 +95,9 @@ class Artefact:
         if held is not None:
             self._logs.append(held[1].log())
             held[1].close()
-        logical = function.name.rpartition("-")[2]
-        deployed = replace(
-            self._functions[logical],
-            name=function.name,
-            memory=function.memory,
-            timeout=function.timeout,
-            variables=function.environment,
-        )
         region = function.arn.split(":")[3]
         environment = ExecutionEnvironment(
-            deployed,
+            deployed(self._functions, function),
             self._python,
             self._url,
             start=("-c", ON_THE_ACCOUNTS_CLOCK),

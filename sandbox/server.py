@@ -29,6 +29,7 @@ from sandbox.requests import described
 
 type Environ = dict[str, Any]
 type Start = Callable[..., Any]
+type Application = Callable[[Environ, Start], Iterable[bytes]]
 
 
 class GatedApplication:
@@ -114,16 +115,23 @@ class _Handler(WSGIRequestHandler):
         """Say nothing: the calls are recorded."""
 
 
-def listen(box: Sandbox, port: int = 0, before: Callable[[], None] = lambda: None) -> BaseWSGIServer:
-    """A server of `box` on 127.0.0.1; `before` runs before each request."""
-    application = GatedApplication(box, before)
+def listen(
+    box: Sandbox,
+    port: int = 0,
+    before: Callable[[], None] = lambda: None,
+    around: Callable[[Application], Application] = lambda account: account,
+) -> BaseWSGIServer:
+    """A server of `box` on 127.0.0.1; `before` runs before each request, `around` puts something before the account."""
+    application = around(GatedApplication(box, before))
     return make_server("127.0.0.1", port, application, threaded=True, request_handler=_Handler)
 
 
 @contextmanager
-def serve(box: Sandbox, port: int = 0) -> Iterator[str]:
+def serve(
+    box: Sandbox, port: int = 0, around: Callable[[Application], Application] = lambda account: account
+) -> Iterator[str]:
     """Serve `box` from a thread of this process; the address to set as AWS_ENDPOINT_URL."""
-    server = listen(box, port)
+    server = listen(box, port, around=around)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -11,7 +11,7 @@ from bench import decide
 ROOT = Path(__file__).parents[2]
 STUB = """#!/bin/sh
 echo "$2" >> "{log}"
-case "$2" in bench.imports) exit 1;; bench.calls) exit 3;; esac
+case "$2" in bench.doors) exit 1;; bench.calls) exit 3;; esac
 """
 
 
@@ -41,6 +41,10 @@ def test_the_exit_code_says_whether_the_limits_hold(
     assert ("over its limit: an option takes 300 ms" in capsys.readouterr().err) is bool(code)
 
 
+def test_decisions_without_a_replay_are_timed() -> None:
+    assert decide.many(2) > 0
+
+
 def test_the_days_that_are_measured_are_all_within_the_look_back() -> None:
     found = decide.one(13)[2]
     assert found.evidence is not None
@@ -51,10 +55,11 @@ def test_the_days_that_are_measured_are_all_within_the_look_back() -> None:
 def test_every_benchmark_runs_and_the_worst_exit_code_decides(tmp_path: Path) -> None:
     stub, log = tmp_path / "stub", tmp_path / "log"
     stub.write_text(STUB.format(log=log))
-    old = [part for name in ("install", ".aws-sam/x86/.built", ".venv-lambda/.installed") for part in ("-o", name)]
+    made = ("install", ".aws-sam/x86/.built", ".aws-sam/build/.built", ".venv-lambda/.installed")
+    old = [part for name in made for part in ("-o", name)]
     command = ["make", *old, "bench", f"RUN=sh {stub}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert log.read_text().split() == [
-        f"bench.{name}" for name in ("imports", "calls", "decide", "interruption", "report", "first")
+        f"bench.{name}" for name in ("doors", "calls", "decide", "interruption", "report", "first")
     ]
     assert "Error 3" in done.stderr

@@ -1,0 +1,30 @@
+"""The count of AWS calls: it runs on a small account, and says which budget does not hold."""
+
+from collections import Counter
+
+import pytest
+
+from bench.calls import main, over
+
+
+def test_the_calls_of_a_small_account_are_within_the_budgets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--endpoints", "2"]) == 0
+    assert (
+        "sagemaker:DescribeEndpoint                                    2     1.00        2" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ({"sagemaker:DescribeModel": 51, "s3:GetObject": 99, "dynamodb:GetItem": 99}, {}, []),
+        ({"sagemaker:DescribeModel": 52}, {}, ["reads of the account: 52 calls, above 51"]),
+        ({}, {"cloudwatch:GetMetricData": 9, "s3:PutObject": 1, "sqs:SendMessage": 9}, []),
+        ({}, {"cloudwatch:GetMetricData": 9, "s3:PutObject": 2},
+         ["metrics and digests of the second evaluation: 11 calls, above 11"]),
+    ],
+)  # fmt: skip
+def test_each_budget_is_told_when_it_does_not_hold(
+    first: dict[str, int], second: dict[str, int], told: list[str]
+) -> None:
+    assert over(10, Counter(first), Counter(second)) == told
