@@ -47,7 +47,7 @@ class CloudWatch:
         """Read up to 500 series, up to 100,800 datapoints a page."""
         queries = p["MetricDataQueries"]
         _no_expressions(queries)
-        # in AWS's words as users met them: elastic/beats #32687, prometheus-community/yet-another-cloudwatch-exporter #729
+        # in AWS's words as users met them: elastic/beats, issue 32687; influxdata/telegraf, issue 2022
         if p["StartTime"] >= p["EndTime"] and on("GetMetricData", "turned"):
             equal = p["StartTime"] == p["EndTime"]
             raise refuse(f"The parameter StartTime must {'not equal' if equal else 'be less than'} parameter EndTime.")

@@ -249,7 +249,7 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
         case ProposalState.PROVEN:
             words = "Changed and proven."
         case ProposalState.ROLLED_BACK:
-            words = "Rolled back: the endpoint runs its old configuration."
+            words = "Rolled back: the endpoint runs as it did before the change."
         case ProposalState.HANDED_OVER:
             words = "Handed over to a person: nothing more is changed by itself."
         case unreachable:
