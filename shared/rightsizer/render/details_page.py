@@ -153,7 +153,8 @@ def _answer(proposal: Proposal) -> Markup:
 def _source(found: Recommendation) -> Markup:
     prices = [p for p in (found.price, found.chosen.price if found.chosen else None) if p]
     said = "; ".join(
-        f"{p.instance_type} in {p.region} USD {sentences.rate(p.usd_per_hour)} an hour ({p.source}, {p.basis}, {p.as_of})"
+        f"{p.instance_type} in {p.region} USD {sentences.rate(p.usd_per_hour)} an hour"
+        f" ({p.source}, {p.basis}, {p.as_of})"
         for p in prices
     )
     text = f"{found.ref.arn}. Evaluated {sentences.when(found.evaluated_at)}. Prices: {said or 'not known'}."
