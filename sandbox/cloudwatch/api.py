@@ -47,8 +47,10 @@ class CloudWatch:
         """Read up to 500 series, up to 100,800 datapoints a page."""
         queries = p["MetricDataQueries"]
         _no_expressions(queries)
+        # in AWS's words as users met them: elastic/beats, issue 32687; influxdata/telegraf, issue 2022
         if p["StartTime"] >= p["EndTime"] and on("GetMetricData", "turned"):
-            raise refuse("The parameter StartTime must be less than the parameter EndTime.")
+            equal = p["StartTime"] == p["EndTime"]
+            raise refuse(f"The parameter StartTime must {'not equal' if equal else 'be less than'} parameter EndTime.")
         limit = p.get("MaxDatapoints") or MOST_POINTS
         newest_first = p.get("ScanBy", "TimestampDescending") == "TimestampDescending"
         results = [self._result(query, p, newest_first) for query in queries if query.get("ReturnData", True)]

@@ -11,7 +11,7 @@ from rightsizer.aws.grid import align
 from rightsizer.aws.metrics import MAX_POINTS, CloudWatchMetrics
 from rightsizer.aws.session import Session
 from rightsizer.model.reason import Code
-from rightsizer.model.usage import MetricWindow, NoMetrics, Signal
+from rightsizer.model.usage import MetricWindow, NoMetrics, Signal, unread
 from rightsizer.ports import MetricRequest
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,6 +54,17 @@ def test_the_window_is_aligned_outwards() -> None:
     grid = align(START + timedelta(seconds=61), START + timedelta(seconds=3599), 300)
     assert (grid.start, grid.end, grid.size) == (START, START + timedelta(hours=1), 12)
     assert align(START, START + timedelta(hours=1), 300).size == 12
+
+
+def test_a_window_that_has_only_begun_is_not_asked_for(session: Session, cloudwatch: Stubber) -> None:
+    (answer,) = CloudWatchMetrics(session, workers=1).read([BERT], START, START, 300)  # the stubber expects no call
+    assert isinstance(answer, NoMetrics)
+    assert answer.reason.code is Code.NO_DATAPOINTS
+    assert unread([answer]) is None, "that nothing was published yet is an answer"
+
+
+def test_a_moment_after_a_boundary_the_window_is_the_period_that_has_begun() -> None:
+    assert align(START, START + timedelta(microseconds=400_000), 300).size == 1
 
 
 def test_a_gap_stays_a_gap_and_pages_are_folded(session: Session, cloudwatch: Stubber) -> None:

@@ -149,7 +149,49 @@ def test_a_freeze_ends_well_beside_a_change_that_cannot_be_read_and_names_it(
         assert row["row"] == f"{key['pk']['S']} CHANGE"
         assert row["cause"].startswith("reading a Change: state: ")
     else:
-        assert f"{key['pk']['S']} CHANGE cannot be read and waits: reading a Change: state: " in out
+        assert f"{key['pk']['S']} CHANGE cannot be read and is left as it is: reading a Change: state: " in out
+        assert "use the release that wrote it, or restore it from a backup: docs/upgrade.md." in out
+
+
+def spoilt(asked: World) -> str:
+    """The key of the proposal's row after something wrote a state into it that nobody knows."""
+    key = {"pk": {"S": f"PROPOSAL#{asked.proposal.id}"}, "sk": {"S": "PROPOSAL"}}
+    table = asked.box.client("dynamodb")
+    item = table.get_item(TableName="t", Key=key)["Item"]
+    table.put_item(TableName="t", Item=item | {"doc": {"S": item["doc"]["S"].replace('"pending"', '"asked"')}})
+    return f"{key['pk']['S']} PROPOSAL"
+
+
+@pytest.mark.parametrize("command", ["proposals", "report"])
+def test_a_row_that_cannot_be_read_is_named_with_its_remedy(
+    asked: World, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    row = spoilt(asked)
+    assert run([command]) == Exit.NOTHING_TO_DO
+    out = capsys.readouterr().out
+    (line,) = [line for line in out.splitlines() if row in line]
+    assert line.startswith(f"{row} cannot be read and is left as it is: reading a Proposal: state: ")
+    assert line.rstrip().endswith("use the release that wrote it, or restore it from a backup: docs/upgrade.md.")
+    assert "There is no such proposal" not in out, "there is one"
+
+
+def test_the_json_lists_the_rows_that_cannot_be_read(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    row = spoilt(asked)
+    _, listed, _ = said(capsys, "proposals")
+    assert listed["proposals"] == []
+    assert [one["row"] for one in listed["unreadable"]] == [row]
+    _, told, _ = said(capsys, "report")
+    assert [one["key"] for one in told["unread"]] == [row]
+
+
+def test_an_order_about_a_row_that_cannot_be_read_is_one_sentence_with_a_remedy(
+    asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoilt(asked)
+    assert run(["apply", asked.proposal.id]) == Exit.FAILED
+    said = " ".join(capsys.readouterr().err.split())
+    assert "error: the stored row cannot be read: reading a Proposal: state: " in said
+    assert said.endswith("use the release that wrote it, or restore it from a backup: docs/upgrade.md")
 
 
 def test_what_does_not_exist_is_said_in_one_line(asked: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.model.funnel import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Stage
+from rightsizer.model.observation import Mode
 from rightsizer.model.outcome import LedgerEntry
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.model.recommendation import Finding, Recommendation
@@ -22,10 +23,13 @@ from rightsizer.render import csv, report_parts, sentences, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
 from rightsizer.rules.tally import Records, stage_of, tally
+from rightsizer.terminal import document, show
+from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, option, proposal, recommendation
 
 DECIDED = {ProposalState.REJECTED, ProposalState.SNOOZED}
 CHANGED = {ProposalState.APPLIED, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER}
+DAY = timedelta(days=1)
 UNDECIDED = {ProposalState.PENDING, ProposalState.WITHDRAWN, ProposalState.EXPIRED}
 HOURS = st.integers(-60 * 24, 0)
 """Hours before NOW at which something happened."""
@@ -154,6 +158,32 @@ def test_every_form_agrees_to_the_cent(records: Records, window: tuple[datetime,
     for stages, total in ((IDENTIFIED, totals.identified), (PROPOSED, totals.proposed), (OPEN, totals.open)):
         inside = [Decimal(row["funnel_usd_per_month"]) for row in rows if row["stage"] in {str(s) for s in stages}]
         assert sum(inside, Decimal(0)) == total
+
+
+@given(records=histories(), off=st.sampled_from(list(Mode)), least=st.integers(0, 900))
+@settings(max_examples=40)
+def test_what_a_scan_says_could_be_saved_is_what_a_report_of_the_same_judgements_identifies(
+    records: Records, off: Mode, least: int
+) -> None:
+    judged = [replace(one, mode=off if number == 0 else one.mode) for number, one in enumerate(records.recommendations)]
+    judged = [replace(one, ref=replace(one.ref, name=f"n{number}")) for number, one in enumerate(judged)]
+    told = tally(replace(records, recommendations=judged, proposals=[]), NOW - timedelta(days=90), NOW + 2 * DAY, NOW)
+    scan = Survey("eu-west-1", NOW, Decimal(least), tuple(judged), (), ())
+    identified = told.totals.identified
+    said = sentences.exact(identified)
+    if judged:
+        assert f"could save USD {identified:,.2f} per month" in show.totals(scan).plain
+    totals = document.of_survey(scan)["totals"]
+    assert Decimal(totals["identified_usd_per_month"]) == identified
+    endpoints = document.of_survey(scan)["endpoints"]
+    assert sum((Decimal(one["identified_usd_per_month"]) for one in endpoints), Decimal(0)) == identified
+    assert (scan.saving, len(scan.found)) <= (identified, len(scan.possible))
+    assert f"Identified: {said} a month" in text.report(told)[1]
+    assert f"*Identified*\\n{said} a month" in json.dumps(report_blocks(told))
+    assert re.search(rf"<b>{re.escape(said)}</b><span>a month identified", report(told))
+    assert Decimal(json.loads(wire.dumps(told))["totals"]["identified"]) == identified
+    rows = list(reader.DictReader(io.StringIO(csv.report(told))))
+    assert sum((Decimal(row["funnel_usd_per_month"] or 0) for row in rows), Decimal(0)) == identified
 
 
 def test_a_month_before_the_first_proposal_knows_nothing_of_it() -> None:

@@ -4,6 +4,7 @@ import csv as reader
 import io
 import json
 import math
+import re
 import xml.etree.ElementTree as Tree
 from dataclasses import replace
 from datetime import timedelta
@@ -24,6 +25,7 @@ from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.report import Report
 from rightsizer.render import csv, report_parts, svg, text
 from rightsizer.render.details_page import details
+from rightsizer.render.frame import SCRIPT, STYLE, bars
 from rightsizer.render.markup import tag
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
@@ -260,3 +262,17 @@ def test_what_an_owner_switched_off_is_spent_but_not_offered_as_a_saving() -> No
     said = Outline(report(told)).words
     assert "Nothing: every endpoint runs as it should." in said
     assert "the tag says off" in said.split("Left alone, and why")[1]
+
+
+def test_bars_are_text_that_a_phone_can_show_and_never_longer_than_the_whole() -> None:
+    drawn = bars([("a & b", 200.0, "$200"), ("c", 50.0, "$50"), ("none", 0.0, "$0.00"), ("odd", -1.0, "?")], "Spend")
+    assert re.findall(r"width:([\d.]+)%", drawn) == ["100.0", "25.0", "0.0", "0.0"]
+    assert "<span>a &amp; b</span>" in drawn
+    assert 'aria-label="Spend"' in drawn
+    assert re.findall(r"width:([\d.]+)%", bars([("all", 0.0, "$0.00")], "Spend")) == ["0.0"]
+
+
+def test_on_a_phone_each_row_is_a_card_whose_cells_carry_their_heads() -> None:
+    assert "@media screen and (max-width:640px)" in STYLE
+    assert "content:attr(data-label)" in STYLE
+    assert "cell.dataset.label=heads[index]" in SCRIPT

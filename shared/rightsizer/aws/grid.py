@@ -1,5 +1,6 @@
 """The window of a reading: aligned outwards to whole periods."""
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,5 +22,5 @@ class Grid:
 def align(start: datetime, end: datetime, period_s: int) -> Grid:
     """The window outwards to multiples of the period, in UTC."""
     first = int(start.timestamp()) // period_s * period_s
-    last = -(-int(end.timestamp()) // period_s) * period_s
+    last = -(-math.ceil(end.timestamp()) // period_s) * period_s
     return Grid(datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC), period_s)

@@ -86,8 +86,14 @@ class CloudWatchMetrics:
     def read(
         self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
     ) -> Iterator[MetricWindow | NoMetrics]:
-        """One answer for each request, in their order; the window is aligned to the period outwards."""
+        """One answer for each request, in their order; the window is aligned to the period outwards.
+
+        A window without a period is not asked for: CloudWatch refuses a StartTime that equals the EndTime.
+        """
         grid, caches = align(start, end, period_s), KvCaches(self._session)
+        if grid.size < 1:
+            yield from (NoMetrics(each.endpoint, each.variant, _begun(each, start)) for each in requests)
+            return
         queries = [
             _Query(number, request.endpoint, request.variant, signal)
             for number, request in enumerate(requests)
@@ -211,6 +217,11 @@ def _fold(answer: _Answer, result: Mapping[str, Any], grid: Grid) -> None:
         place = (at - grid.start) // timedelta(seconds=grid.period_s)
         if answer.values is not None and 0 <= place < grid.size:
             answer.values[place] = value
+
+
+def _begun(request: MetricRequest, start: datetime) -> Reason:
+    where = f"{request.endpoint}/{request.variant}"
+    return Reason(Code.NO_DATAPOINTS, f"{where}: no period has begun since {start:%Y-%m-%d %H:%M} UTC")
 
 
 def _incomplete(query: _Query, status: str) -> Reason | None:

@@ -23,7 +23,7 @@ from rightsizer.model.sight import Sight
 from rightsizer.ports import RecommendationStore
 from rightsizer.ports_change import PastBook, SavingsLedger
 from rightsizer.rules import failure
-from rightsizer.rules.advance import APPLIED, FINISHED, UNANSWERED, differences, leftovers
+from rightsizer.rules.advance import APPLIED, FINISHED, UNANSWERED, differences, leftovers, may_have_turned
 
 SHOWN = {
     ChangeState.PLANNED: ProposalState.APPLYING,
@@ -104,9 +104,7 @@ class Following:
         if move.state is ChangeState.ROLLED_BACK and change.plan.kind == "delete":
             sentence = f"{change.ref.name} stays: {sentence}"
         elif move.state is ChangeState.ROLLED_BACK:
-            stored = change.before.config_name if change.before else "what it ran before"
-            old = (change.returned_at is not None and change.plan.back_config) or stored
-            sentence = f"{change.ref.name} runs {old} again: {sentence}"
+            sentence = f"{_as_before(change)}: {sentence}"
         told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE, IMAGES)]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
         lines = added(change) if move.state is ChangeState.ROLLED_BACK else ()
@@ -208,6 +206,17 @@ def _said(change: Change) -> str:
     if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
         return change.outcome
     return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
+
+
+def _as_before(change: Change) -> str:
+    """What the endpoint runs after a change that is not in force: it may never have run anything else."""
+    plan, name = change.plan, change.ref.name
+    if not may_have_turned(change):
+        return f"{name} was never updated by this change"
+    if not plan.new_config:
+        return f"{name} has what it had before this change again, on the same configuration"
+    stored = change.before.config_name if change.before else "what it ran before"
+    return f"{name} runs {(change.returned_at is not None and plan.back_config) or stored} again"
 
 
 def _subject(change: Change) -> str:

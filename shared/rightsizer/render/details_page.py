@@ -66,10 +66,6 @@ def _weeks(found: Recommendation) -> Markup:
     return section("The look-back period", tag("div", *parts, class_="panel"))
 
 
-SAID_ABOVE = frozenset({"requests", "confidence"})
-"""Figures of the evidence that the page shows in a place of their own."""
-
-
 def _evidence(found: Recommendation) -> Markup:
     seen = found.evidence
     pairs: list[tuple[str, Node]] = []
@@ -79,7 +75,7 @@ def _evidence(found: Recommendation) -> Markup:
             ("Periods with data", sentences.percent(seen.valid_share)),
             ("Requests", f"{seen.requests:,}"),
             ("Signals", f"{seen.rung} of the signal ladder"),
-            *((name, said) for name, said in seen.figures.items() if name not in SAID_ABOVE),
+            *sentences.figures(seen),
         ]
     panel: list[Node] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
@@ -157,7 +153,8 @@ def _answer(proposal: Proposal) -> Markup:
 def _source(found: Recommendation) -> Markup:
     prices = [p for p in (found.price, found.chosen.price if found.chosen else None) if p]
     said = "; ".join(
-        f"{p.instance_type} in {p.region} {sentences.money(p.usd_per_hour)} an hour ({p.source}, {p.basis}, {p.as_of})"
+        f"{p.instance_type} in {p.region} USD {sentences.rate(p.usd_per_hour)} an hour"
+        f" ({p.source}, {p.basis}, {p.as_of})"
         for p in prices
     )
     text = f"{found.ref.arn}. Evaluated {sentences.when(found.evaluated_at)}. Prices: {said or 'not known'}."

@@ -1,5 +1,6 @@
 """The frame of every page: self-contained, light and dark, printable, sortable without a server."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ h2{font-size:1.15rem;margin:40px 0 12px}
 p{margin:0 0 10px}
 .soft,.note{color:var(--soft)}
 .note{font-size:.875rem}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(145px,1fr));gap:12px;margin:24px 0 8px}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:12px;margin:24px 0 8px}
 .card{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:14px 16px}
 .card b{display:block;font-size:1.4rem;line-height:1.25;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
 .card.main b{color:var(--accent)}
@@ -48,7 +49,17 @@ svg{display:block;width:100%;height:auto}
 td svg{width:150px;height:32px}
 .area{fill:var(--wash);stroke:none}.line{fill:none;stroke:var(--accent);stroke-width:1.6;vector-effect:non-scaling-stroke}
 .grid{stroke:var(--rule);stroke-width:1}.limit{stroke:var(--warn);stroke-width:1;stroke-dasharray:5 4}
-.bar{fill:var(--accent)}text{font:13px system-ui,sans-serif;fill:var(--ink)}.label{fill:var(--soft)}
+.bars{display:grid;grid-template-columns:minmax(0,max-content) 1fr max-content;gap:8px 12px;align-items:center}
+.bars span{color:var(--soft);overflow-wrap:anywhere}.bars i{display:block;height:18px;border-radius:3px}
+.bars i{background:var(--accent);min-width:1px;print-color-adjust:exact}
+@media screen and (max-width:640px){.scroll{overflow:visible;border:0;background:none}thead{display:none}
+table,tbody,tr{display:block}tr{background:var(--card);border:1px solid var(--rule);border-radius:8px}
+tr{padding:6px 12px;margin-bottom:10px}
+td,tr:last-child td{display:grid;grid-template-columns:7.75rem minmax(0,1fr);column-gap:.75rem;border:0;padding:4px 0}
+td{text-align:left!important;white-space:normal!important;overflow-wrap:anywhere;justify-items:start}
+td::before{content:attr(data-label);grid-row:1/span 9;color:var(--soft);font-size:.85rem}
+td:empty{display:none}.why,.name{min-width:0;max-width:none}.card b{font-size:1.2rem}.bars{font-size:.85rem}
+dl{grid-template-columns:1fr}dd{margin-bottom:8px;overflow-wrap:anywhere}}
 @media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--rule:#bbb;--accent:#0b6e4f;--wash:#0b6e4f22}
 main{max-width:none;padding:0}body{font-size:11px}.scroll{overflow:visible}tr,.card,.panel{break-inside:avoid}
 h2{break-after:avoid}th button::after{content:""!important}.why{min-width:0}}
@@ -56,6 +67,8 @@ h2{break-after:avoid}th button::after{content:""!important}.why{min-width:0}}
 
 SCRIPT = """
 for(const table of document.querySelectorAll('table')){const body=table.tBodies[0];
+const heads=[...table.querySelectorAll('th')].map(th=>th.textContent);
+for(const row of body.rows)[...row.cells].forEach((cell,index)=>{cell.dataset.label=heads[index]});
 table.querySelectorAll('th button').forEach(button=>button.addEventListener('click',()=>{
 const head=button.closest('th'),column=head.cellIndex,up=head.getAttribute('aria-sort')!=='ascending';
 table.querySelectorAll('th').forEach(th=>th.removeAttribute('aria-sort'));
@@ -117,6 +130,21 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], em
 def card(name: str, figure: str, look: str = "") -> Markup:
     """One figure with its name."""
     return tag("div", tag("b", figure), tag("span", name), class_=f"card {look}".strip())
+
+
+def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Markup:
+    """Horizontal bars: name, length, and what is written behind it. `label` is for screen readers."""
+    top = max((value for _, value, _ in rows), default=0.0)
+    drawn = [
+        join(tag("span", name), tag("i", style=f"width:{_share(value, top):.1f}%"), tag("b", said))
+        for name, value, said in rows
+    ]
+    return tag("div", *drawn, class_="bars", role="img", aria_label=label)
+
+
+def _share(value: float, top: float) -> float:
+    """Percent of the longest bar; what is not finite, or below zero, has no length."""
+    return 100 * max(0.0, value) / top if top > 0 and math.isfinite(top) and math.isfinite(value) else 0.0
 
 
 def facts(pairs: Sequence[tuple[str, Node]]) -> Markup:

@@ -8,7 +8,7 @@ from rightsizer.model.reason import Code
 from rightsizer.model.recommendation import Finding, Gate, Recommendation
 from rightsizer.model.report import SHOWN, Report
 from rightsizer.render import notice, report_parts, report_promises, sentences, svg
-from rightsizer.render.frame import Cell, badge, card, page, section, table
+from rightsizer.render.frame import Cell, badge, bars, card, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
@@ -64,7 +64,7 @@ def _cards(told: Report) -> Markup:
 
 def _owners(told: Report) -> Markup:
     owners = report_parts.by_owner(told)
-    bars = [(one.name, float(one.spend), sentences.money(one.spend)) for one in owners[:12]]
+    spent = [(one.name, float(one.spend), sentences.money(one.spend)) for one in owners[:12]]
     rows = [
         [
             Cell(one.name),
@@ -76,7 +76,7 @@ def _owners(told: Report) -> Markup:
         for one in owners
     ]
     heads = ("Owner", "Endpoints", "Spent a month", "Could still be saved", "Proven")
-    drawn = tag("div", svg.bars(bars, "Spend a month by owner"), class_="panel") if bars else None
+    drawn = tag("div", bars(spent, "Spend a month by owner"), class_="panel") if spent else None
     listed = table("By owner", heads, rows, "No endpoint was found.")
     return tag("div", drawn, tag("div", listed, style="margin-top:12px"))
 

@@ -8,7 +8,7 @@ from rightsizer.model.cleaned import one_line
 from rightsizer.model.observation import EndpointKind
 from rightsizer.model.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.model.recommendation import Evidence, Finding, Gate, Recommendation
 
 RISKS = {
     Risk.VERY_LOW: "very low",
@@ -31,6 +31,9 @@ FINDINGS = {
     Finding.OPTIMIZED: "Optimized",
     Finding.NOT_ENOUGH_DATA: "Not enough data",
 }
+
+ELSEWHERE = frozenset({"requests", "confidence"})
+"""Figures of judgements that earlier releases stored: the requests stand beside them, an option has the confidence."""
 
 
 def money(usd: Decimal) -> str:
@@ -182,6 +185,11 @@ def headline(recommendation: Recommendation) -> str:
     return one_line(f"{name} can {change(option)}: {verb}")
 
 
+def figures(seen: Evidence) -> list[tuple[str, str]]:
+    """The figures of the evidence with their names, but for those that each view shows in a place of their own."""
+    return [(name, said) for name, said in seen.figures.items() if name not in ELSEWHERE]
+
+
 def replayed(found: Recommendation) -> str:
     """What was replayed, as the heading of its figures: of many requests the heaviest minutes alone."""
     some = found.replay.requests if found.replay else 0
@@ -241,7 +249,7 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
         case ProposalState.PROVEN:
             words = "Changed and proven."
         case ProposalState.ROLLED_BACK:
-            words = "Rolled back: the endpoint runs its old configuration."
+            words = "Rolled back: the endpoint runs as it did before the change."
         case ProposalState.HANDED_OVER:
             words = "Handed over to a person: nothing more is changed by itself."
         case unreachable:

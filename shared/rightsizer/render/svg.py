@@ -1,4 +1,4 @@
-"""Small pictures: the course of two weeks, and bars. Colours come from the page's style sheet."""
+"""Small pictures: the course of two weeks. Colours come from the page's style sheet."""
 
 import math
 from collections.abc import Sequence
@@ -19,29 +19,6 @@ def course(values: Sequence[float | None], label: str, width: int = 640, height:
 def load(values: Sequence[float | None], label: str, width: int = 640, height: int = 120) -> Markup:
     """A course of shares of capacity, with lines at 80 % and 100 %."""
     return _course(values, label, width, height, lines=(0.8, 1.0))
-
-
-def bars(rows: Sequence[tuple[str, float, str]], label: str, width: int = 1000) -> Markup:
-    """Horizontal bars: name, length, and what is written behind it."""
-    top = max((value for _, value, _ in rows if math.isfinite(value)), default=0.0)
-    step, left, right = 28, 150, 110
-    drawn = [
-        join(
-            tag("text", name, x=left - 10, y=row * step + 18, text_anchor="end", class_="label"),
-            tag(
-                "rect",
-                x=left,
-                y=row * step + 5,
-                height=18,
-                rx=3,
-                class_="bar",
-                width=_length(value, top, width - left - right),
-            ),
-            tag("text", said, x=_end(value, top, width - left - right, left + 8), y=row * step + 18, class_="value"),
-        )
-        for row, (name, value, said) in enumerate(rows)
-    ]
-    return _picture(label, width, step * len(rows) + 6, *drawn)
 
 
 def _course(values: Sequence[float | None], label: str, width: int, height: int, lines: tuple[float, ...]) -> Markup:
@@ -91,14 +68,6 @@ def _picture(label: str, width: int, height: int, *drawn: Markup) -> Markup:
         aria_label=label,
         preserveAspectRatio="xMinYMid meet",
     )
-
-
-def _length(value: float, top: float, most: int) -> str:
-    return _n(most * max(0.0, value) / top if top > 0 and math.isfinite(value) else 0.0)
-
-
-def _end(value: float, top: float, most: int, left: int) -> str:
-    return _n(left + float(_length(value, top, most)))
 
 
 def _n(value: float) -> str:

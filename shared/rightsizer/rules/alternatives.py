@@ -168,6 +168,6 @@ def _option(
         in_place=False,
         client_change=client_change,
         notes=notes,
-        facts=facts | {"payback": f"{bill.payback_days:.1f} days, both fleets during the move included"},
+        facts=facts,
         not_checked=not_checked,
     )

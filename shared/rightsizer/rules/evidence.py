@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from statistics import fmean, median
 
 from rightsizer.model.demand import Demand, MemoryNeed
-from rightsizer.model.digest import DayDigest
+from rightsizer.model.digest import SLOT_S, DayDigest
 from rightsizer.model.hardware import InstanceType
 from rightsizer.model.history import PastChange
 from rightsizer.model.peak import Peak
@@ -17,16 +17,13 @@ def evidence_of(
 ) -> Evidence:
     """The evidence behind a judgement, figures with their units; `days` must not be empty.
 
-    `until` is the end of the last hour that was read.
+    It begins with the first datapoint and ends with the last one; `until` is the end of the last hour that was read.
     """
-    start = datetime.combine(min(d.day for d in days), time(), UTC)
-    end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
+    start, end = _window(days)
     end = min(end, until)
     figures = {
-        "requests": f"{demand.requests:.0f}",
         "peak rate planned": f"{demand.load.peak_rate:.3f} requests/s",
         "GPU memory": f"{demand.memory.kind.value}, peak {_held(demand.memory):.1f} GiB per GPU",
-        "confidence": f"{demand.confidence:.1f}",
         **_needed(demand.memory),
     }
     if demand.gpu_mean is not None and demand.gpu_peak is not None:
@@ -50,6 +47,18 @@ def evidence_of(
     share = min(demand.valid_share, 1.0)
     rung = _rung(demand, past)
     return Evidence(start, end, round(demand.days, 2), round(share, 4), round(demand.requests), rung, figures)
+
+
+def _window(days: Sequence[DayDigest]) -> tuple[datetime, datetime]:
+    """From the first slot with a datapoint to the end of the last one; whole days where there is none."""
+    first, last = (datetime.combine(day, time(), UTC) for day in (min(d.day for d in days), max(d.day for d in days)))
+    seen = [
+        datetime.combine(digest.day, time(), UTC) + slot * SLOT
+        for digest in days
+        for slot, known in enumerate(zip(digest.requests, digest.busy_s, strict=True))
+        if known != (None, None)
+    ]
+    return (min(seen), max(seen) + SLOT) if seen else (first, last + timedelta(days=1))
 
 
 def _held(memory: MemoryNeed) -> float:
@@ -92,6 +101,7 @@ def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
 
 
 HOUR = timedelta(hours=1)
+SLOT = timedelta(seconds=SLOT_S)
 STANDS_OUT = 1.2
 """Times the mean hour from which an hour is a peak worth waiting for."""
 USUAL = 0.5

@@ -74,7 +74,7 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
         return Gate.SILENT, Reason(
             Code.TOO_LITTLE_CONFIDENCE,
             f"confidence {case.demand.confidence:.2f} is below {policy.confidence_propose:g}"
-            f" ({case.demand.days:.1f} days of data, {case.demand.requests:.0f} requests)",
+            f" ({case.demand.days:.1f} days of data, {case.demand.requests:,.0f} requests)",
         )
     if option.risk > policy.risk_propose:
         return Gate.SILENT, Reason(

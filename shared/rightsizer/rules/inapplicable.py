@@ -39,7 +39,7 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
     silent = f"{policy.idle_days} silent days make it idle"
     if demand.requests > 0:
         sentence = (
-            f"{demand.requests:.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"
+            f"{demand.requests:,.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"
         )
         if demand.silent_days >= policy.idle_days:
             silent = f"a look-back of {policy.lookback_days} days without one makes it idle"

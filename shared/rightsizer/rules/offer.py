@@ -64,16 +64,13 @@ def _break_even(money: Money) -> str:
     if money.saving <= 0 or money.usd_per_month <= 0:
         return "it saves nothing: it serves what today's fleet does not"
     ratio = float((money.usd_per_month + money.saving) / money.usd_per_month)
-    back = f"paid back in {money.payback_days:.1f} days"
-    return f"as dear as today at {ratio:.2f} times the planned instance hours; {back}"
+    return f"as dear as today at {ratio:.2f} times the planned instance hours"
 
 
 def tested(option: Option, test_usd: Decimal) -> Option:
     """The option behind a shadow test of `test_usd`: the saving has to pay for the test and for the change after it."""
     payback = payback_of(option.switch_usd + test_usd, option.saving_usd_per_month)
-    money = Money(option.usd_per_month, option.saving_usd_per_month, option.switch_usd, payback)
-    facts = {**option.facts, "break-even": _break_even(money)}
-    return replace(option, test_usd=test_usd, payback_days=payback, facts=facts)
+    return replace(option, test_usd=test_usd, payback_days=payback)
 
 
 def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: float, silent_days: int) -> Option:

@@ -43,7 +43,7 @@ def awake(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """
     queued = EndpointKind.ASYNC in endpoint.kinds
     if demand.requests > 0:
-        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests came in {demand.days:.1f} days")
+        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:,.0f} requests came in {demand.days:.1f} days")
     if queued and any(target.minimum == 0 for target in endpoint.scaling):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
     if len(endpoint.variants) > 1:

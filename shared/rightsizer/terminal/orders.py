@@ -10,7 +10,7 @@ from rightsizer.errors import ConflictError, InputError
 from rightsizer.model.cleaned import one_line
 from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.render import sentences
+from rightsizer.render import notice, sentences
 from rightsizer.rules.advance import left_open
 from rightsizer.terminal import changes, document, show
 from rightsizer.terminal.app import app, print_json
@@ -30,9 +30,11 @@ def proposals(
     ] = None,
 ) -> None:
     """List proposals with where they stand, the newest first. Reads only."""
-    found = list(given.desk().store.proposals(state or ()))
+    unread: list[UnreadRow] = []
+    found = list(given.desk().store.proposals(state or (), unread))
     if given.as_json:
-        print_json({"version": document.VERSION, "proposals": [_proposal(one) for one in found]})
+        listed = [_proposal(one) for one in found]
+        print_json({"version": document.VERSION, "proposals": listed, "unreadable": _lost(unread)})
         return
     grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "How it stands", box=None)
     for one in found:
@@ -41,7 +43,10 @@ def proposals(
         said = one.outcome or sentences.standing(one)
         row = (one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
         grid.add_row(*(Text(one_line(cell)) for cell in row))
-    show.output().print(grid if found else "There is no such proposal.")
+    if found or not unread:
+        show.output().print(grid if found else "There is no such proposal.")
+    for lost in unread:
+        show.say(one_line(notice.unread(lost)))
 
 
 @app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
@@ -157,8 +162,7 @@ def freeze(
     if given.as_json:
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
         left = [changes.left(one, hard) for one in still]
-        lost = [{"row": one.key, "cause": one.cause} for one in unread]
-        print_json({"version": document.VERSION, "freeze": state, "open": left, "unreadable": lost})
+        print_json({"version": document.VERSION, "freeze": state, "open": left, "unreadable": _lost(unread)})
         return
     console = show.output()
     console.print("Thawed." if off else HARD if hard else PLAIN)
@@ -167,7 +171,12 @@ def freeze(
         for line in left_open(one) if hard else one.remaining:
             console.print(f"      {line}", markup=False)
     for row in unread:
-        console.print(f"  {row.key} cannot be read and waits: {row.cause}", markup=False)
+        console.print(f"  {one_line(notice.unread(row))}", markup=False)
+
+
+def _lost(unread: list[UnreadRow]) -> list[dict[str, str]]:
+    """Rows that were passed over, with the cause."""
+    return [{"row": one.key, "cause": one.cause} for one in unread]
 
 
 def _decided(found: dict[str, Any], as_json: bool) -> None:

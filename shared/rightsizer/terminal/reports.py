@@ -7,6 +7,7 @@ import typer
 
 from rightsizer import bootstrap
 from rightsizer.flows.report import made, window
+from rightsizer.model.cleaned import one_line
 from rightsizer.render import data, notice, text
 from rightsizer.terminal import show
 from rightsizer.terminal.app import app, print_json
@@ -32,5 +33,7 @@ def report(
         print_json(json.loads(data.report(told)))
     else:
         show.say(text.report(told)[1].rstrip())
+        for row in told.unread:
+            show.say(one_line(notice.unread(row)))
         if told.misread:
             show.say(notice.line(told.misread))

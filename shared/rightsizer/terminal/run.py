@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import typer
 from rich.text import Text
 
-from rightsizer.errors import RightsizerError
+from rightsizer.errors import RightsizerError, UnreadableError
+from rightsizer.render.notice import READ_AGAIN
 from rightsizer.terminal import backtest, components, orders, reports  # noqa: F401  (their commands join the app)
 from rightsizer.terminal.app import app
 from rightsizer.terminal.exits import Exit
@@ -29,7 +30,8 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except RightsizerError as error:
-        Screen(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)))
+        said = f"the stored row cannot be read: {error}; {READ_AGAIN}" if isinstance(error, UnreadableError) else error
+        Screen(stderr=True).print(Text.assemble(("error: ", "bold red"), str(said)))
         return Exit.FAILED
     except Exception as error:
         return _usage(error)

@@ -92,9 +92,11 @@ def totals(found: Survey) -> Text:
         return Text("No endpoint exists in this account and Region.")
     several = sum(bool(each.beside) for each in found.recommendations)
     left = f" (of {several} with several variants the first alone)" if several else ""
+    small = len(found.possible) - len(found.found)
+    below = f", {small} of them less than USD {found.minimum_saving:,f} each" if small else ""
     return Text(
         f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month{left}; "
-        f"{len(found.found)} could save USD {found.saving:,.0f} per month (On-Demand prices)",
+        f"{len(found.possible)} could save USD {found.identified:,.2f} per month{below} (On-Demand prices)",
         style="bold",
     )
 
@@ -109,8 +111,11 @@ def explanation(each: Recommendation) -> RenderableType:
     ]
     if each.evidence is not None:
         window = f"{sentences.when(each.evidence.start)} to {sentences.when(each.evidence.end)}"
-        facts = {"window": f"{window}, {100 * each.evidence.valid_share:.0f} % of it with datapoints"}
-        parts += [Text(), _facts("Evidence", facts | dict(each.evidence.figures))]
+        facts = {
+            "window": f"{window}, {sentences.percent(each.evidence.valid_share)} of it with datapoints",
+            "requests": f"{each.evidence.requests:,}",
+        }
+        parts += [Text(), _facts("Evidence", facts | dict(sentences.figures(each.evidence)))]
     if any(each.hourly_requests):
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
     for rank, option in enumerate(each.options, start=1):

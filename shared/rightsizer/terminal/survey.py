@@ -21,7 +21,7 @@ class Survey:
     region: str
     at: datetime
     minimum_saving: Decimal
-    """US dollars per month; smaller savings are shown, and do not count as found."""
+    """US dollars per month; smaller savings are shown and identified, and do not count as found."""
     recommendations: tuple[Recommendation, ...]
     unobserved: tuple[Unobserved, ...]
     incomplete: tuple[Reason, ...]
@@ -29,9 +29,13 @@ class Survey:
 
     @property
     def found(self) -> tuple[Recommendation, ...]:
-        """The recommendations whose saving reaches the minimum."""
-        least = max(self.minimum_saving, Decimal("0.01"))
-        return tuple(each for each in self.recommendations if each.saving_usd_per_month >= least)
+        """The recommendations whose identified saving reaches the minimum."""
+        return tuple(each for each in self.possible if each.identified_usd_per_month >= self.minimum_saving)
+
+    @property
+    def possible(self) -> tuple[Recommendation, ...]:
+        """The recommendations that a report counts as a possible saving, whatever the minimum."""
+        return tuple(each for each in self.recommendations if each.identified_usd_per_month > 0)
 
     @property
     def spend(self) -> Decimal:
@@ -41,7 +45,12 @@ class Survey:
     @property
     def saving(self) -> Decimal:
         """US dollars per month of what was found."""
-        return sum((each.saving_usd_per_month for each in self.found), Decimal(0))
+        return sum((each.identified_usd_per_month for each in self.found), Decimal(0))
+
+    @property
+    def identified(self) -> Decimal:
+        """US dollars per month that could be saved, as a report of the same judgements has it."""
+        return sum((each.identified_usd_per_month for each in self.possible), Decimal(0))
 
     @property
     def whole(self) -> bool:

@@ -1,5 +1,6 @@
 """What a change took of the owner's autoscaling, told by its journal alone."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from rightsizer.model.change import Change, ChangeState, Entry
@@ -24,8 +25,19 @@ def touched_scaling(change: Change) -> bool:
 
 
 def may_have_written(change: Change) -> bool:
-    """Whether AWS did a step that the owner feels, or may have done it: an intent alone, or a lost answer."""
-    ours = {s.key for s in (*change.plan.clear, *change.plan.settle)}
+    """Whether AWS did a step that the owner feels, or may have done it."""
+    return _may_have_done(change, (*change.plan.clear, *change.plan.settle))
+
+
+def may_have_turned(change: Change) -> bool:
+    """Whether AWS accepted the update of the endpoint, of an earlier try too, or may have."""
+    turn = change.plan.turn
+    return turn is None or change.tries > 0 or _may_have_done(change, (turn,))
+
+
+def _may_have_done(change: Change, steps: Iterable[Step]) -> bool:
+    """Whether AWS did one of the steps, or may have done it: an intent alone, or a lost answer."""
+    ours = {s.key for s in steps}
     open_steps: set[str] = set()
     for entry in change.journal:
         if entry.step not in ours:
