@@ -21,7 +21,7 @@ from rightsizer.telemetry import Failed, attempt
 PROPOSAL = "PROPOSAL#"
 ERRAND = "errand"
 LONGEST_KEY = 1024
-"""Characters of a key that is acted on; DynamoDB takes 2,048 bytes of a partition key."""
+"""Characters of a key that is acted on, all of ASCII; DynamoDB takes 2,048 bytes of a partition key."""
 
 
 class Attribute(Shape):
@@ -63,8 +63,9 @@ def _identity(images: Mapping[str, Any]) -> str:
     found: Any = images
     for name in ("Keys", "pk", "S"):
         found = found.get(name) if isinstance(found, Mapping) else None
-    known = isinstance(found, str) and found.startswith(PROPOSAL) and len(found) <= LONGEST_KEY
-    return found.removeprefix(PROPOSAL) if known else ""
+    if not (isinstance(found, str) and found.startswith(PROPOSAL) and len(found) <= LONGEST_KEY):
+        return ""
+    return found.removeprefix(PROPOSAL) if found.isascii() and found.isprintable() else ""
 
 
 def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
