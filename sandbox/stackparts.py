@@ -182,6 +182,8 @@ def _table(box: Sandbox, template: Template, stack: str, parts: Parts) -> None:
                 if key in properties
             },
         )["TableDescription"]
+        if lives := properties.get("TimeToLiveSpecification"):
+            box.client("dynamodb").update_time_to_live(TableName=f"{stack}-{name}", TimeToLiveSpecification=lives)
         template.names(name, f"{stack}-{name}", Arn=table["TableArn"], StreamArn=table.get("LatestStreamArn", ""))
         parts.names[name] = f"{stack}-{name}"
 

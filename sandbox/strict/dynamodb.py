@@ -149,6 +149,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         _TABLE,
     ),
     (SERVICE, "DescribeTable"): (shape(SERVICE, "an empty table name"), _TABLE),
+    (SERVICE, "DescribeTimeToLive"): (shape(SERVICE, "an empty table name"), _TABLE),
     (SERVICE, "Query"): (
         shape(SERVICE, "a limit of 0, an index name of fewer than 3 characters"),
         Check(

@@ -13,11 +13,14 @@ from botocore.exceptions import ClientError
 
 from rightsizer import wire
 from rightsizer.aws.errors import code_of, reading
+from rightsizer.aws.reads import DELETED
 from rightsizer.aws.session import Session
-from rightsizer.errors import PermissionMissingError, RightsizerError, SettingsError
+from rightsizer.errors import PermissionMissingError, RightsizerError, SettingsError, VanishedError
 from rightsizer.model.self_test import Check, Outcome, Tested
 
 FUNCTION, MAPPING, SCHEDULE = "AWS::Lambda::Function", "AWS::Lambda::EventSourceMapping", "AWS::Scheduler::Schedule"
+EXPIRES = "expires"
+"""The attribute by which rows of the table go (docs/ledger.md)."""
 LONGEST_S = 120.0
 """Seconds that a self-test may take, cold start and every request included."""
 
@@ -65,7 +68,8 @@ def _asked(client: Any, function: Resource, event: Mapping[str, str]) -> Tested:
         remedy = f"allow {action} on {function.name} to these credentials, and run it again"
         return Tested(door, (Check(action, "asking for the self-test", Outcome.NOT_CHECKED, str(error), remedy),))
     except (RightsizerError, ValueError) as error:
-        return Tested(door, (Check(action, "asking for the self-test", Outcome.FAILED, str(error), "run it again"),))
+        remedy = DELETED if isinstance(error, VanishedError) else "run it again"
+        return Tested(door, (Check(action, "asking for the self-test", Outcome.FAILED, str(error), remedy),))
     if answer.get("FunctionError") or not isinstance(said, dict) or "checks" not in said:
         text = said.get("errorMessage", said) if isinstance(said, dict) else said
         remedy = f"read the function's log; its code may be older than this terminal's ({function.name})"
@@ -74,12 +78,10 @@ def _asked(client: Any, function: Resource, event: Mapping[str, str]) -> Tested:
     return Tested(door, tuple(wire.revive(Check, check) for check in said["checks"]))
 
 
-def around(session: Session, resources: tuple[Resource, ...]) -> Tested:
-    """Queues, topic, schedules, event sources and the table."""
-    found = tuple(
-        check for part in (_queues, _topics, _schedules, _sources, _tables) for check in part(session, resources)
-    )
-    return Tested("stack", found)
+def around(session: Session, resources: tuple[Resource, ...], table: str) -> Tested:
+    """Queues, topic, schedules, event sources and the table of this name, which the stack may have adopted."""
+    found = [check for part in (_queues, _topics, _schedules, _sources) for check in part(session, resources)]
+    return Tested("stack", (*found, *_tables(session, table)))
 
 
 def _named(resources: tuple[Resource, ...], kind: str) -> Iterator[Resource]:
@@ -87,7 +89,12 @@ def _named(resources: tuple[Resource, ...], kind: str) -> Iterator[Resource]:
 
 
 def _unasked(error: RightsizerError, action: str, purpose: str) -> Check:
-    remedy = f"allow {action} to these credentials, and run it again"
+    """What could not be looked at; what is gone is no question of permissions."""
+    if isinstance(error, VanishedError):
+        return Check(action, purpose, Outcome.FAILED, str(error), DELETED)
+    remedy = "the message names the cause; then run it again"
+    if isinstance(error, PermissionMissingError):
+        remedy = f"allow {action} to these credentials, and run it again"
     return Check(action, purpose, Outcome.NOT_CHECKED, str(error), remedy)
 
 
@@ -163,29 +170,56 @@ def _enabled(action: str, purpose: str, state: str, remedy: str) -> Check:
     return Check(action, purpose, Outcome.FAILED, f"its state is {state}", remedy)
 
 
-def _tables(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    action, purpose = "dynamodb:DescribeTable", "the table has the schema that this release reads"
-    for table in _named(resources, "AWS::DynamoDB::Table"):
-        try:
-            with reading(action, purpose):
-                found: Mapping[str, Any] = session.client("dynamodb").describe_table(TableName=table.name)["Table"]
-        except RightsizerError as error:
-            yield _unasked(error, action, purpose)
-            continue
-        keys = [key["AttributeName"] for key in found["KeySchema"]]
-        indexes = {index["IndexName"] for index in found.get("GlobalSecondaryIndexes", ())}
-        stream = found.get("StreamSpecification", {}).get("StreamEnabled", False)
-        wrong = [
-            said
-            for said, is_wrong in (
-                (f"its state is {found['TableStatus']}", found["TableStatus"] != "ACTIVE"),
-                (f"its keys are {', '.join(keys)}, not pk and sk", keys != ["pk", "sk"]),
-                ("it has no index GSI1", "GSI1" not in indexes),
-                ("it has no stream, so that nothing is posted and no approval is heard at once", not stream),
-            )
-            if is_wrong
-        ]
-        if wrong:
-            yield Check(action, purpose, Outcome.FAILED, "; ".join(wrong), "deploy the template of this release again")
-        else:
-            yield Check(action, purpose, Outcome.OK, f"{table.name}: pk, sk, GSI1 and a stream")
+def _tables(session: Session, table: str) -> Iterator[Check]:
+    action, purpose = "dynamodb:DescribeTable", "the table has the keys, the index and the stream of this release"
+    client = session.client("dynamodb")
+    try:
+        with reading(action, purpose):
+            found: Mapping[str, Any] = client.describe_table(TableName=table)["Table"]
+    except RightsizerError as error:
+        yield _unasked(error, action, purpose)
+    else:
+        yield _table(action, purpose, table, found)
+    action, purpose = "dynamodb:DescribeTimeToLive", "rows of the table go when their time is over"
+    try:
+        with reading(action, purpose):
+            lives: Mapping[str, Any] = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    except RightsizerError as error:
+        yield _unasked(error, action, purpose)
+    else:
+        yield _time_to_live(action, purpose, table, lives)
+
+
+def _table(action: str, purpose: str, table: str, found: Mapping[str, Any]) -> Check:
+    keys = [key["AttributeName"] for key in found["KeySchema"]]
+    indexes = {index["IndexName"] for index in found.get("GlobalSecondaryIndexes", ())}
+    stream = found.get("StreamSpecification", {}).get("StreamEnabled", False)
+    wrong = [
+        said
+        for said, is_wrong in (
+            (f"its state is {found['TableStatus']}", found["TableStatus"] != "ACTIVE"),
+            (f"its keys are {', '.join(keys)}, not pk and sk", keys != ["pk", "sk"]),
+            ("it has no index GSI1", "GSI1" not in indexes),
+            ("it has no stream, so that nothing is posted and no approval is heard at once", not stream),
+        )
+        if is_wrong
+    ]
+    if wrong:
+        remedy = (
+            f"give the table {table} what docs/ledger.md lists; docs/upgrade.md has the commands for a restored one"
+        )
+        return Check(action, purpose, Outcome.FAILED, "; ".join(wrong), remedy)
+    return Check(action, purpose, Outcome.OK, f"{table}: pk, sk, GSI1 and a stream")
+
+
+def _time_to_live(action: str, purpose: str, table: str, lives: Mapping[str, Any]) -> Check:
+    """A restored table has none until it is set: the rejections and notes in it would never end."""
+    state, attribute = lives.get("TimeToLiveStatus", "DISABLED"), lives.get("AttributeName", "none")
+    if state in ("ENABLED", "ENABLING") and attribute == EXPIRES:
+        return Check(action, purpose, Outcome.OK, f"by {attribute}")
+    remedy = (
+        f"aws dynamodb update-time-to-live --table-name {table} "
+        f"--time-to-live-specification 'Enabled=true,AttributeName={EXPIRES}'"
+    )
+    detail = f"its state is {state}, by the attribute {attribute}; refusals and notes in it never end"
+    return Check(action, purpose, Outcome.FAILED, detail, remedy)

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from rightsizer import bootstrap
 from rightsizer.aws import deployment, writes
-from rightsizer.aws.deployed import limits_of, parameters_of
+from rightsizer.aws.deployed import limits_of, parameters_of, table_of
 from rightsizer.aws.doctor import examine, incident_alarms
 from rightsizer.aws.doctor_roles import execution_roles
 from rightsizer.aws.session import Session
@@ -47,7 +47,7 @@ def deployed(session: Session, stack: str, progress: Callable[[str], None]) -> l
     simulated = {p.part: p.checks for p in writes.simulated(session, resources, session.account(), may_change)}
     both = [Tested(part.part, (*part.checks, *simulated.get(part.part, ()))) for part in found]
     progress("looking at queues, schedules and the table")
-    around = deployment.around(session, resources)
+    around = deployment.around(session, resources, table_of(session, stack))
     return [*both, Tested(around.part, (*around.checks, *_settings(session, stack), *execution_roles(session, stack)))]
 
 

@@ -96,6 +96,7 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("dynamodb", "PutItem"): {"TableName": "ledger", "Item": KEY},
     ("dynamodb", "UpdateItem"): {"TableName": "ledger", "Key": KEY},
     ("dynamodb", "DescribeTable"): {"TableName": "ledger"},
+    ("dynamodb", "DescribeTimeToLive"): {"TableName": "ledger"},
     ("dynamodb", "Query"): {
         "TableName": "ledger",
         "KeyConditionExpression": "pk = :pk AND begins_with(sk, :sk)",

@@ -158,6 +158,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "table": _NO_TABLE,
     },
     ("dynamodb", "DescribeTable"): {"table": _NO_TABLE},
+    ("dynamodb", "DescribeTimeToLive"): {"table": _NO_TABLE},
     ("dynamodb", "TransactWriteItems"): {
         "condition": transaction,
         "table": {"TransactItems": [{"Put": PUT["Put"] | _NO_TABLE | {"Item": KEY}}]},

@@ -266,6 +266,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     },
     ("dynamodb", "UpdateItem"): {"shape": {"TableName": ""}, **_CONDITIONS},
     ("dynamodb", "DescribeTable"): {"shape": {"TableName": ""}},
+    ("dynamodb", "DescribeTimeToLive"): {"shape": {"TableName": ""}},
     ("dynamodb", "Query"): {
         "shape": {"Limit": 0},
         "no key": {"KeyConditionExpression": GONE, "ExpressionAttributeValues": GONE},
