@@ -149,7 +149,10 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         _TABLE,
     ),
     (SERVICE, "DescribeTable"): (shape(SERVICE, "an empty table name"), _TABLE),
-    (SERVICE, "DescribeTimeToLive"): (shape(SERVICE, "an empty table name"), _TABLE),
+    (SERVICE, "DescribeTimeToLive"): (
+        shape(SERVICE, "an empty table name"),
+        moto("table", f"a table that does not exist (AWS: {NOWHERE})", "ResourceNotFound"),
+    ),
     (SERVICE, "Query"): (
         shape(SERVICE, "a limit of 0, an index name of fewer than 3 characters"),
         Check(

@@ -89,6 +89,11 @@ def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
     return f"{asked}aws {service} {verb} --cli-input-json '{body}'"
 
 
+def has_places(step: Step) -> bool:
+    """Whether the request still names a policy by its place, which AWS knows nothing of."""
+    return next(_places(step.params), "") != ""
+
+
 def _places(value: Any) -> Iterator[str]:
     """Every policy that a request names by its place."""
     if isinstance(value, str) and PLACE.fullmatch(value):

@@ -101,6 +101,11 @@ _SLACK: dict[str, Change] = {
     "long": {"text": "x" * 40_001},
 }
 
+_CAPTURE = {
+    "InitialSamplingPercentage": 10,
+    "DestinationS3Uri": "s3://captured/",
+    "CaptureOptions": [{"CaptureMode": "Input"}],
+}
 WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("application-autoscaling", "RegisterScalableTarget"): {"shape": _SPACE, "negative": {"MinCapacity": -1}},
     ("application-autoscaling", "DeregisterScalableTarget"): {"shape": _SPACE},
@@ -328,6 +333,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "shape": {"Entries": [{"Source": "s", "DetailType": "d", "Detail": "{}"}] * 11},
         "size": {"Entries": [{"Source": "s", "DetailType": "d", "Detail": '{"x":"' + "x" * 1_048_570 + '"}'}]},
         "kind": {"Entries": [{"Source": "s", "DetailType": "d" * 129, "Detail": "{}"}]},
+        "source": {"Entries": [{"Source": "aws.sagemaker", "DetailType": "d", "Detail": "{}"}]},
     },
     ("slack", "chat.postMessage"): _SLACK,
     ("slack", "chat.update"): _SLACK | {"ts": {"ts": GONE}},
@@ -363,6 +369,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         },
         "prefix": variant(RoutingConfig={"RoutingStrategy": "RANDOM", "PrefixAwareRoutingConfig": {}}),
         "frequency": {"MetricsConfig": {"MetricPublishFrequencyInSeconds": 45}},
+        "key": {"DataCaptureConfig": _CAPTURE | {"KmsKeyId": "our-key"}},
         "managed bounds": variant(ManagedInstanceScaling={"MinInstanceCount": 2, "MaxInstanceCount": 1}),
         "provisioned": variant(
             ServerlessConfig={"MemorySizeInMB": 1024, "MaxConcurrency": 1, "ProvisionedConcurrency": 2}
