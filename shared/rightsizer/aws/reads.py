@@ -235,10 +235,6 @@ READS: Mapping[str, Read] = {
         "knowing which endpoints an alarm is about",
         lambda s: _CLOUDWATCH(s).describe_alarm_contributors(AlarmName=NOBODY),
     ),
-    "cloudwatch:ListTagsForResource": Read(
-        "keeping the tags of alarms",
-        lambda s: _CLOUDWATCH(s).list_tags_for_resource(ResourceARN=s.arn("cloudwatch", f"alarm:{NOBODY}")),
-    ),
     "pricing:GetProducts": Read("pricing instance hours (else the dated snapshot prices them)", _prices),
     "servicequotas:ListServiceQuotas": Read(
         "knowing what the account may start",

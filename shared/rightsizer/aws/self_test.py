@@ -16,9 +16,7 @@ from rightsizer.model.proposal import ProposalState
 from rightsizer.model.schema import newer_than_known
 from rightsizer.model.self_test import Check, Outcome
 
-ENDPOINTS = (
-    "sagemaker:ListEndpoints",
-    "tag:GetResources",
+ALARMS = (
     "cloudwatch:DescribeAlarms",
     "cloudwatch:DescribeAlarmContributors",
 )
@@ -35,9 +33,10 @@ SCALING = (
 QUOTAS = ("servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas")
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")
 DOORS: Mapping[str, tuple[str, ...]] = {
-    "sweep": (*ENDPOINTS, *GROUPS, "sagemaker:ListTrainingJobs", *TABLE),
+    "sweep": ("sagemaker:ListEndpoints", *ALARMS, *GROUPS, "sagemaker:ListTrainingJobs", *TABLE),
     "evaluate": (
-        *ENDPOINTS,
+        *ALARMS,
+        "tag:GetResources",
         "sagemaker:DescribeEndpoint",
         "sagemaker:DescribeEndpointConfig",
         "sagemaker:DescribeModel",
@@ -57,7 +56,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "ce:GetSavingsPlansUtilization",
         *TABLE,
     ),
-    "propose": TABLE,
+    "propose": ("dynamodb:GetItem",),
     "respond": ("dynamodb:GetItem",),
     "apply": (
         "sagemaker:DescribeEndpoint",
@@ -70,7 +69,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "application-autoscaling:ListTagsForResource",
         "cloudwatch:DescribeAlarms",
         "cloudwatch:GetMetricData",
-        "cloudwatch:ListTagsForResource",
         *QUOTAS,
         "ec2:DescribeInstanceTypeOfferings",
         "ec2:DescribeSubnets",
@@ -81,22 +79,20 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     ),
     "interruption": (
         "autoscaling:DescribeAutoScalingInstances",
-        "autoscaling:DescribeAutoScalingGroups",
-        "autoscaling:DescribeLifecycleHooks",
         "ec2:DescribeInstances",
-        *TABLE,
+        "dynamodb:GetItem",
     ),
     "report": (*TABLE, "cloudwatch:GetMetricData"),
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)
-IN_SLACK = frozenset({"propose", "respond", "apply", "interruption", "report"})
+IN_SLACK = frozenset({"propose", "respond", "report"})
 """The doors whose roles read Slack's secret; every function's environment names it."""
 BUCKET: Mapping[str, str] = {"evaluate": "digests", "propose": "pages", "report": "reports"}
 """The prefix of the bucket that a door writes and reads."""
 MARKER = "self-test"
-ACTS_ON: Mapping[str, str] = {"propose": f"PROPOSAL#{ProposalState.PENDING}", "apply": "HISTORY"}
-"""The kind of document (a partition of GSI1) whose newest one a door must be able to read."""
+ACTS_ON: Mapping[str, tuple[str, ...]] = {"apply": (f"PROPOSAL#{ProposalState.PENDING}", "HISTORY")}
+"""Kinds of documents (partitions of GSI1) whose newest one a door must be able to follow."""
 SKEW_S = 60.0
 """Seconds between our clock and AWS's from which signatures and windows are in doubt."""
 RECREATE = "create the secret again and give the stack its ARN by SlackSecretArn (docs/slack.md)"
@@ -159,20 +155,21 @@ def _marker(scene: Scene, bucket: str, prefix: str) -> Check:
     return attempt("s3:PutObject and s3:GetObject", purpose, write_and_read, REDEPLOY, must_exist=DELETED)
 
 
-def _schema(scene: Scene, kind: str) -> Check:
-    """Whether the newest document of a kind was written by a release that this one can follow."""
-    action, purpose, newer = "schema", f"following the newest document of {kind}", list[str]()
+def _schema(scene: Scene, kinds: tuple[str, ...]) -> Check:
+    """Whether the newest document of each kind was written by a release that this one can follow."""
+    action, purpose, newer = "schema", f"following the newest documents of {' and '.join(kinds)}", list[str]()
 
     def ask() -> None:
-        rows = scene.session.client("dynamodb").query(
-            TableName=scene.table,
-            IndexName="GSI1",
-            KeyConditionExpression="gsi1pk = :kind",
-            ExpressionAttributeValues={":kind": {"S": kind}},
-            ScanIndexForward=False,
-            Limit=1,
-        )["Items"]
-        newer.extend(filter(None, (newer_than_known(_document(row)) for row in rows)))
+        for kind in kinds:
+            rows = scene.session.client("dynamodb").query(
+                TableName=scene.table,
+                IndexName="GSI1",
+                KeyConditionExpression="gsi1pk = :kind",
+                ExpressionAttributeValues={":kind": {"S": kind}},
+                ScanIndexForward=False,
+                Limit=1,
+            )["Items"]
+            newer.extend(filter(None, (newer_than_known(_document(row)) for row in rows)))
 
     made = attempt(action, purpose, ask, REDEPLOY, must_exist=DELETED)
     if made.outcome is Outcome.OK and newer:

@@ -29,7 +29,6 @@ class StepKind(StrEnum):
     PUT_POLICY = "application-autoscaling:PutScalingPolicy"
     DELETE_POLICY = "application-autoscaling:DeleteScalingPolicy"
     PUT_SCHEDULED = "application-autoscaling:PutScheduledAction"
-    DELETE_SCHEDULED = "application-autoscaling:DeleteScheduledAction"
     PUT_ALARM = "cloudwatch:PutMetricAlarm"
     DELETE_ALARMS = "cloudwatch:DeleteAlarms"
     UPDATE_GROUP = "autoscaling:UpdateAutoScalingGroup"

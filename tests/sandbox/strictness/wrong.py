@@ -101,11 +101,6 @@ _SLACK: dict[str, Change] = {
     "long": {"text": "x" * 40_001},
 }
 
-_CAPTURE = {
-    "InitialSamplingPercentage": 10,
-    "DestinationS3Uri": "s3://captured/",
-    "CaptureOptions": [{"CaptureMode": "Input"}],
-}
 WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("application-autoscaling", "RegisterScalableTarget"): {"shape": _SPACE, "negative": {"MinCapacity": -1}},
     ("application-autoscaling", "DeregisterScalableTarget"): {"shape": _SPACE},
@@ -132,7 +127,6 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "window": {"StartTime": NOW, "EndTime": NOW},
         "turned": {"ScalableTargetAction": {"MinCapacity": 2, "MaxCapacity": 1}},
     },
-    ("application-autoscaling", "DeleteScheduledAction"): {"shape": _SPACE},
     ("application-autoscaling", "DescribeScalableTargets"): {
         "shape": {"ResourceIds": [f"endpoint/{n}/variant/v" for n in range(51)]},
         "alone": _DIMENSION,
@@ -369,7 +363,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         },
         "prefix": variant(RoutingConfig={"RoutingStrategy": "RANDOM", "PrefixAwareRoutingConfig": {}}),
         "frequency": {"MetricsConfig": {"MetricPublishFrequencyInSeconds": 45}},
-        "key": {"DataCaptureConfig": _CAPTURE | {"KmsKeyId": "our-key"}},
+        "key": {"KmsKeyId": "our-key"},
         "managed bounds": variant(ManagedInstanceScaling={"MinInstanceCount": 2, "MaxInstanceCount": 1}),
         "provisioned": variant(
             ServerlessConfig={"MemorySizeInMB": 1024, "MaxConcurrency": 1, "ProvisionedConcurrency": 2}
