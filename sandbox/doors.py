@@ -41,6 +41,17 @@ class Roles:
         return Role(self._box.world, self._statements[door], self.asks)
 
     @contextmanager
+    def revoked(self, door: str, action: str) -> Iterator[None]:
+        """Without one action of a door's role, as somebody who edits the role leaves it."""
+        before = list(self._statements[door])
+        lists = ({**one, "Action": [a for a in _listed(one["Action"]) if a != action]} for one in before)
+        self._statements[door][:] = [one for one in lists if one["Action"]]
+        try:
+            yield
+        finally:
+            self._statements[door][:] = before
+
+    @contextmanager
     def assumed(self, door: str) -> Iterator[None]:
         """Requests inside are made, and judged, as the door."""
         if door not in self._statements:
@@ -116,6 +127,10 @@ class Roles:
 
     def _group_arn(self, name: str) -> str:
         return self._box.world.arn("autoscaling", f"autoScalingGroup:sandbox:autoScalingGroupName/{name}")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 _WRITES = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}

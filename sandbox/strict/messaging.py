@@ -254,6 +254,13 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             "ValidationException",
             lambda p: any(len(e.get("DetailType", "")) > 128 for e in p["Entries"]),
         ),
+        Check(
+            "source",
+            "a Source that begins with `aws.` (there the entry fails, here the request)",
+            "NotAuthorizedForSourceException",
+            lambda p: any(e.get("Source", "").startswith("aws.") for e in p["Entries"]),
+            source="API PutEventsResultEntry",
+        ),
         moto(
             "entry",
             "an entry without Source, DetailType or Detail (the entry fails, not the request)",

@@ -1,5 +1,6 @@
 """SageMaker. Guide pages: endpoint-scaling-update, deployment-guardrails-*, serverless-endpoints."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from sandbox.strict import Check, Key, Params, shape, state
@@ -7,6 +8,7 @@ from sandbox.strict.words import same_tag_twice, twice
 
 SERVICE = "sagemaker"
 INVALID, LIMIT, MISSING = "ValidationException", "ResourceLimitExceeded", "ResourceNotFound"
+_KEY = re.compile(r"(arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:)?(key/|alias/).+|(mrk-)?[0-9a-f-]{32,36}")
 _FREQUENCIES = (10, 30, 60, 120, 180, 240, 300)
 
 
@@ -58,6 +60,15 @@ def _partition(p: Params) -> bool:
     return any("AcceleratorPartitionType" in n and n.get("NumberOfAcceleratorDevicesRequired") != 1 for n in needs)
 
 
+def _keys(p: Params) -> Iterator[str]:
+    output = (p.get("AsyncInferenceConfig") or {}).get("OutputConfig") or {}
+    yield from (str(one["KmsKeyId"]) for one in (p, p.get("DataCaptureConfig") or {}, output) if one.get("KmsKeyId"))
+
+
+def _odd_key(p: Params) -> bool:
+    return any(not _KEY.fullmatch(key) for key in _keys(p))
+
+
 def _memory_turned(p: Params) -> bool:
     needs = [one.get("ComputeResourceRequirements") or {} for one in _specifications(p)]
     return any(n.get("MaxMemoryRequiredInMb", float("inf")) < n.get("MinMemoryRequiredInMb", 0) for n in needs)
@@ -97,6 +108,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         Check("frequency", "metrics at other than 10, 30, 60, 120, 180, 240 or 300 s", INVALID, _frequency),
         Check("managed bounds", "managed scaling with a maximum below the minimum", INVALID, _managed_bounds),
         Check("provisioned", "more provisioned than maximum concurrency", INVALID, _provisioned),
+        Check("key", "a key, of volumes, capture or output, that is no id, alias or ARN of one", INVALID, _odd_key),
         state("exists", "a name that is used"),
         state("variants", "more than 10 variants, shadows included"),
         state("shadows", "shadows beside more than one variant"),

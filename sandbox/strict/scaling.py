@@ -184,12 +184,6 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         Check("window", "an end that is not after the start", INVALID, _window_turned),
         Check("turned", "a maximum below the minimum", INVALID, _capacity_turned),
     ),
-    (SERVICE, "DeleteScheduledAction"): (
-        _TARGET,
-        _NAMES,
-        _NO_TARGET,
-        state("no action", "an action that does not exist", MISSING),
-    ),
     (SERVICE, "DescribeScalableTargets"): (
         shape(SERVICE, "more than 50 resource ids"),
         Check("alone", "a dimension without a resource id", INVALID, _dimension_alone("ResourceIds")),

@@ -37,16 +37,6 @@ NORMAL = {"NoSuchKey", "ConditionalCheckFailedException", "ValidationException"}
 """Answers that are no failures: nothing kept yet, somebody was first, no such endpoint or configuration."""
 NOT_SEEN: dict[tuple[str, str], str] = {
     ("sweep", "cloudwatch:DescribeAlarms"): "asked where the alarm on idle endpoints has no contributor; it had some",
-    ("sweep", "tag:GetResources"): "the fleet's adapter is shared; a sweep lists names",
-    ("evaluate", "sagemaker:ListEndpoints"): "the fleet's adapter is shared; the messages have the names",
-    ("propose", "dynamodb:Query"): "the table's adapter is shared; a message is found by its key",
-    ("apply", "application-autoscaling:DeleteScheduledAction"): "a step that no plan of today has",
-    ("apply", "cloudwatch:ListTagsForResource"): "Application Auto Scaling's call has the same name",
-    ("apply", "secretsmanager:GetSecretValue"): "apply tells the topic; propose writes to Slack",
-    ("interruption", "autoscaling:DescribeAutoScalingGroups"): "the groups' adapter is shared; the sweep reads groups",
-    ("interruption", "autoscaling:DescribeLifecycleHooks"): "the groups' adapter is shared; the sweep reads groups",
-    ("interruption", "dynamodb:Query"): "the table's adapter is shared; an interruption is found by its key",
-    ("interruption", "secretsmanager:GetSecretValue"): "interruption tells the topic; propose writes to Slack",
     ("report", "dynamodb:GetItem"): "the table's adapter is shared; a report queries",
     ("report", "dynamodb:PutItem"): "the ledger's adapter is shared; a report reads",
 }

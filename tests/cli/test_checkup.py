@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from moto.sns.models import sns_backends
 
 from rightsizer import bootstrap
 from rightsizer.terminal.exits import Exit
@@ -133,21 +134,18 @@ def test_a_table_without_its_stream_is_told(deployed: Stack, capsys: pytest.Capt
     assert "it has no stream" in found["detail"]
 
 
-def test_a_table_without_expiry_or_backups_is_told_with_the_command_that_mends_it(
+def test_a_table_without_backups_is_told_with_the_command_that_mends_it(
     deployed: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, client = deployed.parts.names["Table"], deployed.box.client("dynamodb")
-    client.update_time_to_live(TableName=table, TimeToLiveSpecification={"Enabled": False, "AttributeName": "expires"})
     client.update_continuous_backups(
         TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False}
     )
     code, checks = checked(capsys)
     assert code == Exit.INCOMPLETE
-    assert [check["action"] for check in lacking(checks)] == [
-        "dynamodb:DescribeTimeToLive",
-        "dynamodb:DescribeContinuousBackups",
-    ]
-    assert all(f"--table-name {table}" in check["remedy"] for check in lacking(checks))
+    (found,) = lacking(checks)
+    assert found["action"] == "dynamodb:DescribeContinuousBackups"
+    assert f"aws dynamodb update-continuous-backups --table-name {table}" in found["remedy"]
 
 
 def test_an_adopted_table_is_looked_at_though_the_stack_does_not_list_it(
@@ -166,7 +164,66 @@ def test_an_adopted_table_is_looked_at_though_the_stack_does_not_list_it(
     _, checks = checked(capsys)
     failed = {check["action"]: check["remedy"] for check in lacking(checks) if "dynamodb" in check["action"]}
     assert list(failed) == [f"dynamodb:Describe{what}" for what in ("Table", "TimeToLive", "ContinuousBackups")]
-    assert "docs/upgrade.md" in failed["dynamodb:DescribeTable"]
+    assert "docs/ledger.md" in failed["dynamodb:DescribeTable"]
+
+
+def test_an_address_that_was_never_confirmed_hears_nothing(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    topic = deployed.parts.names["Topic"]
+    for held in sns_backends[deployed.box.account][deployed.box.region].subscriptions.values():
+        held.arn = "PendingConfirmation"  # as SNS lists it until the link in the e-mail was opened
+    code, checks = checked(capsys)
+    (found,) = lacking(checks)
+    assert (code, found["detail"]) == (Exit.INCOMPLETE, "0 confirmed, 1 not confirmed")
+    assert f"subscribe an address to {topic} and confirm it" in found["remedy"]
+
+
+def test_a_table_without_its_index_is_told_with_where_it_is_described(
+    deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without: Any = [{"Delete": {"IndexName": "GSI1"}}]
+    table = deployed.parts.names["Table"]
+    deployed.box.client("dynamodb").update_table(TableName=table, GlobalSecondaryIndexUpdates=without)
+    _, checks = checked(capsys)
+    (found,) = [check for check in lacking(checks) if check["part"] == "stack"]
+    assert found["detail"] == "it has no index GSI1"
+    assert "docs/ledger.md" in found["remedy"]
+
+
+@pytest.mark.parametrize("live", [{"Enabled": False, "AttributeName": "expires"}, None])
+def test_an_adopted_table_whose_rows_never_end_is_told_with_the_command(
+    live: Any, deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A restored table has no TTL until somebody sets it; an adopted one is no resource of the stack."""
+    dynamodb, table = deployed.box.client("dynamodb"), deployed.parts.names["Table"]
+    off = {"Enabled": False, "AttributeName": "expires"}
+    dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=live or off)
+    if live is None:
+        other = {"Enabled": True, "AttributeName": "ttl"}
+        dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=other)
+    code, checks = checked(capsys)
+    (found,) = lacking(checks)
+    assert (code, found["action"]) == (Exit.INCOMPLETE, "dynamodb:DescribeTimeToLive")
+    assert f"aws dynamodb update-time-to-live --table-name {table}" in found["remedy"]
+
+
+def test_what_was_deleted_outside_cloudformation_is_a_failure_and_no_question_of_permissions(
+    deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box, names = deployed.box, deployed.parts.names
+    box.client("sns").delete_topic(TopicArn=names["Topic"])
+    box.client("dynamodb").delete_table(TableName=names["Table"])
+    box.client("sqs").delete_queue(QueueUrl=deployed.parts.queues["EvaluationQueue"])
+    code, checks = checked(capsys)
+    gone = {c["action"]: c for c in lacking(checks) if c["part"] == "stack"}
+    assert {action: c["outcome"] for action, c in gone.items()} == {
+        "sqs:GetQueueAttributes": "failed",
+        "sns:ListSubscriptionsByTopic": "failed",
+        "dynamodb:DescribeTable": "failed",
+        "dynamodb:DescribeTimeToLive": "failed",
+        "dynamodb:DescribeContinuousBackups": "failed",
+    }
+    assert all("no deployment makes it again" in c["remedy"] for c in gone.values())
+    assert code == Exit.INCOMPLETE
 
 
 @pytest.mark.parametrize(

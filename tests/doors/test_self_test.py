@@ -1,6 +1,8 @@
 """Each function, asked for its self-test: what it may do, what it may not, and what to do about it."""
 
+import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +10,9 @@ import pytest
 from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, SECRET
 from rightsizer.aws.writes import WRITES, wanted_of
 from rightsizer.bootstrap import self_test
+from rightsizer.model.schema import SCHEMA
 from sandbox.account import Sandbox
+from sandbox.functions import InProcess
 from sandbox.slack import CHANNEL, Workspace, listening
 from sandbox.spot import add_spot
 from sandbox.wiring import Stack
@@ -108,6 +112,75 @@ def test_a_token_that_slack_refuses_is_named(deployed: Stack, workspace: Workspa
     found = ask(deployed, "propose")
     assert found["Slack auth.test"]["outcome"] == "failed"
     assert found["Slack conversations.info"]["outcome"] == "not-checked"
+
+
+def test_a_table_without_its_index_is_named_by_who_asks_it(deployed: Stack) -> None:
+    table = deployed.parts.names["Table"]
+    without = [{"Delete": {"IndexName": "GSI1"}}]
+    deployed.box.client("dynamodb").update_table(TableName=table, GlobalSecondaryIndexUpdates=without)
+    found = ask(deployed, "report")["dynamodb:Query"]
+    assert (found["outcome"], "GSI1" in found["detail"], found["remedy"] != "") == ("failed", True, True)
+
+
+def test_a_table_and_a_secret_that_are_gone_are_no_proof_of_permissions(deployed: Stack) -> None:
+    deployed.box.client("dynamodb").delete_table(TableName=deployed.parts.names["Table"])
+    secret = deployed.template.parameters["SlackSecretArn"]
+    deployed.box.client("secretsmanager").delete_secret(SecretId=secret, ForceDeleteWithoutRecovery=True)
+    found = ask(deployed, "respond")
+    assert (found["dynamodb:GetItem"]["outcome"], "restore it" in found["dynamodb:GetItem"]["remedy"]) == (
+        "failed",
+        True,
+    )
+    assert (found[SECRET]["outcome"], "SlackSecretArn" in found[SECRET]["remedy"]) == ("failed", True)
+
+
+def test_a_bucket_that_is_gone_is_named_with_what_to_do(deployed: Stack) -> None:
+    deployed.box.client("s3").delete_bucket(Bucket=deployed.parts.names["Bucket"])
+    found = ask(deployed, "report")["s3:PutObject and s3:GetObject"]
+    assert (found["outcome"], "no longer exists" in found["detail"]) == ("failed", True)
+    assert "restore it" in found["remedy"]
+
+
+def test_a_function_whose_clock_is_off_says_by_how_much(deployed: Stack) -> None:
+    box = deployed.box
+    late = InProcess(lambda: box.clock.now + timedelta(minutes=3), box.region)
+    deployed.invoke_with = late
+    found = ask(deployed, "report")["clock"]
+    assert (found["outcome"], found["detail"]) == ("failed", "180 s from AWS's clock")
+    assert "AWS Support" in found["remedy"]
+
+
+@pytest.mark.parametrize("code", ["RequestTimeTooSkewed", "RequestExpired", "InvalidSignatureException"])
+def test_a_request_that_aws_takes_for_old_is_told_as_a_wrong_clock(code: str, deployed: Stack) -> None:
+    text = "Signature expired: 20261102T083000Z is now earlier than 20261102T084500Z"
+    deployed.box.gate.fail("s3", "PutObject", code, text)
+    found = ask(deployed, "report")["s3:PutObject and s3:GetObject"]
+    assert found["outcome"] == "failed"
+    assert "the clock of this machine differs from AWS's" in found["detail"]
+    assert "the message names the cause" in found["remedy"]
+
+
+@pytest.mark.parametrize("kind", ["PROPOSAL#pending", "HISTORY"])
+def test_a_document_of_a_later_release_is_named_by_the_function_that_would_act_on_it(
+    kind: str, deployed: Stack
+) -> None:
+    def store(number: int, at: str) -> None:
+        texts = {"pk": at, "sk": at, "gsi1pk": kind, "gsi1sk": at, "doc": json.dumps({"schema": number})}
+        item = {name: {"S": text} for name, text in texts.items()}
+        deployed.box.client("dynamodb").put_item(TableName=deployed.parts.names["Table"], Item=item)
+
+    store(SCHEMA, "2026-10-01")
+    assert ask(deployed, "apply")["schema"]["outcome"] == "ok"
+    store(SCHEMA + 1, "2026-10-02")
+    found = ask(deployed, "apply")["schema"]
+    assert (found["outcome"], f"its schema number is {SCHEMA + 1}" in found["detail"]) == ("failed", True)
+    assert "deploy the release that wrote it, or a later one" in found["remedy"]
+
+
+def test_a_document_that_is_no_json_has_no_number_and_is_told_elsewhere(deployed: Stack) -> None:
+    row = {name: {"S": "x"} for name in ("pk", "sk", "gsi1sk", "doc")} | {"gsi1pk": {"S": "HISTORY"}}
+    deployed.box.client("dynamodb").put_item(TableName=deployed.parts.names["Table"], Item=row)
+    assert ask(deployed, "apply")["schema"]["outcome"] == "ok"
 
 
 @pytest.mark.parametrize("wrapped", [{"Records": [self_test.event()]}, {"body": self_test.event()}, [], None, "x"])

@@ -93,3 +93,11 @@ def test_the_server_is_as_strict_as_the_process(
         getattr(client(url, service), operation)(**request_)
     assert refused.value.response["Error"]["Code"] == code
     assert "Not allowed" in refused.value.response["Error"]["Message"]
+
+
+def test_each_answer_has_one_date_and_it_is_the_accounts(box: Sandbox, url: str) -> None:
+    box.clock.advance(timedelta(days=2))
+    answer = client(url, "sts").get_caller_identity()
+    assert answer["ResponseMetadata"]["HTTPHeaders"]["date"] == "Wed, 04 Nov 2026 09:00:00 GMT"
+    with urllib.request.urlopen(f"{url}/sandbox/clock") as own:
+        assert own.headers.get_all("date") == ["Wed, 04 Nov 2026 09:00:00 GMT"]

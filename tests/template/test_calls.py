@@ -49,7 +49,12 @@ ONE_ACTION = {
 
 
 AT_A_TERMINAL = frozenset(
-    {"sagemaker:ListInferenceComponents", "dynamodb:DescribeTable", "sns:ListSubscriptionsByTopic"}
+    {
+        "sagemaker:ListInferenceComponents",
+        "dynamodb:DescribeTable",
+        "dynamodb:DescribeTimeToLive",
+        "sns:ListSubscriptionsByTopic",
+    }
 )
 """What no function calls: whoever runs `rightsizer doctor` or `components` needs it."""
 

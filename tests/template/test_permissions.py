@@ -188,7 +188,6 @@ GOING_BACK = {
     "application-autoscaling:PutScalingPolicy",
     "application-autoscaling:DeleteScalingPolicy",
     "application-autoscaling:PutScheduledAction",
-    "application-autoscaling:DeleteScheduledAction",
     "application-autoscaling:TagResource",
     "cloudwatch:PutMetricAlarm",
     "cloudwatch:DeleteAlarms",

@@ -203,7 +203,6 @@ _METHODS: Mapping[StepKind, str] = {
     StepKind.PUT_POLICY: "put_scaling_policy",
     StepKind.DELETE_POLICY: "delete_scaling_policy",
     StepKind.PUT_SCHEDULED: "put_scheduled_action",
-    StepKind.DELETE_SCHEDULED: "delete_scheduled_action",
     StepKind.PUT_ALARM: "put_metric_alarm",
     StepKind.DELETE_ALARMS: "delete_alarms",
 }

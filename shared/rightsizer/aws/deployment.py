@@ -13,11 +13,14 @@ from botocore.exceptions import ClientError
 
 from rightsizer import wire
 from rightsizer.aws.errors import code_of, reading
+from rightsizer.aws.reads import DELETED
 from rightsizer.aws.session import Session
-from rightsizer.errors import PermissionMissingError, RightsizerError, SettingsError
+from rightsizer.errors import PermissionMissingError, RightsizerError, SettingsError, VanishedError
 from rightsizer.model.self_test import Check, Outcome, Tested
 
 FUNCTION, MAPPING, SCHEDULE = "AWS::Lambda::Function", "AWS::Lambda::EventSourceMapping", "AWS::Scheduler::Schedule"
+EXPIRES = "expires"
+"""The attribute by which rows of the table go (docs/ledger.md)."""
 LONGEST_S = 120.0
 """Seconds that a self-test may take, cold start and every request included."""
 
@@ -73,7 +76,8 @@ def _asked(client: Any, function: Resource, event: Mapping[str, str]) -> Tested:
         remedy = f"allow {action} on {function.name} to these credentials, and run it again"
         return Tested(door, (Check(action, "asking for the self-test", Outcome.NOT_CHECKED, str(error), remedy),))
     except (RightsizerError, ValueError) as error:
-        return Tested(door, (Check(action, "asking for the self-test", Outcome.FAILED, str(error), "run it again"),))
+        remedy = DELETED if isinstance(error, VanishedError) else "run it again"
+        return Tested(door, (Check(action, "asking for the self-test", Outcome.FAILED, str(error), remedy),))
     if answer.get("FunctionError") or not isinstance(said, dict) or "checks" not in said:
         text = said.get("errorMessage", said) if isinstance(said, dict) else said
         remedy = f"read the function's log; its code may be older than this terminal's ({function.name})"
@@ -94,12 +98,20 @@ def _named(resources: tuple[Resource, ...], kind: str) -> Iterator[Resource]:
 
 
 def _looked[T](action: str, purpose: str, ask: Callable[[], T], judge: Callable[[T], Fault | str]) -> Check:
-    """One read and what is wrong with its answer, or a word on what is right; what may not be read is not checked."""
+    """One read and what is wrong with its answer, or a word on what is right.
+
+    What is gone has failed; what the caller may not read is not checked.
+    """
     try:
         with reading(action, purpose):
             answer = ask()
-    except RightsizerError as error:
+    except VanishedError as error:
+        return Check(action, purpose, Outcome.FAILED, str(error), DELETED)
+    except PermissionMissingError as error:
         remedy = f"allow {action} to these credentials, and run it again"
+        return Check(action, purpose, Outcome.NOT_CHECKED, str(error), remedy)
+    except RightsizerError as error:
+        remedy = "the message names the cause; then run it again"
         return Check(action, purpose, Outcome.NOT_CHECKED, str(error), remedy)
     found = judge(answer)
     if isinstance(found, Fault):
@@ -169,7 +181,7 @@ def _enabled(remedy: str) -> Callable[[str], Fault | str]:
 def _table(session: Session, name: str) -> Iterator[Check]:
     """Schema, expiry and backups. The template sets them on its own table; on an adopted one a person has to."""
     client = session.client("dynamodb")
-    deploy = "deploy the template of this release again; an adopted table is set up by hand (docs/upgrade.md)"
+    give = f"give the table {name} what docs/ledger.md lists; docs/upgrade.md has the commands for a restored one"
 
     def schema(found: Mapping[str, Any]) -> Fault | str:
         keys = [key["AttributeName"] for key in found["KeySchema"]]
@@ -182,13 +194,13 @@ def _table(session: Session, name: str) -> Iterator[Check]:
             "it has no stream, so that nothing is posted and no approval is heard at once": not stream,
         }
         wrong = "; ".join(fault for fault, is_wrong in faults.items() if is_wrong)
-        return Fault(wrong, deploy) if wrong else f"{name}: pk, sk, GSI1 and a stream"
+        return Fault(wrong, give) if wrong else f"{name}: pk, sk, GSI1 and a stream"
 
     def expiry(found: Mapping[str, Any]) -> Fault | str:
-        if found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING") and found.get("AttributeName") == "expires":
+        if found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING") and found.get("AttributeName") == EXPIRES:
             return "rows go when they expire"
         remedy = f"aws dynamodb update-time-to-live --table-name {name} --time-to-live-specification "
-        return Fault("old rows are kept for ever, and billed", f"{remedy}AttributeName=expires,Enabled=true")
+        return Fault("old rows are kept for ever, and billed", f"{remedy}AttributeName={EXPIRES},Enabled=true")
 
     def backups(found: Mapping[str, Any]) -> Fault | str:
         if found.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus") == "ENABLED":

@@ -41,8 +41,23 @@ THROTTLED = frozenset(
         "429",
     }
 )
-GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException", "NoSuchEntity", "NoSuchKey", "NotFoundException"})
-EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId"})
+GONE = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "NoSuchEntity",
+        "NoSuchKey",
+        "NotFound",
+        "NotFoundException",
+        "QueueDoesNotExist",
+        "ResourceNotFound",
+        "ResourceNotFoundException",
+    }
+)
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"})
+SKEWED = frozenset({"RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"})
+"""The request was signed at another time than AWS's. Sources: S3 API reference, "Error responses"; EC2 API reference,
+"Error codes"; other services say it in the text of a wrong signature (IAM guide, "Troubleshoot signed requests")."""
+SKEWED_TEXT = ("signature expired", "signature not yet current")
 GONE_TEXT = ("could not find", "does not exist", "not found")
 """SageMaker answers ValidationException with `Could not find endpoint "..."` where others have a code."""
 
@@ -67,6 +82,9 @@ def translate(error: ClientError, action: str, purpose: str) -> ReadError:
         return PermissionMissingError(action, purpose, text)
     if code in THROTTLED or "rate exceeded" in text.lower():
         return ThrottledError(f"{purpose}: AWS throttles {action} ({code}); try again later")
+    if code in SKEWED or any(part in text.lower() for part in SKEWED_TEXT):
+        cause = "the clock of this machine differs from AWS's; set the time and try again"
+        return ReadError(f"{purpose}: AWS refuses the time of the request ({code}: {text}); {cause}")
     if code in GONE or (code.startswith("Validation") and any(part in text.lower() for part in GONE_TEXT)):
         return VanishedError(f"{purpose}: it no longer exists ({text})")
     if code in EXPIRED:

@@ -58,8 +58,15 @@ class Read:
     call: Callable[[Scene], Any]
 
 
-def attempt(action: str, purpose: str, call: Callable[[], Any], remedy: str) -> Check:
-    """Make the request; what it came to, whatever it raised. `remedy` is what to do about a missing permission."""
+DELETED = "it was deleted, and no deployment makes it again: restore it, or uninstall and deploy anew (docs/upgrade.md)"
+
+
+def attempt(action: str, purpose: str, call: Callable[[], Any], remedy: str, *, must_exist: str = "") -> Check:
+    """Make the request; what it came to, whatever it raised.
+
+    `remedy` is what to do about a missing permission, `must_exist` what to do where the thing is gone; without it the
+    request names what nobody has, and "not found" proves the permission.
+    """
     try:
         with reading(action, purpose):
             try:
@@ -67,7 +74,9 @@ def attempt(action: str, purpose: str, call: Callable[[], Any], remedy: str) -> 
             except ClientError as error:
                 if code_of(error) not in NOT_THERE:
                     raise
-    except VanishedError:
+    except VanishedError as error:
+        if must_exist:
+            return Check(action, purpose, Outcome.FAILED, str(error), must_exist)
         return Check(action, purpose, Outcome.OK)
     except PermissionMissingError as error:
         return Check(action, purpose, Outcome.FAILED, str(error), remedy)
@@ -225,10 +234,6 @@ READS: Mapping[str, Read] = {
     "cloudwatch:DescribeAlarmContributors": Read(
         "knowing which endpoints an alarm is about",
         lambda s: _CLOUDWATCH(s).describe_alarm_contributors(AlarmName=NOBODY),
-    ),
-    "cloudwatch:ListTagsForResource": Read(
-        "keeping the tags of alarms",
-        lambda s: _CLOUDWATCH(s).list_tags_for_resource(ResourceARN=s.arn("cloudwatch", f"alarm:{NOBODY}")),
     ),
     "pricing:GetProducts": Read("pricing instance hours (else the dated snapshot prices them)", _prices),
     "servicequotas:ListServiceQuotas": Read(

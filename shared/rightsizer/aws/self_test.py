@@ -1,18 +1,22 @@
 """The self-test of a deployed function: what its own role, settings, bucket and Slack answer to it."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from rightsizer.aws.reads import READS, Scene, attempt
-from rightsizer.errors import ReadError
+from botocore.exceptions import ClientError
+
+from rightsizer.aws.errors import code_of
+from rightsizer.aws.reads import DELETED, READS, Scene, attempt
+from rightsizer.errors import ReadError, VanishedError
+from rightsizer.model.proposal import ProposalState
+from rightsizer.model.schema import newer_than_known
 from rightsizer.model.self_test import Check, Outcome
 
-ENDPOINTS = (
-    "sagemaker:ListEndpoints",
-    "tag:GetResources",
+ALARMS = (
     "cloudwatch:DescribeAlarms",
     "cloudwatch:DescribeAlarmContributors",
 )
@@ -29,9 +33,10 @@ SCALING = (
 QUOTAS = ("servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas")
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")
 DOORS: Mapping[str, tuple[str, ...]] = {
-    "sweep": (*ENDPOINTS, *GROUPS, "sagemaker:ListTrainingJobs", *TABLE),
+    "sweep": ("sagemaker:ListEndpoints", *ALARMS, *GROUPS, "sagemaker:ListTrainingJobs", *TABLE),
     "evaluate": (
-        *ENDPOINTS,
+        *ALARMS,
+        "tag:GetResources",
         "sagemaker:DescribeEndpoint",
         "sagemaker:DescribeEndpointConfig",
         "sagemaker:DescribeModel",
@@ -51,7 +56,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "ce:GetSavingsPlansUtilization",
         *TABLE,
     ),
-    "propose": TABLE,
+    "propose": ("dynamodb:GetItem",),
     "respond": ("dynamodb:GetItem",),
     "apply": (
         "sagemaker:DescribeEndpoint",
@@ -64,7 +69,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "application-autoscaling:ListTagsForResource",
         "cloudwatch:DescribeAlarms",
         "cloudwatch:GetMetricData",
-        "cloudwatch:ListTagsForResource",
         *QUOTAS,
         "ec2:DescribeInstanceTypeOfferings",
         "ec2:DescribeSubnets",
@@ -75,22 +79,23 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     ),
     "interruption": (
         "autoscaling:DescribeAutoScalingInstances",
-        "autoscaling:DescribeAutoScalingGroups",
-        "autoscaling:DescribeLifecycleHooks",
         "ec2:DescribeInstances",
-        *TABLE,
+        "dynamodb:GetItem",
     ),
     "report": (*TABLE, "cloudwatch:GetMetricData"),
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)
-IN_SLACK = frozenset({"propose", "respond", "apply", "interruption", "report"})
+IN_SLACK = frozenset({"propose", "respond", "report"})
 """The doors whose roles read Slack's secret; every function's environment names it."""
 BUCKET: Mapping[str, str] = {"evaluate": "digests", "propose": "pages", "report": "reports"}
 """The prefix of the bucket that a door writes and reads."""
 MARKER = "self-test"
+ACTS_ON: Mapping[str, tuple[str, ...]] = {"apply": (f"PROPOSAL#{ProposalState.PENDING}", "HISTORY")}
+"""Kinds of documents (partitions of GSI1) whose newest one a door must be able to follow."""
 SKEW_S = 60.0
 """Seconds between our clock and AWS's from which signatures and windows are in doubt."""
+RECREATE = "create the secret again and give the stack its ARN by SlackSecretArn (docs/slack.md)"
 REDEPLOY = "deploy the template of this release again (make build, sam deploy): the function's role lacks it"
 
 
@@ -113,12 +118,15 @@ def checks(parts: Parts) -> Iterator[Check]:
     scene = parts.scene
     for action in DOORS[parts.door]:
         read = READS[action]
-        yield attempt(action, read.purpose, _bound(read.call, scene), REDEPLOY)
+        gone = DELETED if action in TABLE else ""
+        yield attempt(action, read.purpose, _bound(read.call, scene), REDEPLOY, must_exist=gone)
     if scene.secret and parts.door in IN_SLACK:
         remedy = "allow the role to read the secret; a secret under a key of your own needs kms:Decrypt on that key too"
-        yield attempt(SECRET, READS[SECRET].purpose, _bound(READS[SECRET].call, scene), remedy)
+        yield attempt(SECRET, READS[SECRET].purpose, _bound(READS[SECRET].call, scene), remedy, must_exist=RECREATE)
     if parts.bucket and parts.door in BUCKET:
         yield _marker(scene, parts.bucket, BUCKET[parts.door])
+    if parts.door in ACTS_ON:
+        yield _schema(scene, ACTS_ON[parts.door])
     yield _clock(scene)
     if parts.slack is not None:
         yield from parts.slack()
@@ -133,12 +141,50 @@ def _marker(scene: Scene, bucket: str, prefix: str) -> Check:
     s3, key, body = scene.session.client("s3"), f"{prefix}/{MARKER}", scene.now.isoformat().encode()
 
     def write_and_read() -> None:
-        s3.put_object(Bucket=bucket, Key=key, Body=body)
+        try:
+            s3.put_object(Bucket=bucket, Key=key, Body=body)
+        except ClientError as error:
+            if code_of(error) == "NoSuchBucket":
+                raise VanishedError(f"writing {key}: the bucket {bucket} no longer exists") from error
+            raise
         read = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
         if read != body:
             raise ReadError(f"{key} was written as {body!r} and read as {read!r}")
 
-    return attempt("s3:PutObject and s3:GetObject", f"writing and reading {prefix}/", write_and_read, REDEPLOY)
+    purpose = f"writing and reading {prefix}/"
+    return attempt("s3:PutObject and s3:GetObject", purpose, write_and_read, REDEPLOY, must_exist=DELETED)
+
+
+def _schema(scene: Scene, kinds: tuple[str, ...]) -> Check:
+    """Whether the newest document of each kind was written by a release that this one can follow."""
+    action, purpose, newer = "schema", f"following the newest documents of {' and '.join(kinds)}", list[str]()
+
+    def ask() -> None:
+        for kind in kinds:
+            rows = scene.session.client("dynamodb").query(
+                TableName=scene.table,
+                IndexName="GSI1",
+                KeyConditionExpression="gsi1pk = :kind",
+                ExpressionAttributeValues={":kind": {"S": kind}},
+                ScanIndexForward=False,
+                Limit=1,
+            )["Items"]
+            newer.extend(filter(None, (newer_than_known(_document(row)) for row in rows)))
+
+    made = attempt(action, purpose, ask, REDEPLOY, must_exist=DELETED)
+    if made.outcome is Outcome.OK and newer:
+        remedy = "deploy the release that wrote it, or a later one: this one leaves such rows alone (docs/upgrade.md)"
+        return Check(action, purpose, Outcome.FAILED, newer[0], remedy)
+    return made
+
+
+def _document(row: Mapping[str, Any]) -> object:
+    """The document of a row; one that cannot be read has no number: it is parked and told elsewhere."""
+    try:
+        found: object = json.loads(row["doc"]["S"])
+    except (KeyError, ValueError):
+        return None
+    return found
 
 
 def _clock(scene: Scene) -> Check:

@@ -66,7 +66,6 @@ WRITES: Mapping[str, Mapping[str, Write]] = {
         "application-autoscaling:PutScalingPolicy": TARGET,
         "application-autoscaling:DeleteScalingPolicy": TARGET,
         "application-autoscaling:PutScheduledAction": TARGET,
-        "application-autoscaling:DeleteScheduledAction": TARGET,
         "cloudwatch:PutMetricAlarm": Write("alarm:TargetTracking-endpoint/any", "cloudwatch"),
         "cloudwatch:DeleteAlarms": Write("alarm:TargetTracking-endpoint/any", "cloudwatch"),
         "autoscaling:UpdateAutoScalingGroup": GROUP,

@@ -19,7 +19,6 @@ SCALING = frozenset(
         StepKind.PUT_POLICY,
         StepKind.DELETE_POLICY,
         StepKind.PUT_SCHEDULED,
-        StepKind.DELETE_SCHEDULED,
     }
 )
 

@@ -206,8 +206,6 @@ class Sight:
                 return target is None
             case StepKind.DELETE_POLICY:
                 return target is None or _record(target.policies, "PolicyName", step) is None
-            case StepKind.DELETE_SCHEDULED:
-                return target is None or _record(target.scheduled, "ScheduledActionName", step) is None
             case StepKind.REGISTER_TARGET:
                 return target is not None and _bounds(target) == (
                     step.params["MinCapacity"],

@@ -29,7 +29,6 @@ class StepKind(StrEnum):
     PUT_POLICY = "application-autoscaling:PutScalingPolicy"
     DELETE_POLICY = "application-autoscaling:DeleteScalingPolicy"
     PUT_SCHEDULED = "application-autoscaling:PutScheduledAction"
-    DELETE_SCHEDULED = "application-autoscaling:DeleteScheduledAction"
     PUT_ALARM = "cloudwatch:PutMetricAlarm"
     DELETE_ALARMS = "cloudwatch:DeleteAlarms"
     UPDATE_GROUP = "autoscaling:UpdateAutoScalingGroup"
@@ -87,6 +86,11 @@ def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
         body = body.replace(f"@{variable}@", f"'\"${variable}\"'")
     asked = "".join(f'{variable}="$({_asking(place)})" && ' for place, variable in places.items())
     return f"{asked}aws {service} {verb} --cli-input-json '{body}'"
+
+
+def has_places(step: Step) -> bool:
+    """Whether the request still names a policy by its place, which AWS knows nothing of."""
+    return next(_places(step.params), "") != ""
 
 
 def _places(value: Any) -> Iterator[str]:

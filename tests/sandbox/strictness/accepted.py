@@ -42,7 +42,6 @@ ACCEPTED: dict[tuple[str, str], Request] = {
         "Schedule": "rate(1 day)",
         "ScalableTargetAction": {"MinCapacity": 1, "MaxCapacity": 2},
     },
-    ("application-autoscaling", "DeleteScheduledAction"): {**TARGET, "ScheduledActionName": "s"},
     ("application-autoscaling", "DescribeScalableTargets"): {"ServiceNamespace": "sagemaker"},
     ("application-autoscaling", "DescribeScalingPolicies"): {"ServiceNamespace": "sagemaker"},
     ("application-autoscaling", "DescribeScheduledActions"): {"ServiceNamespace": "sagemaker"},

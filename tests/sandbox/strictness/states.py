@@ -101,11 +101,6 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "new": target(scaled, ScheduledActionName="s", Schedule="rate(1 day)"),
         "schedule": target(scaled, **_SCHEDULED | {"Schedule": "every day"}),
     },
-    ("application-autoscaling", "DeleteScheduledAction"): {
-        "dimension": target(scaled, ScheduledActionName="s", **_OTHER),
-        "no target": target(ScheduledActionName="s"),
-        "no action": target(scaled, ScheduledActionName="s"),
-    },
     ("application-autoscaling", "DescribeScalableTargets"): {"token": TOKEN},
     ("application-autoscaling", "DescribeScalingPolicies"): {"token": TOKEN},
     ("application-autoscaling", "DescribeScheduledActions"): {"token": TOKEN},

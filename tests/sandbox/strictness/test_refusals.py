@@ -117,6 +117,7 @@ def test_a_request_that_breaks_a_rule_is_refused_by_that_rule(box: Sandbox, key:
     refused = asked(box, key, params)
     assert refused is not None
     assert refused[0] == check.code
+    assert judge(*key, params) == (check.code, check.message), "moto may refuse it too: the rule has to"
     with without(key[1], check.id):
         assert judge(*key, params) is None
 

@@ -81,6 +81,7 @@ def texts(**members: str) -> Change:
     return button(confirm={name: {"type": "plain_text", "text": text} for name, text in whole.items()})
 
 
+_OF_A_TABLE = ("Table", "TimeToLive", "ContinuousBackups")
 _CONDITIONS: dict[str, Change] = {
     "reserved": {"ConditionExpression": "state = :v", "ExpressionAttributeValues": {":v": {"S": "x"}}},
     "functions": {"ConditionExpression": "Attribute_Exists(pk)"},
@@ -127,7 +128,6 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "window": {"StartTime": NOW, "EndTime": NOW},
         "turned": {"ScalableTargetAction": {"MinCapacity": 2, "MaxCapacity": 1}},
     },
-    ("application-autoscaling", "DeleteScheduledAction"): {"shape": _SPACE},
     ("application-autoscaling", "DescribeScalableTargets"): {
         "shape": {"ResourceIds": [f"endpoint/{n}/variant/v" for n in range(51)]},
         "alone": _DIMENSION,
@@ -265,9 +265,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "empty set": {"Item": KEY | {"tags": {"SS": []}}},
     },
     ("dynamodb", "UpdateItem"): {"shape": {"TableName": ""}, **_CONDITIONS},
-    ("dynamodb", "DescribeTable"): {"shape": {"TableName": ""}},
-    ("dynamodb", "DescribeTimeToLive"): {"shape": {"TableName": ""}},
-    ("dynamodb", "DescribeContinuousBackups"): {"shape": {"TableName": ""}},
+    **{("dynamodb", f"Describe{what}"): {"shape": {"TableName": ""}} for what in _OF_A_TABLE},
     ("dynamodb", "Query"): {
         "shape": {"Limit": 0},
         "no key": {"KeyConditionExpression": GONE, "ExpressionAttributeValues": GONE},
@@ -329,6 +327,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "shape": {"Entries": [{"Source": "s", "DetailType": "d", "Detail": "{}"}] * 11},
         "size": {"Entries": [{"Source": "s", "DetailType": "d", "Detail": '{"x":"' + "x" * 1_048_570 + '"}'}]},
         "kind": {"Entries": [{"Source": "s", "DetailType": "d" * 129, "Detail": "{}"}]},
+        "source": {"Entries": [{"Source": "aws.sagemaker", "DetailType": "d", "Detail": "{}"}]},
     },
     ("slack", "chat.postMessage"): _SLACK,
     ("slack", "chat.update"): _SLACK | {"ts": {"ts": GONE}},
@@ -364,6 +363,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         },
         "prefix": variant(RoutingConfig={"RoutingStrategy": "RANDOM", "PrefixAwareRoutingConfig": {}}),
         "frequency": {"MetricsConfig": {"MetricPublishFrequencyInSeconds": 45}},
+        "key": {"KmsKeyId": "our-key"},
         "managed bounds": variant(ManagedInstanceScaling={"MinInstanceCount": 2, "MaxInstanceCount": 1}),
         "provisioned": variant(
             ServerlessConfig={"MemorySizeInMB": 1024, "MaxConcurrency": 1, "ProvisionedConcurrency": 2}

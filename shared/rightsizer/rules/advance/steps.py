@@ -8,7 +8,7 @@ from rightsizer.model.move import Do, Move, Steer, Wait
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.role_pass import ACTION, caller, grant
 from rightsizer.model.sight import MOVING, Sight
-from rightsizer.model.step import Step, StepKind, command
+from rightsizer.model.step import Step, StepKind, command, has_places
 from rightsizer.rules.advance.component import longest, standing
 from rightsizer.rules.advance.outside import next_look
 from rightsizer.rules.advance.taken import may_have_written
@@ -70,8 +70,8 @@ def _moving(change: Change, step: Step, now: datetime) -> Move:
 def attempt(change: Change, step: Step, now: datetime, config_differs: bool = False) -> Move:
     """Do a step, wait before it is tried again, or give it up."""
     tried, last = change.attempts(step), change.last(step, "done", "failed")
-    if step.kind in (StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED) and _unregistered(change, step):
-        return give_up(change, step, f"refused:{change.failure.value}:its scalable target could not be registered")
+    if lacks := _lacks(change, step):
+        return give_up(change, step, f"refused:{change.failure.value}:{lacks}{_cause(change)}")
     if step.kind is StepKind.CREATE_CONFIG and config_differs:
         return give_up(change, step, f"refused:unknown:a configuration {step.subject} with other content exists")
     if last is not None and last.status == "done" and timedelta(0) <= now - last.at < SETTLES:
@@ -90,6 +90,21 @@ def attempt(change: Change, step: Step, now: datetime, config_differs: bool = Fa
 def _hopeless(change: Change) -> bool:
     """Handed over for want of a permission: each goal that is left is tried once, so that people know soon."""
     return change.ending is ChangeState.HANDED_OVER and change.failure is FailureClass.PERMISSION
+
+
+def _lacks(change: Change, step: Step) -> str:
+    """What the step needs and was given up, so that AWS is not asked; empty where nothing lacks."""
+    if step.kind in (StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED) and _unregistered(change, step):
+        return "its scalable target could not be registered"
+    if step.kind is StepKind.PUT_ALARM and has_places(step):
+        return "a policy that it starts could not be made"
+    return ""
+
+
+def _cause(change: Change) -> str:
+    """The last refusal of AWS itself, for the outcome of what could not be asked after it."""
+    refused = [e for e in change.journal if e.status == "failed" and e.detail.startswith("refused")]
+    return f" ({refused[-1].step} was refused: {refused[-1].detail.split(':', 2)[-1]})" if refused else ""
 
 
 def _unregistered(change: Change, step: Step) -> bool:
