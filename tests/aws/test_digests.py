@@ -1,11 +1,14 @@
 """Kept digests: merged when two write at once, read in full when anything is wrong with them."""
 
+import gc
 import gzip
 import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -67,14 +70,31 @@ def test_single_gpus_are_kept_and_digests_from_before_them_are_read(bucket: Sand
     assert store(bucket).load(PAGE) == (without,)
 
 
-def test_two_writers_at_once_both_win(bucket: Sandbox) -> None:
-    one, two = store(bucket), store(bucket)
-    one.load(PAGE)
-    two.load(PAGE)
-    one.save(PAGE, [kept("a")])
-    two.save(PAGE, [kept("b")])
-    one.save(PAGE, [kept("c")])
-    assert [each.endpoint for each in store(bucket).load(PAGE)] == ["a", "b", "c"]
+@pytest.mark.parametrize("before", [[], [kept("z")]])
+def test_two_writers_at_once_both_win(bucket: Sandbox, before: list[KeptUsage]) -> None:
+    if before:
+        store(bucket).save(PAGE, before)
+    client = bucket.client("s3")
+    put, others = client.put_object, [kept("b"), kept("c")]
+
+    def overtaken(**asked: Any) -> Any:
+        if others:
+            with patch.object(client, "put_object", put):
+                store(bucket).save(PAGE, [others.pop()])
+        return put(**asked)
+
+    with patch.object(client, "put_object", overtaken):
+        store(bucket).save(PAGE, [kept("a")])
+    assert [each.endpoint for each in store(bucket).load(PAGE)] == ["a", "b", "c", *("z" for _ in before)]
+
+
+def test_no_page_stays_in_memory(bucket: Sandbox) -> None:
+    store(bucket).save(PAGE, [kept("held")])
+    reader = store(bucket)
+    assert reader.load(PAGE)
+    reader.save(PAGE, [kept("b")])
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, KeptUsage) and one.endpoint == "held"]
 
 
 def test_saving_twice_changes_nothing(bucket: Sandbox) -> None:

@@ -16,7 +16,7 @@ from rightsizer import bootstrap
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.pace import Pace
 from rightsizer.flows import turns as sizes
-from rightsizer.flows.turns import RESERVE_S, Turns, first_turn
+from rightsizer.flows.turns import Turns, turns_of
 from sandbox.account import Sandbox
 
 ENDPOINTS = 8
@@ -46,16 +46,27 @@ def test_quick_turns_double_and_slow_ones_do_not() -> None:
     for number, (some, timely) in enumerate(Turns(budget.left, 5).divide(range(100))):
         got.append((len(some), timely))
         budget.seconds -= 2 if number < 2 else 40
-    assert got == [(5, True), (10, True), (20, True), *[(5, True)] * 5, (40, False)]
+    assert got == [(5, True), (10, True), (20, True), *[(5, True)] * 4, (45, False)]
     assert budget.seconds > 0
 
 
 def test_nothing_is_begun_that_cannot_be_ended() -> None:
-    assert list(Turns(Budget(RESERVE_S - 1).left).divide("ab")) == [("ab", False)]
+    assert list(Turns(Budget(59).left).divide("ab")) == [("ab", False)]
 
 
-def test_a_first_turn_holds_about_a_year_of_one_endpoint() -> None:
-    assert [first_turn(days) for days in (14, 30, 63)] == [25, 11, 5]
+def test_a_turn_holds_so_many_days_whatever_the_look_back_is() -> None:
+    made = [turns_of(days, Budget(300).left) for days in (14, 30, 63)]
+    assert [(one.first, one.most) for one in made] == [(25, 250), (11, 116), (5, 55)]
+
+
+def test_the_turns_of_an_invocation_use_half_of_its_time() -> None:
+    budget = Budget(300)
+    used = []
+    for some, timely in turns_of(63, budget.left).divide(range(1000)):
+        used.append((len(some), timely))
+        budget.seconds -= 20 if timely else 0
+    assert used == [*[(5, True)] * 7, (965, False)]
+    assert budget.seconds >= 150
 
 
 def test_a_long_reading_is_held_to_the_quota_and_a_short_one_does_not_wait() -> None:
@@ -84,7 +95,7 @@ def account() -> Iterator[tuple[Sandbox, str]]:
     with Sandbox() as box:
         seed(box, ENDPOINTS)
         variables = deploy(box)
-        with patch.dict(os.environ, variables | quiet), patch.object(sizes, "first_turn", lambda _: 2):
+        with patch.dict(os.environ, variables | quiet), patch.object(sizes, "FIRST_DAYS", 28):
             bootstrap.reset()
             bootstrap.set_clock(lambda: box.clock.now)
             at = box.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -124,7 +135,10 @@ def test_what_an_invocation_has_no_time_for_is_asked_for_anew_and_done_once(acco
     reads = list[int]()
     with asked(reads):
         (first,) = list(batches(box, queue))[:1]
-        assert evaluate(first, timed(300_000, 290_000, 200_000, 180_000, 20_000))["batchItemFailures"] == []
+        assert (
+            evaluate(first, timed(300_000, 300_000, 290_000, 290_000, 200_000, 180_000, 20_000))["batchItemFailures"]
+            == []
+        )
         done = evaluated(box)
         assert 0 < done < ENDPOINTS
         rest = next(iter(batches(box, queue)))

@@ -34,33 +34,37 @@ class _Page:
 
 
 class S3Digests:
-    """Port `DigestStore`. Every failure is a cache miss, told in the log: the metrics themselves are the truth."""
+    """Port `DigestStore`. Every failure is a cache miss, told in the log: the metrics themselves are the truth.
+
+    No page stays in memory: one takes up to 300 MiB there, and a process meets them all.
+    """
 
     def __init__(self, client: "S3Client", bucket: str) -> None:
         self._client = client
         self._bucket = bucket
-        self._seen: dict[str, tuple[str, tuple[KeptUsage, ...]]] = {}
 
     def load(self, page: str) -> Sequence[KeptUsage]:
         """What is kept under `page`."""
+        return self._read(page)[1]
+
+    def _read(self, page: str) -> tuple[str, tuple[KeptUsage, ...]]:
+        """The page's ETag and what it keeps; an empty ETag where there is no page, or it could not be read."""
         try:
             answer = self._client.get_object(Bucket=self._bucket, Key=_key(page))
             tag, body = answer["ETag"], answer["Body"].read()
         except (ClientError, BotoCoreError) as error:
             if not isinstance(error, ClientError) or code_of(error) not in MISSING:
                 logger.warning("digests not read", extra={"page": page, "problem": str(error)})
-            self._seen[page] = ("", ())
-            return ()
-        self._seen[page] = (tag, _opened(body, page))
-        return self._seen[page][1]
+            return "", ()
+        return tag, _opened(body, page)
 
     def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
-        """Merge `kept` into the page; when another writer came first its page is read and merged with."""
+        """Merge `kept` into the page as it is now; when another writer comes between, the page is read once more."""
         for _ in range(TRIES):
-            tag, there = self._seen.get(page) or ("", tuple(self.load(page)))
+            tag, there = self._read(page)
             condition: dict[str, Any] = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
             try:
-                answer = self._client.put_object(
+                self._client.put_object(
                     Bucket=self._bucket,
                     Key=_key(page),
                     Body=_closed(merged(there, kept)),
@@ -70,11 +74,9 @@ class S3Digests:
                 )
             except (ClientError, BotoCoreError) as error:
                 if isinstance(error, ClientError) and code_of(error) in LOST:
-                    self.load(page)
                     continue
                 logger.warning("digests not kept", extra={"page": page, "problem": str(error)})
                 return
-            self._seen[page] = (answer["ETag"], tuple(merged(there, kept)))
             return
         logger.warning("digests not kept", extra={"page": page, "problem": f"another writer won {TRIES} times"})
 

@@ -211,12 +211,16 @@ def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef
 def _fold(answer: _Answer, result: Mapping[str, Any], grid: Grid) -> None:
     answer.seen = True
     answer.status = result.get("StatusCode", "Complete")
-    if answer.values is None and result["Timestamps"]:
-        answer.values = array("d", [float("nan")]) * grid.size
+    if not result["Timestamps"]:
+        return
+    start, period, size = grid.start, timedelta(seconds=grid.period_s), grid.size
+    if answer.values is None:
+        answer.values = array("d", [float("nan")]) * size
+    values = answer.values
     for at, value in zip(result["Timestamps"], result["Values"], strict=True):
-        place = (at - grid.start) // timedelta(seconds=grid.period_s)
-        if answer.values is not None and 0 <= place < grid.size:
-            answer.values[place] = value
+        place = (at - start) // period
+        if 0 <= place < size:
+            values[place] = value
 
 
 def _begun(request: MetricRequest, start: datetime) -> Reason:

@@ -78,7 +78,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
     from rightsizer.flows.sweep import send_pages
-    from rightsizer.flows.turns import Turns, first_turn
+    from rightsizer.flows.turns import turns_of
     from rightsizer.flows.usage import Memory
 
     ports, policy = reading_ports(session(), store().history), policy_of(settings())
@@ -93,7 +93,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
         return names if queue is None else send_pages(queue, names, because, at, "later", fleet).refused
 
     def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
-        turns = Turns(left, first_turn(policy.lookback_days))
+        turns = turns_of(policy.lookback_days, left)
 
         def one(
             names: Sequence[str], because: str, at: datetime, fleet: int

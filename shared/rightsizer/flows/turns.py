@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 CHUNK = 250
-"""Endpoints that are read and judged together at most; each window is folded as it comes, a digest is about 70 kB."""
+"""Endpoints that are read and judged together at most."""
+FIRST_DAYS, MOST_DAYS = 350, 3_500
+"""Days of one endpoint in the first turn at most (1.6 million datapoints), and in a later one (310 MiB of digests)."""
 QUICK_S = 5.0
 """A turn that took less is followed by one of twice the size."""
-RESERVE_S = 60.0
-"""Seconds for what follows the last turn: judging and saving, and telling the queue."""
-SAFETY = 2.0
-"""Times the last turn took that must be left for the next one."""
+SPARE = 0.5
+"""Share of an invocation's time that no turn is meant to use: the next one may be slower than the last one was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Turns:
     first: int = 25
     """Items of the first turn: what they need is not known yet."""
     most: int = CHUNK
+    reserve: float = 60.0
+    """Seconds that are left when the last turn ends, if it takes as long as the one before."""
 
     def divide[T](self, items: Sequence[T]) -> Iterator[tuple[Sequence[T], bool]]:
         """The items in their order, turn by turn, and whether there is time for them; once there is not, all the rest.
@@ -32,7 +34,7 @@ class Turns:
         size, done, last = (self.most if math.isinf(self.left()) else self.first), 0, 0.0
         while done < len(items):
             before = self.left()
-            if before < max(RESERVE_S, SAFETY * last):
+            if before < self.reserve + last:
                 yield items[done:], False
                 return
             yield items[done : done + size], True
@@ -41,6 +43,7 @@ class Turns:
             size = min(2 * size, self.most) if last < QUICK_S else max(1, min(size, self.first))
 
 
-def first_turn(lookback_days: int) -> int:
-    """Endpoints of the first turn: about 350 days of metrics, 1.6 million datapoints."""
-    return max(1, 350 // lookback_days)
+def turns_of(lookback_days: int, left: Callable[[], float]) -> Turns:
+    """The turns of an invocation that has so much time left: they use half of it, however long the look-back is."""
+    first, most = max(1, FIRST_DAYS // lookback_days), max(1, min(CHUNK, MOST_DAYS // lookback_days))
+    return Turns(left, first, most, SPARE * left())
