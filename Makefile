@@ -125,9 +125,10 @@ bench: install $(BUILT) .venv-lambda/.installed ## Cold starts, AWS calls, decis
 replay: install ## The decision engine and the rules of the field in the referee; SEEDS=1,2,3 (1), FAST=1 thins
 	$(RUN) -m bench.replay $(if $(FAST),--fast) $(if $(SEEDS),--seeds $(SEEDS))
 
-faults: install ## Kill a change after every AWS call, in every scenario; and 10,000 spoilt events at the doors
+faults: install ## Kill a change after every AWS call, in every scenario; 10,000 spoilt events at the doors; the replay as frozen
 	$(RUN) -m bench.faults
 	$(RUN) -m bench.events
+	$(RUN) -m tests.frozen.write --check replay
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them
 	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot.md)

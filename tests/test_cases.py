@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightsizer.model.option import OptionKind
+from tests.frozen.answers import differences_of
 from tests.labelled import judged, partners, read, said, told, unread
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
@@ -35,6 +36,8 @@ def test_the_case_is_judged_as_labelled(path: Path) -> None:
         assert option.restart_needed == both_run or option.kind is OptionKind.SERVERLESS, (why, option)
     if "shares_with" in expected:
         assert partners(case, recommendation) == expected["shares_with"], why
+    changed = differences_of(path.stem, recommendation)
+    assert changed == [], "on purpose? then run `python -m tests.frozen.write answers` (tests/frozen)"
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)

@@ -1,0 +1,30 @@
+"""Everything that this package imports from the library and from its tests: the one file to edit when modules move."""
+
+from rightsizer import bootstrap, wire
+from rightsizer.flows.approval import change_id_of
+from rightsizer.model.option import OptionKind, ScaleIn, Target
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.model.recommendation import Recommendation
+from rightsizer.rules.ask import proposal_id
+from rightsizer.terminal.run import run
+from tests import samples
+from tests.labelled import judged as recommendation_of
+from tests.labelled import read as read_case
+
+__all__ = [
+    "Decision",
+    "OptionKind",
+    "Proposal",
+    "ProposalState",
+    "Recommendation",
+    "ScaleIn",
+    "Target",
+    "bootstrap",
+    "change_id_of",
+    "proposal_id",
+    "read_case",
+    "recommendation_of",
+    "run",
+    "samples",
+    "wire",
+]
