@@ -27,7 +27,7 @@ from sandbox.stack import stack
 READS_EACH, READS_ONCE = 3.1, 20
 """Read calls for each single-variant endpoint, and those of prices, quotas and lists however few the endpoints are.
 Metric reads, and our own table, queue and bucket, are apart."""
-NEXT_EACH, NEXT_ONCE = 0.09, 10
+NEXT_EACH, NEXT_ONCE = 0.1, 10
 """Calls of the second evaluation for metrics and digests. A batch of 250 endpoints is read in turns of 25, 50, 100 and
 75, so that what was read is kept where the function is killed; each turn reads and writes digests of its own."""
 OURS = ("dynamodb", "sqs", "sns", "s3")
