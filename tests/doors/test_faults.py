@@ -77,17 +77,19 @@ def test_a_poisoned_message_ends_in_the_dead_letters_and_the_rest_of_its_batch_s
         assert len(good) == 1
 
 
-def test_a_poisoned_record_of_the_stream_ends_in_the_dead_letters_and_the_next_proposal_is_told() -> None:
+def test_a_poisoned_record_of_the_stream_is_told_once_and_holds_up_no_other_proposal() -> None:
     with scene() as at:
         poison = {"pk": {"S": "PROPOSAL#p-bad"}, "sk": {"S": "PROPOSAL"}, "state": {"S": "pending"}, "doc": {"S": "{"}}
         with at.box.gate.unrecorded():
             at.box.client("dynamodb").put_item(TableName=at.stack.parts.names["Table"], Item=poison)
         at.add(BIG, tags=PROPOSE)
         at.sweep()
-        at.pass_time(minutes=30)
         assert "Approve" in at.message(BIG).buttons()
+        at.pass_time(minutes=30)
         assert len(at.slack.messages) == 1
-        assert at.stack.dead_letters()
+        assert at.stack.dead_letters() == []
+        told = [call for call in at.box.calls.of("sns", "Publish") if "p-bad" in str(call.params)]
+        assert [call.params["Subject"] for call in told] == ["proposal p-bad cannot be read and waits"]
 
 
 def test_a_tag_with_nonsense_is_noted_and_the_endpoint_is_judged_without_it() -> None:
