@@ -30,6 +30,7 @@ from rightsizer import intake, wire
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.flows.propose import REFUSED
 from rightsizer.model.errand import ErrandMoved
+from rightsizer.model.proposal import ProposalMoved
 from rightsizer.model.trigger import NoTrigger
 from rightsizer.telemetry import LONGEST_LINE, logger
 from sandbox.gate import Call
@@ -162,8 +163,9 @@ class Trial:
             told = sum(call.operation == "Publish" and name in str(call.params) for call in self._writes())
             if told != 1:
                 yield f"the healthy proposal {name} was told {told} times"
-        if refused:  # beside each post it is looked up whether Slack refused one before
-            theirs = (*names, REFUSED)
+        if refused:  # beside each post it is looked up whether Slack refused one before; what is unreadable is parked
+            parked = {f"PROPOSAL#{move.id}" for move in _moves(batch) if isinstance(move, ProposalMoved) and move.id}
+            theirs = (*names, REFUSED, *parked, "cannot be read and waits")
             yield from self._calls(
                 [call for call in self.at.box.calls if not any(n in str(call.params) for n in theirs)]
             )
@@ -201,10 +203,7 @@ class Trial:
         return refused
 
     def _refused_on_stream(self, batch: list[Any], names: list[str]) -> bool:
-        try:
-            moves = [move for move in intake.moves({"Records": batch}) if move.sequence not in names]
-        except InputError:
-            moves = []
+        moves = [move for move in _moves(batch) if move.sequence not in names]
         refused = all(not isinstance(one, ErrandMoved) and one.proposal is None for one in moves)
         self.done.kinds["refused" if refused else "taken"] += 1
         return refused
@@ -224,6 +223,14 @@ class Trial:
                 yield f"a log line of {len(line)} characters: {line[:100]!r}"
             if "a fault of rightsizer" in line:
                 yield f"an unforeseen error: {line[:1500]}"
+
+
+def _moves(batch: list[Any]) -> list[ProposalMoved | ErrandMoved]:
+    """What the stream's records say; nothing where none of them has a number."""
+    try:
+        return intake.moves({"Records": batch})
+    except InputError:
+        return []
 
 
 def _listed(event: Any) -> list[Any]:

@@ -4,7 +4,7 @@ Every method may raise the errors of `rightsizer.errors`: a read ReadError or a 
 or ConflictError. Times are aware UTC; money is US dollars.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -199,6 +199,13 @@ class RecommendationStore(Protocol):
         """Proposals with an order to go back that is not settled; `everything`: those of the first release too."""
         ...
 
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        """Leave a proposal that cannot be read, count it, and tell of it once; whether people know.
+
+        `tell` says whether the message was taken.
+        """
+        ...
+
     def settle(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: it is not looked for any more."""
         ...
@@ -237,6 +244,13 @@ class MessageBook(Protocol):
 
     def remember(self, message: MessageRef) -> None:
         """Store where it was posted and what it shows."""
+        ...
+
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        """Leave a proposal that cannot be read, count it, and tell of it once; whether people know.
+
+        `tell` says whether the message was taken.
+        """
         ...
 
 

@@ -89,3 +89,33 @@ def test_a_recommendation_that_cannot_be_read_stops_no_other_and_is_named(table:
     unread: list[UnreadRow] = []
     assert [one.ref.name for one in store.recommendations(unread)] == ["chat-2"]
     assert [row.key for row in unread] == ["ENDPOINT#chat-1 RECOMMENDATION"]
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_one_judgement_without_its_time_hides_no_other_from_the_sweep(
+    table: Table, store: Recommendations, place: int
+) -> None:
+    for number in range(10):
+        store.save(recommendation(f"e{number}"), None)
+    row = table.get(f"ENDPOINT#e{place}", "RECOMMENDATION")
+    assert row is not None
+    table.put(row | {"evaluated_at": "soon", "usd": "much"})
+    assert set(store.evaluated()) == {f"e{number}" for number in range(10)} - {f"e{place}"}
+    assert store.last_evaluated(f"e{place}") is None, "it is judged anew"
+    store.note_spending(NOW)
+    noted = table.get("ACCOUNT", "SPENDING")
+    assert noted is not None
+    assert Decimal(str(noted["usd"])) == 9 * (recommendation().usd_per_month or 0)
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_one_proposal_without_its_version_stops_no_other_from_expiring(
+    table: Table, store: Recommendations, place: int
+) -> None:
+    for number in range(10):
+        store.save(recommendation(f"e{number}"), proposal(f"p-{number}", f"e{number}"))
+    row = table.get(f"PROPOSAL#p-{place}", "PROPOSAL")
+    assert row is not None
+    table.put({name: value for name, value in row.items() if name != "version"})
+    closed = store.expire(NOW + timedelta(days=15))
+    assert {one.id for one in closed} == {f"p-{number}" for number in range(10)} - {f"p-{place}"}

@@ -1,7 +1,8 @@
 """Proposals of which the message was lost are written once more, so that the stream carries them again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from math import inf
 from typing import Any
 
 import pytest
@@ -19,10 +20,15 @@ NOW = samples.NOW
 
 
 @pytest.fixture
-def client() -> Iterator[Any]:
-    with Sandbox(now=NOW) as box:
-        create_table(box.client("dynamodb"))
-        yield box.client("dynamodb")
+def box() -> Iterator[Sandbox]:
+    with Sandbox(now=NOW) as made:
+        create_table(made.client("dynamodb"))
+        yield made
+
+
+@pytest.fixture
+def client(box: Sandbox) -> Any:
+    return box.client("dynamodb")
 
 
 def ask(client: Any, number: int = 1) -> Proposal:
@@ -72,3 +78,36 @@ def test_a_channel_that_is_down_for_many_proposals_gets_a_few_of_them_at_a_time(
     for number in range(MOST + 3):
         ask(client, number)
     assert again(client) == MOST
+
+
+def of(number: int) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda params: params["Item"]["pk"]["S"] == f"PROPOSAL#p-{number}"
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "ValidationException", "AccessDeniedException"])
+@pytest.mark.parametrize("place", range(10))
+def test_one_proposal_that_cannot_be_written_stops_no_other(box: Sandbox, client: Any, place: int, code: str) -> None:
+    for number in range(10):
+        ask(client, number)
+    box.gate.fail("dynamodb", "PutItem", code, times=inf, where=of(place))
+    assert again(client) == 9
+    closed = Recommendations(Table(client, "t"), lambda: NOW).expire(NOW + timedelta(days=15))
+    assert {one.id for one in closed} == {f"p-{number}" for number in range(10) if number != place}
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_one_proposal_that_cannot_be_read_stops_no_other(client: Any, place: int) -> None:
+    asked = [ask(client, number) for number in range(10)]
+    key = {"pk": {"S": f"PROPOSAL#{asked[place].id}"}, "sk": {"S": "PROPOSAL"}}
+    client.update_item(TableName="t", Key=key, UpdateExpression="REMOVE version")
+    assert again(client) == 9
+
+
+def test_proposals_that_cannot_be_read_do_not_take_the_place_of_others(client: Any) -> None:
+    for number in range(MOST):
+        key = {"pk": {"S": f"PROPOSAL#{ask(client, number).id}"}, "sk": {"S": "PROPOSAL"}}
+        garbled = {":doc": {"S": '{"id": 1}'}}
+        client.update_item(TableName="t", Key=key, UpdateExpression="SET doc = :doc", ExpressionAttributeValues=garbled)
+    lost = ask(client, 99)
+    assert again(client) == 1
+    assert version(client, lost) == 2

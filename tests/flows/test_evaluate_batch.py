@@ -161,14 +161,27 @@ def test_what_there_is_no_time_for_is_asked_for_anew_and_no_message_fails() -> N
 
     batch = [Received("1", LookAt(("a", "b", "c"), "full-sweep", "a", NOW, "k")), Received("2", look("d"))]
 
-    def ask(names: Sequence[str], because: str, now: datetime, fleet: int) -> None:
+    def ask(names: Sequence[str], because: str, now: datetime, fleet: int) -> Sequence[str]:
         later.append((tuple(names), because))
+        return ()
 
     assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=ask), batch, NOW) == []
     assert later == [(("b", "c"), "full-sweep")]
 
-    def refuse(names: Sequence[str], because: str, now: datetime, fleet: int) -> None:
+    def refuse(names: Sequence[str], because: str, now: datetime, fleet: int) -> Sequence[str]:
         raise WriteRefusedError("sending", "Throttling", "slow down")
 
     assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=refuse), batch, NOW) == ["1"]
     assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes()), batch, NOW) == ["1"]
+
+
+def test_of_what_is_left_over_only_messages_come_again_that_name_what_the_queue_did_not_take() -> None:
+    def evaluations(names: Sequence[str], because: str, now: datetime, fleet: int) -> Iterable[Unobserved]:
+        for name in names:
+            yield Unobserved(EndpointRef("111122223333", "eu-west-1", name), Reason(Code.NO_TIME, "no time"))
+
+    def half(names: Sequence[str], because: str, now: datetime, fleet: int) -> Sequence[str]:
+        return [name for name in names if name == "b"]
+
+    batch = [Received(str(n), look(name)) for n, name in enumerate("abc")]
+    assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=half), batch, NOW) == ["1"]

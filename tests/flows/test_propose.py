@@ -1,14 +1,15 @@
 """A proposal's message is posted once, follows its change, and one failure stays alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from rightsizer.errors import ThrottledError, WriteRefusedError
 from rightsizer.flows.propose import ProposePorts, Voice, propose
 from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.render import errand
-from tests.samples import proposal
+from tests.samples import NOW, proposal
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Spy:
     known: dict[str, MessageRef] = field(default_factory=dict)
     slack: bool = True
     events: list[str] = field(default_factory=list)
+    parked: list[str] = field(default_factory=list)
     fail_once: dict[str, Exception] = field(default_factory=dict)
 
     def _may_fail(self, method: str) -> None:
@@ -51,6 +53,13 @@ class Spy:
     def remember(self, message: MessageRef) -> None:
         self.known[message.proposal_id] = message
 
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        if proposal_id in self.parked:
+            return True
+        if tell(f"proposal {proposal_id} cannot be read and waits", cause):
+            self.parked.append(proposal_id)
+        return proposal_id in self.parked
+
     def put(self, key: str, body: bytes, content_type: str) -> str:
         self._may_fail("put")
         self.pages.append(key)
@@ -58,7 +67,7 @@ class Spy:
 
     def tell(self, *moves: ProposalMoved) -> list[str]:
         voice = Voice(errand.blocks, errand.line, errand.plain, lambda p: p.id)
-        return propose(ProposePorts(self, self, self, voice, self), moves)
+        return propose(ProposePorts(self, self, self, voice, self), moves, NOW)
 
 
 def moved(asked: Proposal, before: ProposalState | None = None, sequence: str = "1") -> ProposalMoved:
@@ -114,10 +123,28 @@ def test_a_failed_text_is_tried_again_without_a_second_message() -> None:
 
 def test_one_failure_leaves_the_others_alone() -> None:
     spy = Spy(fail_once={"post": ThrottledError("later")})
-    bad = ProposalMoved("2", None, None, "id: Field required")
     other = proposal("p-2", "other")
-    assert spy.tell(moved(proposal()), bad, moved(other, sequence="3")) == ["1", "2"]
+    assert spy.tell(moved(proposal()), moved(other, sequence="3")) == ["1"]
     assert list(spy.known) == ["p-2"]
+
+
+def test_a_record_that_nobody_can_read_is_told_once_and_does_not_come_again() -> None:
+    spy, bad = Spy(), ProposalMoved("2", None, None, "id: Field required", "p-bad")
+    for _ in range(3):
+        assert spy.tell(bad, moved(proposal(), sequence="3")) == []
+    assert spy.texts.count("proposal p-bad cannot be read and waits") == 1
+    assert len(spy.posts) == 1
+
+
+def test_a_record_that_nobody_can_read_comes_again_while_the_topic_does_not_take_the_message() -> None:
+    spy, bad = Spy(), ProposalMoved("2", None, None, "id: Field required", "p-bad")
+    spy.fail_once["publish"] = ThrottledError("later")
+    assert spy.tell(bad) == ["2"]
+    assert spy.tell(bad) == []
+
+
+def test_a_record_without_any_key_is_passed_over() -> None:
+    assert Spy().tell(ProposalMoved("2", None, None, "pk: Field required")) == []
 
 
 def test_a_fault_of_ours_at_one_proposal_leaves_the_others_alone() -> None:

@@ -18,7 +18,7 @@ from rightsizer.aws.notifier import Channels
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.reports import FolderReports
 from rightsizer.aws.table import Table, stamp
-from rightsizer.errors import PermissionMissingError, ThrottledError
+from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
 from rightsizer.model.history import PastChange
 from rightsizer.model.outcome import LedgerEntry
@@ -184,6 +184,88 @@ def test_what_rightsizer_costs_is_estimated_and_says_how(ports: ReportPorts) -> 
     page = Path(written.page).read_text()
     assert "Estimate from list prices" in page
     assert wire.loads(Report, Path(written.data).read_text()) == written.report
+
+
+class Spy:
+    """Channels that remember, or refuse what is named."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused, self.posts, self.texts = refused, list[str](), list[str]()
+
+    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+        if "slack" in self.refused:
+            raise WriteRefusedError("posting", "invalid_blocks", "no")
+        self.posts.append(text)
+        return None
+
+    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+        raise AssertionError("a report is not updated")
+
+    def publish(self, subject: str, text: str) -> None:
+        if "mail" in self.refused:
+            raise WriteRefusedError("publishing", "InvalidParameter", "no")
+        self.texts.append(text)
+
+
+class Shelf:
+    """Files that are kept, but for those that end so."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused, self.kept = refused, list[str]()
+
+    def put(self, key: str, body: bytes, content_type: str) -> str:
+        if key.endswith(self.refused):
+            raise WriteRefusedError(f"storing {key}", "EntityTooLarge", "no")
+        self.kept.append(key)
+        return f"s3://bucket/{key}"
+
+
+def broken(*_: Any) -> Any:
+    raise OverflowError("a fault of ours")
+
+
+@pytest.mark.parametrize("part", ["page", "data", "rows"])
+@pytest.mark.parametrize("how", ["refused", "not made"])
+def test_one_file_of_a_report_that_fails_stops_neither_the_others_nor_the_telling(
+    ports: ReportPorts, part: str, how: str
+) -> None:
+    ending = {"page": ".html", "data": ".json", "rows": ".csv"}[part]
+    shelf, spy = Shelf(*([ending] if how == "refused" else [])), Spy()
+    voice = ports.voice if how == "refused" else replace(ports.voice, **{part: broken})
+    given = replace(ports, files=shelf, notifier=spy, voice=voice)
+    written = report(given, *window("weekly", NOW), NOW)
+    assert not getattr(written, part)
+    assert len(shelf.kept) == 2
+    assert tell(given, written)
+    assert (len(spy.posts), len(spy.texts)) == (1, 1)
+    assert f"{ending} could not be stored" in spy.texts[0]
+
+
+def test_a_report_of_which_nothing_can_be_stored_fails_and_is_tried_again(ports: ReportPorts) -> None:
+    spy = Spy()
+    with pytest.raises(WriteRefusedError):
+        report(replace(ports, files=Shelf(""), notifier=spy), *window("weekly", NOW), NOW)
+    assert (spy.posts, spy.texts) == ([], [])
+
+
+@pytest.mark.parametrize(("refused", "posts", "texts"), [("slack", 0, 1), ("mail", 1, 0)])
+def test_one_recipient_of_a_report_that_refuses_stops_no_other(
+    ports: ReportPorts, refused: str, posts: int, texts: int
+) -> None:
+    spy = Spy(refused)
+    given = replace(ports, notifier=spy)
+    assert not tell(given, report(given, *window("weekly", NOW), NOW))
+    assert (len(spy.posts), len(spy.texts)) == (posts, texts)
+
+
+@pytest.mark.parametrize(("part", "posts", "texts"), [("blocks", 0, 1), ("text", 1, 1)])
+def test_one_form_of_a_report_that_cannot_be_made_stops_no_other(
+    ports: ReportPorts, part: str, posts: int, texts: int
+) -> None:
+    spy = Spy()
+    given = replace(ports, notifier=spy, voice=replace(ports.voice, **{part: broken}))
+    assert not tell(given, report(given, *window("weekly", NOW), NOW))
+    assert (len(spy.posts), len(spy.texts)) == (posts, texts)
 
 
 @pytest.mark.parametrize("own", [Nobody(), Busy(fails=True), Busy(FunctionUse("sweep", 512, 0, 0.0))])

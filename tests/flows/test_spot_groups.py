@@ -9,6 +9,7 @@ import pytest
 from rightsizer import wire
 from rightsizer.aws.agent_metrics import AgentMetrics
 from rightsizer.aws.errand_book import Errands
+from rightsizer.aws.groups import Groups
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.spot_market import Market
 from rightsizer.aws.table import Table
@@ -80,6 +81,28 @@ def test_the_facts_come_back_as_they_were_read(scene: Scene) -> None:
     assert found.purchase.uses_spot
     assert set(found.pools) == {Pool("g5.xlarge", f"eu-west-1{zone}") for zone in "abc"}
     assert found.running == {"g5.xlarge|eu-west-1a": 2, "g5.xlarge|eu-west-1b": 1, "g5.xlarge|eu-west-1c": 1}
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_one_group_whose_facts_cannot_be_stored_stops_no_other(scene: Scene, place: int) -> None:
+    for number in range(10):
+        scene.spot.group(f"gpu-{number}")
+    bad = f"GROUP#gpu-{place}"
+    scene.box.gate.fail("dynamodb", "PutItem", "ValidationException", where=lambda p: p["Item"]["pk"]["S"] == bad)
+    done = remember_groups(scene.ports.groups, scene.ports.book, scene.box.clock.now)
+    assert done.kept == 9
+    assert [scene.ports.book.group(f"gpu-{n}") is None for n in range(10)] == [n == place for n in range(10)]
+
+
+@pytest.mark.parametrize("garbled", [{"Tags": None}, {"MixedInstancesPolicy": []}, {"AutoScalingGroupName": None}])
+def test_one_group_that_aws_describes_oddly_stops_no_other(scene: Scene, garbled: dict[str, Any]) -> None:
+    group = scene.spot.group("gpu")
+    reader = scene.ports.groups
+    assert isinstance(reader, Groups)
+    client = scene.box.client("autoscaling")
+    (row,) = client.describe_auto_scaling_groups()["AutoScalingGroups"]
+    found = list(reader.readable_of([row, {**row, **garbled}, row], scene.box.clock.now))
+    assert [one.name for one in found if isinstance(one, Group)] == [group.name] * 2
 
 
 def test_cheaper_types_that_fit_are_proposed_with_the_request_and_the_way_back(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.errors import InputError, ThrottledError
+from rightsizer.errors import InputError, ThrottledError, WriteRefusedError
 from rightsizer.flows.sweep import PAGE, SweepPorts, Swept, sweep
 from rightsizer.model.observation import EndpointRef, Observation
 from rightsizer.model.proposal import Proposal
@@ -29,11 +29,16 @@ class Account:
         self.unanswered: list[Proposal] = []
         self.busy = False
         self.noted: list[datetime] = []
+        self.listed = len(names)
+        self.refused: set[str] = set()
+        self.alarms_throttled = False
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
-        for name in self.names:
+        for name in self.names[: self.listed]:
             ref = EndpointRef("111122223333", "eu-west-1", name)
             yield EndpointSummary(ref, "InService", YESTERDAY, self.changed.get(name, YESTERDAY))
+        if self.listed < len(self.names):
+            raise ThrottledError("the next page is throttled")
 
     def find(self, names: Iterable[str]) -> list[EndpointSummary]:
         raise AssertionError("a sweep lists")
@@ -42,6 +47,8 @@ class Account:
         raise AssertionError("a sweep observes nothing")
 
     def endpoints_in_alarm(self, alarm: str) -> tuple[str, ...]:
+        if self.alarms_throttled:
+            raise ThrottledError("later")
         return tuple(self.alarmed)
 
     def evaluated(self) -> Mapping[str, datetime]:
@@ -53,6 +60,8 @@ class Account:
             raise ThrottledError("later")
 
     def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
+        if self.refused & set(endpoints):
+            raise WriteRefusedError("sending a page", "InternalError", "no")
         self.pages.append((tuple(endpoints), because, key))
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
@@ -121,6 +130,46 @@ def test_the_same_schedule_delivered_twice_sends_the_same_keys() -> None:
     account.run(SweepKind.FULL)
     account.run(SweepKind.FULL)
     assert len({key for _, _, key in account.pages}) == 1
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_one_refused_page_at_each_place_of_ten_stops_no_other(place: int) -> None:
+    account = Account([f"e{number:03}" for number in range(10 * PAGE)])
+    account.refused = {f"e{place * PAGE:03}"}
+    done = account.run(SweepKind.FULL)
+    assert (done.pages, done.sent, done.refused) == (9, 9 * PAGE, PAGE)
+    sent = [name for page, _, _ in account.pages for name in page]
+    assert len(sent) == len(set(sent)) == 9 * PAGE
+
+
+def test_a_queue_that_refuses_every_page_fails_the_sweep_so_that_lambda_tries_again() -> None:
+    account = Account(["a", "b"])
+    account.refused = {"a", "b"}
+    with pytest.raises(WriteRefusedError):
+        account.run(SweepKind.FULL)
+
+
+def test_what_a_refused_page_left_out_is_found_by_the_light_sweep() -> None:
+    account = Account(["missed", "quiet"], ["missed", "quiet"])
+    account.seen["missed"] = NOW - timedelta(hours=26)
+    account.changed["missed"] = NOW - timedelta(days=9)
+    account.run(SweepKind.LIGHT)
+    assert [page for page, _, _ in account.pages] == [("missed",)]
+
+
+def test_alarms_that_cannot_be_read_do_not_stop_the_new_and_the_changed() -> None:
+    account = Account(["new", "quiet"], ["quiet"])
+    account.alarms_throttled = True
+    account.run(SweepKind.LIGHT)
+    assert [page for page, _, _ in account.pages] == [("new",)]
+
+
+def test_endpoints_that_were_listed_are_sent_although_a_later_page_of_the_list_fails() -> None:
+    account = Account([f"e{number:03}" for number in range(200)])
+    account.listed = 100
+    with pytest.raises(ThrottledError, match="next page"):
+        account.run(SweepKind.FULL)
+    assert sum(len(page) for page, _, _ in account.pages) == 100
 
 
 def test_another_event_does_not_start_a_sweep() -> None:

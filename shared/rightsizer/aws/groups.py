@@ -4,8 +4,9 @@ Sources: EC2 Auto Scaling API reference, DescribeAutoScalingInstances, DescribeA
 TerminateInstanceInAutoScalingGroup.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -17,6 +18,7 @@ from rightsizer.model.group import Foreign, Found, Group, Loose, Member, Way
 from rightsizer.model.reason import Code, Reason
 from rightsizer.ports_spot import Unread
 from rightsizer.rules.spot_handler import handler_of
+from rightsizer.telemetry import Failed, attempt
 
 if TYPE_CHECKING:
     from types_boto3_autoscaling import AutoScalingClient
@@ -68,9 +70,20 @@ class Groups:
         """Every group that may buy Spot or carries the opt-in tag; one that cannot be read stops no other."""
         pages = self._autoscaling.get_paginator("describe_auto_scaling_groups").paginate()
         with reading("autoscaling:DescribeAutoScalingGroups", "listing the Auto Scaling groups"):
-            rows = [row for page in pages for row in page["AutoScalingGroups"] if wanted(row)]
+            rows = [row for page in pages for row in page["AutoScalingGroups"]]
+        yield from self.readable_of(rows, now)
+
+    def readable_of(self, rows: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[Group | Unread]:
+        """The groups of these rows that are ours to look at; one that AWS describes oddly is Unread."""
         for row in rows:
-            yield self._group(row, now)
+            found = attempt("reading a group", str(row.get("AutoScalingGroupName")), partial(self._wanted, row, now))
+            if isinstance(found, Failed):
+                yield Unread(str(row.get("AutoScalingGroupName")), Reason(Code.READ_FAILED, str(found)))
+            elif found is not None:
+                yield found
+
+    def _wanted(self, row: Mapping[str, Any], now: datetime) -> Group | Unread | None:
+        return self._group(row, now) if wanted(row) else None
 
     def now(self, name: str, now: datetime) -> Group | Unread:
         """One group as it stands now; VanishedError when it is gone."""

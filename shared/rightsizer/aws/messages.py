@@ -1,5 +1,10 @@
 """The MessageBook on the table. Its keys do not begin with PROPOSAL#, so that the stream does not feed itself."""
 
+from collections.abc import Callable
+from datetime import datetime
+
+from rightsizer.aws.decisions import PREFIX, SORT
+from rightsizer.aws.parking import Parking
 from rightsizer.aws.table import Table
 from rightsizer.model.proposal import MessageRef
 
@@ -28,3 +33,7 @@ class Messages:
                 "shown": message.shown,
             }
         )
+
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        """Leave a proposal that cannot be read, and tell of it once; whether people know."""
+        return Parking(self._table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)

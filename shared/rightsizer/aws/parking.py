@@ -5,17 +5,19 @@ of its own (`PARKED#<key>`), since the stream would report a write to a proposal
 that is readable again is written whole by its next step, and the mark goes after 30 days, so that people are reminded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import count, logger
 
 LATER = timedelta(hours=1)
 """When a row that could not be read, or a saving that could not be booked, is looked at again."""
 TOLD_DAYS = 30
+TELLING = timedelta(minutes=10)
+"""Longer than a function runs."""
 BY_TIME = frozenset({"DUE", "SAVING"})
 """Partitions of the index in which the sort key says when a row is looked at next."""
 
@@ -28,23 +30,43 @@ class Parking:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def park(self, pk: str, sk: str, cause: str, now: datetime, tell: Told) -> None:
-        """Look at the row again after an hour. People are told where they were not; a lost message is tried again."""
+    def park(self, pk: str, sk: str, cause: str, now: datetime, tell: Told) -> bool:
+        """Look at the row again after an hour. People are told once; whether they know it, or are being told.
+
+        Two doors may meet the same row at one moment. One of them holds the mark for `TELLING` while it tells; where it
+        dies, or the message is not taken, whoever meets the row after that tells.
+        """
         logger.warning("a stored row cannot be read and is parked", row=f"{pk} {sk}", problem=cause)
         count(RowsUnreadable=1)
         self.postpone(pk, sk, now)
-        mark: Item = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now), "expires": epoch(now, TOLD_DAYS)}
+        mark: Item = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now)}
         known = self._table.get(str(mark["pk"]), "PARKED")
         if known is not None and int(known.get("expires", 0)) > epoch(now):
-            return
+            return True
+        if not self._held({**mark, "expires": epoch(now + TELLING)}, known):
+            return True
         what = pk.replace("#", " ", 1).lower()
         text = (
             f"{cause}. Nothing is done about it until it can be read, and everything else goes on. It is looked at "
             f"again every hour; this is said once in {TOLD_DAYS} days. Deploy the release that wrote the row ({pk} "
             f"{sk} in the table {self._table.name}), or restore it from a backup: docs/upgrade.md."
         )
-        if tell(f"{what} cannot be read and waits", text):
-            self._table.put(mark)
+        told = tell(f"{what} cannot be read and waits", text)
+        self._table.put({**mark, "expires": epoch(now, TOLD_DAYS) if told else epoch(now)})
+        return told
+
+    def _held(self, mark: Item, known: Mapping[str, Value] | None) -> bool:
+        """Whether we are the one who tells, by one conditional write."""
+        if known is None:
+            write = self._table.put_if(mark, "attribute_not_exists(pk)")
+        else:
+            condition, names = "#at = :at", {"#at": "at"}
+            write = self._table.put_if(mark, condition, names, at=known.get("at", ""))
+        try:
+            self._table.transact([write], f"telling of {mark['pk']}")
+        except ConflictError:
+            return False
+        return True
 
     def postpone(self, pk: str, sk: str, now: datetime) -> None:
         """Let the index show the row an hour later; nothing where somebody saved it meanwhile, or it has no time."""

@@ -1,17 +1,20 @@
 """Proposals on the table: found, listed, decided on, following their change, expiring."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 
 from rightsizer import wire
 from rightsizer.aws import decisions, untold
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, UNDOABLE, moved
+from rightsizer.aws.parking import Parking
 from rightsizer.aws.rows import Row, noun_of, passed_over, readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError, ReadError, VanishedError
 from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.telemetry import Failed, attempt
 
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
 """An endpoint has at most one proposal in these states."""
@@ -59,7 +62,7 @@ class Proposals:
         each = [self._table.index(f"{PREFIX}{state}", newest_first=True) for state in wanted]
         if UNDOABLE & set(wanted):
             back = self._table.index(ASKED_BACK, newest_first=True)
-            each.append(row for row in back if row["state"] in wanted)
+            each.append(row for row in back if row.get("state") in wanted)
         merged = heapq.merge(*each, key=lambda row: str(row["gsi1sk"]), reverse=True)  # page by page, never all rows
         yield from readable(filter(_of_an_endpoint, merged), revive, unread)
 
@@ -69,7 +72,7 @@ class Proposals:
 
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime) -> None:
         """Let the proposal follow its change. One that ended is not set back to applying by a late message."""
-        for attempt in range(TRIES):
+        for number in range(TRIES):
             found = decisions.find(self._table, proposal_id)
             if found is None:
                 raise VanishedError(f"following the change {change_id}: the proposal {proposal_id} is gone")
@@ -84,7 +87,7 @@ class Proposals:
             try:
                 self._table.swap(moved(found, state, now, change_id=change_id, outcome=outcome), int(found["version"]))
             except ConflictError:
-                if attempt == TRIES - 1:
+                if number == TRIES - 1:
                     raise
             else:
                 break
@@ -103,7 +106,7 @@ class Proposals:
 
     def settle(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: the proposal goes back to the index of its state."""
-        for attempt in range(TRIES):
+        for number in range(TRIES):
             found = decisions.find(self._table, proposal_id)
             if found is None or "asked_back" not in found:
                 return
@@ -112,7 +115,7 @@ class Proposals:
             try:
                 self._table.swap(after, int(found["version"]))
             except ConflictError:
-                if attempt == TRIES - 1:
+                if number == TRIES - 1:
                     raise
             else:
                 return
@@ -122,23 +125,36 @@ class Proposals:
         return untold.tell_again(self._table, now, everything=everything)
 
     def expire(self, now: datetime) -> tuple[Proposal, ...]:
-        """Close the pending proposals whose time is over; returns those that this call closed."""
+        """Close the pending proposals whose time is over; returns those that this call closed.
+
+        One that cannot be read or written stops no other.
+        """
         closed: list[Proposal] = []
-        said = "It is asked again if the saving is still there."
-
-        def over(row: Row) -> tuple[Row, Row] | None:
-            late = int(row["expires_at"]) <= epoch(now)
-            return (row, moved(row, ProposalState.EXPIRED, now, outcome=said)) if late else None
-
-        pending = self._table.index(f"{PREFIX}{ProposalState.PENDING}")
-        for row, after in filter(None, readable(pending, over)):
-            try:
-                self._table.swap(after, int(row["version"]))
-            except ConflictError:
-                continue  # somebody decided at the last moment, and that counts
-            if _of_an_endpoint(after):
-                closed += readable([after], revive)
+        for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}"):
+            done = attempt("expiring a proposal", str(row["pk"]), partial(self._expired, row, now))
+            closed += [] if isinstance(done, Failed) else done
         return tuple(closed)
+
+    def _expired(self, row: Row, now: datetime) -> Iterable[Proposal]:
+        """The proposal of the row where this call closed it."""
+
+        def over(row: Row) -> tuple[Row, int] | None:
+            said = "It is asked again if the saving is still there."
+            late = int(row["expires_at"]) <= epoch(now)
+            return (moved(row, ProposalState.EXPIRED, now, outcome=said), int(row["version"])) if late else None
+
+        for after, version in filter(None, readable([row], over)):
+            try:
+                self._table.swap(after, version)
+            except ConflictError:
+                return []  # somebody decided at the last moment, and that counts
+            if _of_an_endpoint(after):
+                return list(readable([after], revive))
+        return []
+
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        """Leave a proposal that cannot be read, and tell of it once; whether people know."""
+        return Parking(self._table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
 
 
 def _of_an_endpoint(row: dict[str, Value]) -> bool:

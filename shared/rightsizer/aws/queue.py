@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
 from rightsizer.aws.errors import code_of, text_of
@@ -35,3 +35,5 @@ class SqsPages:
             self._client.send_message(QueueUrl=self._url, MessageBody=wire.dumps(page))
         except ClientError as error:
             raise WriteRefusedError(f"sending a page to {self._url}", code_of(error), text_of(error)) from error
+        except BotoCoreError as error:
+            raise WriteRefusedError(f"sending a page to {self._url}", type(error).__name__, str(error)) from error

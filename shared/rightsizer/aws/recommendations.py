@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
 from rightsizer.aws.history import HistoryBook, spending
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
-from rightsizer.aws.rows import noun_of, readable
+from rightsizer.aws.rows import Row, noun_of, readable
 from rightsizer.aws.table import Item, Table, Value, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.history import History
@@ -39,9 +39,10 @@ class Recommendations(Proposals):
         self._history = HistoryBook(table)
 
     def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
-        """When the endpoint was last evaluated and its fingerprint then."""
+        """When the endpoint was last evaluated and its fingerprint then; None where that cannot be read."""
         found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
-        return (datetime.fromisoformat(str(found["evaluated_at"])), str(found["fingerprint"])) if found else None
+        told = readable([found] if found else [], lambda row: (_evaluated_at(row), str(row["fingerprint"])))
+        return next(told, None)
 
     def recommendation(self, endpoint: str) -> Recommendation | None:
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
@@ -50,13 +51,13 @@ class Recommendations(Proposals):
 
     def evaluated(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
-        rows = self._table.index("RECOMMENDATION", only=("gsi1sk", "evaluated_at"))
-        return {str(row["gsi1sk"]): datetime.fromisoformat(str(row["evaluated_at"])) for row in rows}
+        rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "gsi1sk", "evaluated_at"))
+        return dict(readable(rows, lambda row: (str(row["gsi1sk"]), _evaluated_at(row))))
 
     def note_spending(self, at: datetime) -> None:
         """Keep what GPU endpoints cost a month, by the judgements of the last two days; nothing where there is none."""
-        rows = self._table.index("RECOMMENDATION", only=("usd", "evaluated_at"))
-        total = sum((Decimal(str(r.get("usd", 0))) for r in rows if str(r["evaluated_at"]) >= stamp(at - RECENT)), ZERO)
+        rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "usd", "evaluated_at"))
+        total = sum(readable(rows, lambda row: _usd(row) if _evaluated_at(row) >= at - RECENT else ZERO), ZERO)
         if total > 0:
             self._table.put(spending(total, at))
 
@@ -180,6 +181,23 @@ def _item(recommendation: Recommendation) -> Item:
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
         "doc": wire.stored(recommendation),
     }
+
+
+def _evaluated_at(row: Row) -> datetime:
+    found = datetime.fromisoformat(str(row["evaluated_at"]))
+    if found.tzinfo is None:
+        raise ValueError(f"evaluated_at: a time with its zone is expected, not {found}")
+    return found
+
+
+def _usd(row: Row) -> Decimal:
+    try:
+        found = Decimal(str(row.get("usd", 0)))
+    except InvalidOperation:
+        found = Decimal("NaN")
+    if not found.is_finite():
+        raise ValueError("usd: a number is expected")
+    return found
 
 
 def _just_refused(known: dict[str, Value], proposal: Proposal, now: datetime) -> bool:

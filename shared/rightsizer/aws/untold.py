@@ -5,12 +5,17 @@ A proposal is written once more, unchanged but for its version, so that the stre
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX
-from rightsizer.aws.table import Table, Value, stamp
-from rightsizer.errors import ConflictError, ReadError
-from rightsizer.model.proposal import ProposalState, shown_as
+from rightsizer.aws.rows import Row, noun_of, read_row
+from rightsizer.aws.table import Table, stamp
+from rightsizer.errors import ConflictError, UnreadableError
+from rightsizer.model.errand import Errand
+from rightsizer.model.proposal import Proposal, ProposalState, shown_as
+from rightsizer.telemetry import Failed, attempt
 
 QUIET = timedelta(hours=1)
 """The stream itself tries for an hour (template.yaml, MaximumRecordAgeInSeconds)."""
@@ -20,31 +25,43 @@ MOST = 25
 
 
 def tell_again(table: Table, now: datetime, *, everything: bool) -> int:
-    """Write those again of which no message is known; with `everything` also those whose message lags. How many."""
+    """Write those again of which no message is known; with `everything` also those whose message lags. How many.
+
+    One that cannot be read or written stops no other. What this release cannot read was told as such by `propose`.
+    """
     told = 0
     for row in _rows(table, now - (RECENT if everything else NEW), now - QUIET):
-        if told < MOST and _lost(table, row, everything):
-            told += _again(table, row)
+        if told == MOST:
+            break
+        again = attempt("sending a lost message again", str(row["pk"]), partial(_told_again, table, row, everything))
+        told += 0 if isinstance(again, Failed) else again
     return told
 
 
-def _rows(table: Table, start: datetime, end: datetime) -> Iterator[dict[str, Value]]:
+def _rows(table: Table, start: datetime, end: datetime) -> Iterator[Row]:
     for key in (*(f"{PREFIX}{state}" for state in ProposalState), ASKED_BACK):
         yield from table.index(key, stamp(start), stamp(end))
 
 
-def _lost(table: Table, row: dict[str, Value], lagging: bool) -> bool:
+def _told_again(table: Table, row: Row, lagging: bool) -> int:
     message = table.get(f"MESSAGE#{str(row['pk']).removeprefix(PREFIX)}", "MESSAGE")
-    if message is None or not lagging:
-        return message is None
+    if message is not None and not lagging:
+        return 0
     try:
-        body = decisions.document(row)
-    except ReadError:
-        return False  # a row that nobody can read is no message's fault
-    return message["shown"] != shown_as(str(row["state"]), str(body.get("outcome", "")), body.get("asked_back_by", ""))
+        body = read_row(row, _document)
+    except UnreadableError:
+        return 0  # a row that nobody can read is no message's fault
+    shown = shown_as(str(row["state"]), str(body.get("outcome", "")), body.get("asked_back_by", ""))
+    return _again(table, row) if message is None or message["shown"] != shown else 0
 
 
-def _again(table: Table, row: dict[str, Value]) -> int:
+def _document(row: Row) -> dict[str, Any]:
+    """The document; UnreadableError where `propose` could make nothing of it."""
+    noun_of(Errand if "kind" in row else Proposal, row)
+    return decisions.document(row)
+
+
+def _again(table: Table, row: Row) -> int:
     try:
         table.swap(row | {"version": int(row["version"]) + 1}, int(row["version"]))
     except ConflictError:

@@ -30,7 +30,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | ErrandMoved]], list[str]]:
     pages = BucketReports(session().client("s3"), settings().bucket)
     voice = flow.Voice(errand.blocks, errand.line, errand.plain, errand.html)
     ports = flow.ProposePorts(notifier(), Messages(table()), pages, voice, EventBus(session().client("events")))
-    return lambda moves: flow.propose(ports, moves)
+    return lambda moves: flow.propose(ports, moves, now())
 
 
 @once

@@ -45,10 +45,11 @@ def sweep() -> Callable[[Trigger], Swept]:
     beyond = _beyond_of_the_sweep(queue)
 
     def run(trigger: Trigger) -> Swept:
-        swept = flow.sweep(ports, trigger)
-        if isinstance(trigger, SweepDue):
-            beyond(trigger.sweep)
-        return swept
+        try:
+            return flow.sweep(ports, trigger)
+        finally:  # groups and jobs are looked at although the endpoints failed
+            if isinstance(trigger, SweepDue):
+                beyond(trigger.sweep)
 
     return run
 
@@ -88,9 +89,8 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     queue = SqsPages(session().client("sqs"), settings().queue_url) if settings().queue_url else None
     alarms, ledger, beyond = CloudWatchAlarms(session()), SavingsBook(table()), _beyond()
 
-    def later(names: Sequence[str], because: str, at: datetime, fleet: int) -> None:
-        if queue is not None:
-            send_pages(queue, names, because, at, "later", fleet)
+    def later(names: Sequence[str], because: str, at: datetime, fleet: int) -> Sequence[str]:
+        return names if queue is None else send_pages(queue, names, because, at, "later", fleet).refused
 
     def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
         turns = Turns(left, first_turn(policy.lookback_days))

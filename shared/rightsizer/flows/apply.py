@@ -17,11 +17,12 @@ from rightsizer.flows.apply_walk import Walking
 from rightsizer.flows.approval import approved_again, change_id_of
 from rightsizer.flows.errands import Errands
 from rightsizer.flows.orders import Orders
-from rightsizer.flows.telling import Tell, surely
+from rightsizer.flows.telling import Tell, once, surely
 from rightsizer.flows.time_left import RESERVE_MS, TimeLeft, unlimited
 from rightsizer.model.change import Change, Entry
 from rightsizer.model.hardware import Catalogue
 from rightsizer.model.limits import ChangeLimits
+from rightsizer.model.outcome import Occurrence
 from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.ports import MetricReader, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal, PastBook, SavingsLedger
@@ -115,7 +116,7 @@ class Apply:
         return self.advance(proposal.change_id, now)
 
     def tick(self, now: datetime, left: TimeLeft = unlimited) -> tuple[Change, ...]:
-        """Advance every change whose next look is due; one that fails does not stop the others.
+        """Advance every change whose next look is due; one that fails does not stop the others, and is told once a day.
 
         `left` says how many milliseconds there are. Those for which no time is left come first at the next tick, since
         the ones that were looked at are due later; `ChangesLate` counts them.
@@ -128,7 +129,8 @@ class Apply:
                 break
             change = attempt("advancing a change", change_id, partial(self.advance, change_id, now))
             if isinstance(change, Failed):
-                surely(self.tell)(f"change {change_id} could not be advanced", str(change))
+                stuck = Occurrence(f"stuck#{change_id}#{now:%Y-%m-%d}", now, "change-stuck", change_id, str(change))
+                once(self.ledger, self.tell, stuck, f"change {change_id} could not be advanced")
             elif change is not None:
                 done.append(change)
         return tuple(done)

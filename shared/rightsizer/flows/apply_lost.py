@@ -5,18 +5,18 @@ and a table that was restored from a backup has none. Nothing here depends on it
 withdrawn with a reason, or as expired and told; each order to go back is taken, or refused and told.
 """
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.apply_begin import PATIENCE
 from rightsizer.flows.apply_follow import shown
-from rightsizer.flows.telling import surely
+from rightsizer.flows.telling import once, surely
 from rightsizer.model.change import Change
 from rightsizer.model.outcome import Occurrence, UnreadRow
 from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.telemetry import count, logger
+from rightsizer.telemetry import Failed, attempt, count, logger
 
 LATE = timedelta(minutes=15)
 """A stream that works needs seconds; after this a person hears that an approval, or an order, waits."""
@@ -25,13 +25,19 @@ LATE = timedelta(minutes=15)
 def take_up(apply: Apply, now: datetime) -> list[str]:
     """Start each approval that has no change yet, or end it; returns the ids of the changes that began."""
     unread: list[UnreadRow] = []
-    begun = [
-        change.id
-        for proposal in apply.store.proposals((ProposalState.APPROVED,), unread)
-        for change in _each(apply, proposal, now)
-    ]
+    begun: list[str] = []
+    for proposal in apply.store.proposals((ProposalState.APPROVED,), unread):
+        change = attempt("taking up an approval", proposal.id, partial(_each, apply, proposal, now))
+        begun += [change.id] if isinstance(change, Change) else []
+    for row in unread:
+        park = partial(apply.store.park, _id_of(row), row.cause, now, surely(apply.tell))
+        attempt("parking an approval that cannot be read", row.key, park)
     count(ApprovalsTakenUp=len(begun), ApprovalsUnread=len(unread))
     return begun
+
+
+def _id_of(row: UnreadRow) -> str:
+    return row.key.partition(" ")[0].partition("#")[2]
 
 
 def take_up_orders(apply: Apply, now: datetime, *, everything: bool) -> list[str]:
@@ -41,12 +47,10 @@ def take_up_orders(apply: Apply, now: datetime, *, everything: bool) -> list[str
     """
     taken = []
     for proposal in apply.store.asked_back(everything=everything):
-        try:
-            change = go_back(apply, proposal, now)
-        except RightsizerError as error:
-            _waits(apply, proposal, f"the way back of {proposal.change_id}", now, error)
-            continue
-        if change is not None:
+        change = attempt("taking up an order to go back", proposal.id, partial(go_back, apply, proposal, now))
+        if isinstance(change, Failed):
+            _waits(apply, proposal, f"the way back of {proposal.change_id}", now, change)
+        elif change is not None:
             taken.append(change.id)
     count(OrdersTakenUp=len(taken))
     return taken
@@ -72,29 +76,28 @@ def go_back(apply: Apply, proposal: Proposal, now: datetime) -> Change | None:
 def straighten(apply: Apply) -> None:
     """Let each proposal that is being applied show the end of its change, or that its change is not there."""
     for proposal in apply.store.proposals((ProposalState.APPLYING,)):
-        try:
-            change = apply.journal.load(proposal.change_id)
-            if change is None:
-                text = f"its change {proposal.change_id} is not in the table, so nobody knows how far it went"
-                apply.store.follow(proposal.id, ProposalState.WITHDRAWN, proposal.change_id, text)
-                surely(apply.tell)(f"{proposal.ref.name}: approval withdrawn", text)
-            elif change.closed:
-                apply.store.follow(proposal.id, shown(change), change.id, change.outcome)
-        except RightsizerError as error:
-            logger.warning("not compared with its change", extra={"proposal": proposal.id, "why": str(error)})
+        attempt("comparing a proposal with its change", proposal.id, partial(_straight, apply, proposal))
 
 
-def _each(apply: Apply, listed: Proposal, now: datetime) -> Iterator[Change]:
+def _straight(apply: Apply, proposal: Proposal) -> None:
+    change = apply.journal.load(proposal.change_id)
+    if change is None:
+        text = f"its change {proposal.change_id} is not in the table, so nobody knows how far it went"
+        apply.store.follow(proposal.id, ProposalState.WITHDRAWN, proposal.change_id, text)
+        surely(apply.tell)(f"{proposal.ref.name}: approval withdrawn", text)
+    elif change.closed:
+        apply.store.follow(proposal.id, shown(change), change.id, change.outcome)
+
+
+def _each(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
     """What became of one approval; one that fails does not stop the others."""
     try:
-        change = _one(apply, listed, now)
+        return _one(apply, listed, now)
     except (ConflictError, InputError) as error:  # the flow has withdrawn it, or somebody moved it meanwhile
         logger.warning("no change", extra={"proposal": listed.id, "why": str(error)})
     except RightsizerError as error:
-        _waits(apply, listed, "the change", now, error)
-    else:
-        if change is not None:
-            yield change
+        _waits(apply, listed, "the change", now, Failed(error))
+    return None
 
 
 def _one(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
@@ -128,7 +131,7 @@ def _one(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
     return change
 
 
-def _waits(apply: Apply, proposal: Proposal, what: str, now: datetime, error: RightsizerError) -> None:
+def _waits(apply: Apply, proposal: Proposal, what: str, now: datetime, error: Failed) -> None:
     """The next tick tries again; a person hears of it once, when it has waited for a while."""
     logger.warning("not taken up", extra={"proposal": proposal.id, "why": str(error)})
     count(DecisionsWaiting=1)
@@ -140,15 +143,9 @@ def _waits(apply: Apply, proposal: Proposal, what: str, now: datetime, error: Ri
 
 
 def _once(apply: Apply, proposal: Proposal, subject: str, text: str, now: datetime) -> None:
-    """Tell it once for each decision; where that cannot be noted, the log has it and the next tick tells it."""
+    """Tell it once for each decision."""
     key = f"late#{proposal.id}#{_decided_at(proposal).isoformat()}#{subject}"
-    try:
-        first = apply.ledger.note(Occurrence(key, now, "approval-late", proposal.ref.name, text))
-    except RightsizerError as error:
-        logger.warning("not told yet", extra={"subject": subject, "text": text, "why": str(error)})
-        return
-    if first:
-        surely(apply.tell)(subject, text)
+    once(apply.ledger, apply.tell, Occurrence(key, now, "approval-late", proposal.ref.name, text), subject)
 
 
 def _decided_at(proposal: Proposal) -> datetime:

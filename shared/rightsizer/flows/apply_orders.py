@@ -26,6 +26,7 @@ def start_approved(apply: Apply, moves: Sequence[ProposalMoved | ErrandMoved], n
     """Start the change of each approved proposal; returns the sequences of the records to deliver again.
 
     A refusal (another change holds the endpoint, the proposal moved on meanwhile) is an answer and is not repeated.
+    Nor is a record that nobody can read, which would hold up its shard: it is told once, and the ticks look at its row.
     That a tick saved the change while the order of a way back was written is none: the order is delivered again.
     """
     failed = []
@@ -41,7 +42,10 @@ def _taken(apply: Apply, move: ProposalMoved | ErrandMoved, now: datetime) -> li
         return _errand(apply, move, now)
     if move.problem:
         logger.error("a stream record is malformed", extra={"problem": move.problem, "sequence": move.sequence})
-        return [move.sequence]
+        count(RecordsMalformed=1)
+        if move.id:
+            apply.store.park(move.id, move.problem, now, surely(apply.tell))
+        return []
     return [] if move.proposal is None else _proposal(apply, move.proposal, move.sequence, now)
 
 

@@ -18,7 +18,7 @@ from rightsizer.errors import (
     VanishedError,
     WriteRefusedError,
 )
-from rightsizer.flows.telling import Tell, surely
+from rightsizer.flows.telling import Tell, once, surely
 from rightsizer.model.change import Entry
 from rightsizer.model.errand import (
     OPEN,
@@ -70,12 +70,13 @@ class Errands:
         return self._advance(errand, now)
 
     def tick(self, now: datetime) -> tuple[Errand, ...]:
-        """Go on with every errand that is due; one that fails does not stop the others."""
+        """Go on with every errand that is due; one that fails does not stop the others, and is told once a day."""
         done = []
         for errand_id in self.book.due(now):
             errand = attempt("carrying an errand on", errand_id, partial(self._carried_on, errand_id, now))
             if isinstance(errand, Failed):
-                surely(self.tell)(f"errand {errand_id} could not be carried on", str(errand))
+                stuck = Occurrence(f"stuck#{errand_id}#{now:%Y-%m-%d}", now, "errand-stuck", errand_id, str(errand))
+                once(self.ledger, self.tell, stuck, f"errand {errand_id} could not be carried on")
             elif errand is not None:
                 done.append(errand)
         return tuple(done)

@@ -57,8 +57,10 @@ class BatchPorts:
     ledger: SavingsLedger
     beyond: Callable[[LookBeyond | JobMoved, datetime], None] | None = None
     """Looks at groups, training jobs and clusters; None where only endpoints are looked at."""
-    later: Callable[[Sequence[str], str, datetime, int], None] | None = None
-    """Asks the queue for what this invocation has no time for; None where its messages are delivered again instead."""
+    later: Callable[[Sequence[str], str, datetime, int], Sequence[str]] | None = None
+    """Asks the queue for what this invocation has no time for, and returns what the queue did not take of it.
+
+    None where its messages are delivered again instead."""
 
 
 @dataclass(slots=True)
@@ -154,8 +156,7 @@ def _evaluated(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[st
             left.pop(name, None)
     if failed is not None:
         again.update(*left.values())
-    if late and not _sent(ports, why, late, now):
-        again.update(*(asked.get(name, ()) for name in late))
+    again.update(*(asked.get(name, ()) for name in _unsent(ports, why, late, now)))
     return again
 
 
@@ -166,17 +167,17 @@ def _to_be_repeated(result: Recommendation | Unobserved | NotDone) -> bool:
     return isinstance(result, NotDone)
 
 
-def _sent(ports: BatchPorts, why: tuple[str, int], late: Sequence[str], now: datetime) -> bool:
-    """Whether the queue took what is left over, as new messages.
+def _unsent(ports: BatchPorts, why: tuple[str, int], late: Sequence[str], now: datetime) -> Sequence[str]:
+    """What is left over and that the queue did not take as new messages.
 
     A message that is merely delivered again is one try nearer to the dead letters each time, though nothing failed.
     """
-    if ports.later is None:
-        return False
+    if not late or ports.later is None:
+        return late
     try:
-        ports.later(late, why[0], now, why[1])
+        unsent = ports.later(late, why[0], now, why[1])
     except WriteRefusedError as error:
         logger.warning("cannot ask for the rest", extra={"endpoints": len(late), "problem": str(error)})
-        return False
-    logger.info("asked for the rest", extra={"endpoints": len(late)})
-    return True
+        return late
+    logger.info("asked for the rest", extra={"endpoints": len(late) - len(unsent)})
+    return unsent

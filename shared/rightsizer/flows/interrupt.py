@@ -29,7 +29,7 @@ from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import Claim, GroupChanger, GroupReader, LookQueue, SpotBook
 from rightsizer.rules.spot_pools import mark
 from rightsizer.rules.spot_react import lacks_capacity, note_of, react, runs_gpu, stale
-from rightsizer.telemetry import logger
+from rightsizer.telemetry import attempt, logger
 
 GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed instance found", "does not exist")
 """Auto Scaling's texts for an instance that left the group before we came (ValidationError)."""
@@ -227,10 +227,15 @@ def _every_pool_marked(ports: InterruptPorts, event: LaunchFailed, now: datetime
 
 
 def _mark(ports: InterruptPorts, pool: Pool, signal: Signal, now: datetime) -> None:
-    before = ports.book.mark(pool)
-    after = mark(pool, signal, now, before)
-    if after is not before:
-        ports.book.remember(after)
+    """Note what EC2 showed of the pool. A mark is a hint: one that cannot be kept stops neither record nor message."""
+
+    def note() -> None:
+        before = ports.book.mark(pool)
+        after = mark(pool, signal, now, before)
+        if after is not before:
+            ports.book.remember(after)
+
+    attempt("marking a pool", f"{pool.instance_type}|{pool.zone}", note)
 
 
 def _record(ports: InterruptPorts, occurrence: Occurrence) -> bool:

@@ -6,10 +6,12 @@ again. Everything else is done once, because the message book knows what the mes
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from rightsizer.errors import RightsizerError, WriteRefusedError
+from rightsizer.flows.telling import surely
 from rightsizer.model.errand import Errand, ErrandMoved
 from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_as
 from rightsizer.ports import EventSink, MessageBook, Notifier, ReportStore
@@ -59,22 +61,30 @@ class ProposePorts:
     events: EventSink
 
 
-def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | ErrandMoved]) -> list[str]:
-    """Tell each move; returns the sequences of those that failed, so that only they come again."""
+def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | ErrandMoved], now: datetime) -> list[str]:
+    """Tell each move; returns the sequences of those that failed, so that they come again.
+
+    A record that nobody can read is none of them: it would be no better the next time, and hold up its shard until
+    the stream gives up. It is counted, and people are told once.
+    """
     failed = []
     for move in moves:
-        if isinstance(move, ProposalMoved) and move.problem:
-            logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
-            failed.append(move.sequence)
-        elif isinstance(attempt("telling a proposal", move.sequence, partial(_tell, ports, move)), Failed):
+        done = attempt("telling a proposal", move.sequence, partial(_told, ports, move, now))
+        if isinstance(done, Failed) or not done:
             failed.append(move.sequence)
     return failed
 
 
-def _tell(ports: ProposePorts, move: ProposalMoved | ErrandMoved) -> None:
+def _told(ports: ProposePorts, move: ProposalMoved | ErrandMoved, now: datetime) -> bool:
+    """Whether people know of the move."""
+    if isinstance(move, ProposalMoved) and move.problem:
+        logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
+        count(RecordsMalformed=1)
+        return not move.id or ports.book.park(move.id, move.problem, now, surely(ports.notifier.publish))
     asked = move.errand if isinstance(move, ErrandMoved) else move.proposal
     if asked is not None:
         tell(ports, asked, move.before)
+    return True
 
 
 def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> None:

@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
 from rightsizer.errors import RightsizerError
@@ -21,11 +22,12 @@ from rightsizer.rules.packing import packs
 from rightsizer.rules.running import running_cost
 from rightsizer.rules.tally import Records, tally
 from rightsizer.rules.track_record import track_record
-from rightsizer.telemetry import logger
+from rightsizer.telemetry import Failed, attempt, logger
 
 type Period = Literal["weekly", "monthly"]
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
+SUBJECT = "rightsizer: the report is stored, but could not be worded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Written:
     rows: str
     lines: tuple[str, ...] = ()
     """Every judgement with all that it has, in compressed JSON lines; only where the page cannot show all."""
+    missing: tuple[str, ...] = ()
+    """The files that could not be made or stored, each with its cause; their addresses are empty."""
 
 
 def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
@@ -119,43 +123,69 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
 
 
 def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> Written:
-    """Make and store the report of a window. The same window written twice is the same files."""
+    """Make and store the report of a window. The same window written twice is the same files.
+
+    A file that cannot be made or stored stops no other. Where none can be stored the error of the page goes up.
+    """
     told = made(ports.sources, start, end, now)
-    name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
-    return Written(
-        told,
-        page=ports.files.put(f"{name}.html", ports.voice.page(told).encode(), "text/html; charset=utf-8"),
-        data=ports.files.put(f"{name}.json", ports.voice.data(told).encode(), "application/json"),
-        rows=ports.files.put(f"{name}.csv", ports.voice.rows(told).encode(), "text/csv; charset=utf-8"),
-        lines=_lines(ports, name) if len(told.recommendations) > SHOWN else (),
-    )
+    name, voice = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}", ports.voice
+    forms = {
+        "page": (voice.page, "html", "text/html; charset=utf-8"),
+        "data": (voice.data, "json", "application/json"),
+        "rows": (voice.rows, "csv", "text/csv; charset=utf-8"),
+    }
+    where, missing, failed = dict.fromkeys(forms, ""), list[str](), list[Failed]()
+    for form, (made_by, ending, kind) in forms.items():
+        key = f"{name}.{ending}"
+        kept = attempt("storing a file of the report", key, partial(_stored, ports.files, key, made_by, told, kind))
+        if isinstance(kept, Failed):
+            failed.append(kept)
+            missing.append(f"{key} could not be stored: {kept}")
+        else:
+            where[form] = kept
+    if len(failed) == len(forms):
+        raise failed[0].error
+    found = _lines(ports, name) if len(told.recommendations) > SHOWN else ()
+    return Written(told, **where, lines=found, missing=tuple(missing))
+
+
+def _stored(files: ReportStore, key: str, made_by: Callable[[Report], str], told: Report, kind: str) -> str:
+    return files.put(key, made_by(told).encode(), kind)
 
 
 def _lines(ports: ReportPorts, name: str) -> tuple[str, ...]:
     """Read the judgements again, file by file: all of them at once would not fit into the function."""
-    parts = lines(ports.sources.store.recommendations(), ports.voice.line)
-    put = ports.files.put
-    return tuple(
-        put(f"{name}-{number:03}.jsonl.gz", gzip.compress(part, 6, mtime=0), "application/gzip")
-        for number, part in enumerate(parts, start=1)
-    )
+
+    def store() -> tuple[str, ...]:
+        parts = lines(ports.sources.store.recommendations(), ports.voice.line)
+        put = ports.files.put
+        return tuple(
+            put(f"{name}-{number:03}.jsonl.gz", gzip.compress(part, 6, mtime=0), "application/gzip")
+            for number, part in enumerate(parts, start=1)
+        )
+
+    kept = attempt("storing the JSON lines of the report", name, store)
+    return () if isinstance(kept, Failed) else kept
 
 
 def tell(ports: ReportPorts, written: Written) -> bool:
-    """Tell the channel and the topic; False when that failed, for the report is stored and is not made again."""
-    subject, text = ports.voice.text(written.report, written.page)
-    told = True
-    try:
-        ports.notifier.post(ports.voice.blocks(written.report, written.page), subject)
-    except RightsizerError as error:
-        logger.error("the report is stored, but Slack did not take it", error=str(error), report=written.page)
-        text, told = f"{text}\nSlack did not take this report: {error}\n", False
-    try:
-        ports.notifier.publish(subject, text)
-    except RightsizerError as error:
-        logger.error("the report is stored, but telling it failed", error=str(error), report=written.page)
-        return False
-    return told
+    """Tell the channel and the topic; False when one of them failed, for the report is stored and is not made again.
+
+    What cannot be said in one form, or is not taken by one recipient, stops no other.
+    """
+    told, page = written.report, written.page
+    worded = attempt("wording the report", page, lambda: ports.voice.text(told, page))
+    plain = f"{SUBJECT}.\n{page or written.data or written.rows}\n"
+    subject, text = (SUBJECT, plain) if isinstance(worded, Failed) else worded
+    text = "\n".join((text, *written.missing, ""))
+    posted = attempt("posting the report", page, lambda: ports.notifier.post(ports.voice.blocks(told, page), subject))
+    if isinstance(posted, Failed):
+        logger.error("the report is stored, but Slack did not take it", error=str(posted), report=page)
+        text = f"{text}\nSlack did not take this report: {posted}\n"
+    published = attempt("publishing the report", page, lambda: ports.notifier.publish(subject, text))
+    if isinstance(published, Failed):
+        logger.error("the report is stored, but telling it failed", error=str(published), report=page)
+    return not any(isinstance(one, Failed) for one in (worded, posted, published))
 
 
 def _own_cost(

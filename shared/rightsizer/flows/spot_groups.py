@@ -4,15 +4,15 @@ Facts first: `interruption` acts on them within the two minutes and reads nothin
 sweep sends it messages, as it does for endpoints.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
-from rightsizer.errors import RightsizerError
 from rightsizer.model.trigger import LookBeyond, SweepKind
 from rightsizer.ports_spot import GroupReader, JobReader, LookQueue, SpotBook, Unread
-from rightsizer.telemetry import logger
+from rightsizer.telemetry import Failed, attempt, logger
 
 PAGE = 10
 """Groups or jobs in one message."""
@@ -39,14 +39,13 @@ class Remembered:
 
 
 def remember_groups(reader: GroupReader, book: SpotBook, now: datetime) -> Remembered:
-    """Store the facts of every Spot or opted-in group; one that cannot be read stops no other."""
+    """Store the facts of every Spot or opted-in group; one that cannot be read or stored stops no other."""
     kept, unread = 0, []
     for found in reader.groups(now):
         if isinstance(found, Unread):
             logger.warning("an Auto Scaling group could not be read", group=found.name, reason=str(found.reason))
             unread.append(found)
-        else:
-            book.keep(found)
+        elif not isinstance(attempt("keeping the facts of a group", found.name, partial(book.keep, found)), Failed):
             kept += 1
     return Remembered(kept, tuple(unread))
 
@@ -56,23 +55,33 @@ def look_beyond(ports: BeyondPorts, sweep: SweepKind, now: datetime) -> Remember
 
     What cannot be read costs itself only, never the sweep of the endpoints.
     """
-    done, asked = Remembered(0, ()), 0
-    try:
-        done = remember_groups(ports.groups, ports.book, now)
-        if sweep is SweepKind.FULL:
-            groups = [group.name for group in ports.book.groups() if group.purchase.uses_spot]
-            asked += _ask(ports.queue, "group", groups, now)
-    except RightsizerError as error:
-        logger.error("the Auto Scaling groups could not be read", error=str(error))
-    try:
-        asked += _ask(ports.queue, "training-job", ports.jobs.open_jobs(), now)
-    except RightsizerError as error:
-        logger.error("the training jobs could not be read", error=str(error))
+    found = attempt("remembering groups", "all", partial(remember_groups, ports.groups, ports.book, now))
+    done = Remembered(0, ()) if isinstance(found, Failed) else found
+    asked = 0
+    if sweep is SweepKind.FULL:
+        asked += _asked(ports.queue, "group", lambda: _spot_groups(ports.book), now)
+    asked += _asked(ports.queue, "training-job", ports.jobs.open_jobs, now)
     return Remembered(done.kept, done.unread, asked)
 
 
-def _ask(queue: LookQueue, subject: Literal["group", "training-job"], names: Sequence[str], now: datetime) -> int:
+def _spot_groups(book: SpotBook) -> Sequence[str]:
+    return [group.name for group in book.groups() if group.purchase.uses_spot]
+
+
+def _asked(
+    queue: LookQueue, subject: Literal["group", "training-job"], listed: Callable[[], Sequence[str]], now: datetime
+) -> int:
+    """Ask for a look at what is listed, page by page; how many the queue took. A page that is refused stops no other.
+
+    The next sweep asks again for what is left out: groups each day, jobs each hour.
+    """
+    names = attempt(f"listing each {subject}", "all", listed)
+    if isinstance(names, Failed):
+        return 0
+    taken = 0
     for start in range(0, len(names), PAGE):
-        key = f"{subject}|sweep|{now.isoformat()}|{start}"
-        queue.send_beyond(LookBeyond(subject, tuple(names[start : start + PAGE]), "sweep", now, key))
-    return len(names)
+        some = tuple(names[start : start + PAGE])
+        look = LookBeyond(subject, some, "sweep", now, f"{subject}|sweep|{now.isoformat()}|{start}")
+        done = attempt(f"asking for a look at each {subject}", str(start), partial(queue.send_beyond, look))
+        taken += 0 if isinstance(done, Failed) else len(some)
+    return taken

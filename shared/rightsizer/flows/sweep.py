@@ -2,20 +2,26 @@
 
 The sweep is the truth; events only bring an evaluation forward. What an event missed, the next sweep finds. It also
 closes the proposals that nobody answered in time; their messages follow by the stream.
+
+One page of the queue that is refused stops no other. Its endpoints are found by the next light sweep, as every
+endpoint that was not evaluated for a day.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.model.trigger import SweepDue, SweepKind, Trigger
 from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue, ProposalCloser
 from rightsizer.rules.page import DAYS, page_of
-from rightsizer.telemetry import count, logger
+from rightsizer.telemetry import Failed, attempt, count, logger
 
 PAGE = 25
 """Endpoints in one message, of one page of digests where they can be: one reading serves them all."""
+MISSED = timedelta(hours=25)
+"""An endpoint that was not evaluated for so long was missed by the daily sweep, or its message was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,17 @@ class Swept:
     pages: int
     expired: int = 0
     """Proposals that were closed because nobody answered in time."""
+    refused: int = 0
+    """Endpoints whose page the queue did not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of the pages."""
+
+    pages: int
+    refused: tuple[str, ...] = ()
+    """Names on the pages that the queue did not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +63,56 @@ class SweepPorts:
 def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     """Send the endpoints that are due; a light sweep takes only new, changed or alarmed ones.
 
-    InputError for anything but the schedule's own event.
+    InputError for anything but the schedule's own event. ReadError when the list of endpoints ends in an error, after
+    those that were listed are sent; WriteRefusedError when the queue took no page at all. Lambda tries both again.
     """
     if not isinstance(trigger, SweepDue):
         raise InputError(f"the sweep is started by its schedule, not by {trigger.kind}")
     kind, scheduled_at = trigger.sweep, trigger.scheduled_at
     expired = _expire(ports.proposals, scheduled_at)
     _tell_again(ports.proposals, scheduled_at, kind)
-    summaries = list(ports.fleet.list_endpoints())
-    due = summaries if kind is SweepKind.FULL else _due(ports, summaries)
+    summaries, ended = _listed(ports.fleet)
+    due = summaries if kind is SweepKind.FULL else _due(ports, summaries, scheduled_at)
     if kind is SweepKind.FULL:
         _note_spending(ports.log, scheduled_at)
-    fleet = len(summaries) if kind is SweepKind.FULL else 0
+    fleet = len(summaries) if kind is SweepKind.FULL and ended is None else 0
     names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet, ports.lookback_days))
-    pages = send_pages(ports.queue, names, f"{kind}-sweep", scheduled_at, f"sweep|{kind}", fleet)
-    return Swept(len(summaries), len(names), pages, expired)
+    sent = send_pages(ports.queue, names, f"{kind}-sweep", scheduled_at, f"sweep|{kind}", fleet)
+    if ended is not None:
+        raise ended
+    return Swept(len(summaries), len(names) - len(sent.refused), sent.pages, expired, len(sent.refused))
 
 
-def send_pages(queue: PageQueue, names: Sequence[str], because: str, at: datetime, key: str, fleet: int) -> int:
-    """Ask for the evaluation of these endpoints, page by page; the number of pages."""
+def _listed(fleet: FleetReader) -> tuple[list[EndpointSummary], RightsizerError | None]:
+    """The endpoints, and the error that ended the list early: those before it are not to wait for the others."""
+    found: list[EndpointSummary] = []
+    try:
+        for summary in fleet.list_endpoints():
+            found.append(summary)  # noqa: PERF402  (what was listed before the error is kept)
+    except RightsizerError as error:
+        logger.error("the list of endpoints ends early", extra={"listed": len(found), "problem": str(error)})
+        return found, error
+    return found, None
+
+
+def send_pages(queue: PageQueue, names: Sequence[str], because: str, at: datetime, key: str, fleet: int) -> Sent:
+    """Ask for the evaluation of these endpoints, page by page; a page that is refused stops no other.
+
+    The error of the last one, when the queue took none: then nothing was asked, and all may be asked again.
+    """
     pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
+    refused: list[str] = []
+    failed: Failed | None = None
     for number, page in enumerate(pages):
-        queue.send_page(page, because, at, f"{key}|{at.isoformat()}|{number}", fleet)
-    return len(pages)
+        ask = partial(queue.send_page, page, because, at, f"{key}|{at.isoformat()}|{number}", fleet)
+        if isinstance(done := attempt("sending a page of endpoints", str(number), ask), Failed):
+            failed = done
+            refused += page
+    if failed is not None and len(refused) == len(names):
+        raise failed.error
+    if refused:
+        count(EndpointsNotSent=len(refused))
+    return Sent(len(pages) - -(-len(refused) // PAGE), tuple(refused))
 
 
 def _expire(proposals: ProposalCloser, at: datetime) -> int:
@@ -104,13 +148,24 @@ def _note_spending(log: EvaluationLog, at: datetime) -> None:
         logger.warning("what the account spends is not renewed", extra={"problem": str(error)})
 
 
-def _due(ports: SweepPorts, summaries: Sequence[EndpointSummary]) -> list[EndpointSummary]:
+def _due(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) -> list[EndpointSummary]:
     evaluated: Mapping[str, datetime] = ports.log.evaluated()
-    alarmed = set(ports.alarms.endpoints_in_alarm(ports.alarm)) if ports.alarm else set()
+    alarmed = _alarmed(ports)
     return [
         summary
         for summary in summaries
         if summary.ref.name not in evaluated
         or summary.modified_at > evaluated[summary.ref.name]
+        or at - evaluated[summary.ref.name] > MISSED
         or summary.ref.name in alarmed
     ]
+
+
+def _alarmed(ports: SweepPorts) -> set[str]:
+    """Endpoints in alarm. Where CloudWatch does not say, the new and the changed are still sent."""
+    if not ports.alarm:
+        return set()
+    found = attempt(
+        "asking which endpoints are in alarm", ports.alarm, lambda: ports.alarms.endpoints_in_alarm(ports.alarm)
+    )
+    return set() if isinstance(found, Failed) else set(found)

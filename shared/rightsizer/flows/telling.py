@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from rightsizer.errors import RightsizerError
+from rightsizer.model.outcome import Occurrence
+from rightsizer.ports_change import SavingsLedger
 from rightsizer.telemetry import count, logger
 
 type Tell = Callable[[str, str], None]
@@ -28,3 +30,14 @@ def _told(tell: Tell, subject: str, text: str) -> bool:
         count(MessagesLost=1)
         return False
     return True
+
+
+def once(ledger: SavingsLedger, tell: Tell, what: Occurrence, subject: str) -> None:
+    """Tell an occurrence the first time that its key is noted; where it cannot be noted, the log has it."""
+    try:
+        first = ledger.note(what)
+    except RightsizerError as error:
+        logger.warning("not told yet", extra={"subject": subject, "text": what.text, "why": str(error)})
+        return
+    if first:
+        surely(tell)(subject, what.text)

@@ -20,6 +20,8 @@ from rightsizer.telemetry import Failed, attempt
 
 PROPOSAL = "PROPOSAL#"
 ERRAND = "errand"
+LONGEST_KEY = 1024
+"""Characters of a key that is acted on, all of ASCII; DynamoDB takes 2,048 bytes of a partition key."""
 
 
 class Attribute(Shape):
@@ -51,7 +53,19 @@ def moves(event: Any) -> list[ProposalMoved | ErrandMoved]:
 
 def _move(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
     read_one = attempt("reading a record of the stream", sequence, partial(_proposal, sequence, images))
-    return ProposalMoved(sequence, None, None, str(read_one)) if isinstance(read_one, Failed) else read_one
+    if isinstance(read_one, Failed):
+        return ProposalMoved(sequence, None, None, str(read_one), _identity(images))
+    return read_one
+
+
+def _identity(images: Mapping[str, Any]) -> str:
+    """What the key says that a malformed record is about; DynamoDB itself writes the key."""
+    found: Any = images
+    for name in ("Keys", "pk", "S"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    if not (isinstance(found, str) and found.startswith(PROPOSAL) and len(found) <= LONGEST_KEY):
+        return ""
+    return found.removeprefix(PROPOSAL) if found.isascii() and found.isprintable() else ""
 
 
 def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
@@ -59,10 +73,18 @@ def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | Erran
     if not new or not read(Keys, new, "stream record").pk.text.startswith(PROPOSAL):
         return ProposalMoved(sequence, None)
     image = read(Image, new, "proposal in the stream")
-    before = _state(read(Image, old, "proposal in the stream").state.text) if old else None
+    before = _before(old) if old else None
     if image.kind is not None and image.kind.text == ERRAND:
         return ErrandMoved(sequence, wire.restored(Errand, image.doc.text), before)
     return ProposalMoved(sequence, wire.restored(Proposal, image.doc.text), before)
+
+
+def _before(old: Any) -> ProposalState | None:
+    """The state before; None where the old row could not be read either: somebody has put it right."""
+    try:
+        return _state(read(Image, old, "proposal in the stream").state.text)
+    except InputError:
+        return None
 
 
 def _state(text: str) -> ProposalState:

@@ -97,3 +97,5 @@ class ProposalMoved:
     """The state before; None when the proposal is new."""
     problem: str = ""
     """Why the record is malformed; empty when it is not."""
+    id: str = ""
+    """The proposal or errand of a malformed record, as its key says; empty where the key does not say it either."""
