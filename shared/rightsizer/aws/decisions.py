@@ -7,10 +7,10 @@ import json
 from datetime import datetime
 from typing import Any
 
-from rightsizer.aws.table import Table, Value, epoch, stamp
-from rightsizer.errors import ConflictError, ReadError, VanishedError
+from rightsizer.aws.rows import Row, document, text, whole
+from rightsizer.aws.table import Table, epoch, stamp
+from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.schema import newer_than_known
 
 PREFIX = "PROPOSAL#"
 SORT = "PROPOSAL"
@@ -29,31 +29,31 @@ KEPT_DAYS = {
 """After these days the item goes (TTL), and the same recommendation may be asked again: a no is not for ever."""
 
 
-def find(table: Table, proposal_id: str) -> dict[str, Value] | None:
+def find(table: Table, proposal_id: str) -> Row | None:
     """The proposal's item, or None."""
     return table.get(f"{PREFIX}{proposal_id}", SORT)
 
 
-def document(item: dict[str, Value]) -> dict[str, Any]:
-    """The proposal as plain JSON values; ReadError when the item holds none that this release may act on."""
+def state_of(item: Row) -> ProposalState:
+    """The state of a proposal or an errand; UnreadableError for one that this release does not know."""
+    said = text(item, "state")
     try:
-        found = json.loads(str(item["doc"]))
-    except (KeyError, ValueError):
-        raise ReadError(f"reading {item.get('pk')}: its attribute doc holds no JSON; restore it or delete it") from None
-    if not isinstance(found, dict):
-        raise ReadError(f"reading {item.get('pk')}: its attribute doc is no JSON object; restore it or delete it")
-    if newer := newer_than_known(found):
-        raise ReadError(f"reading {item.get('pk')}: {newer}")
-    return found
+        return ProposalState(said)
+    except ValueError:
+        raise UnreadableError(f"its state {said[:40]!r} is none that this release knows") from None
 
 
-def moved(item: dict[str, Value], state: ProposalState, now: datetime, **fields: Any) -> dict[str, Value]:
-    """The item in another state: attributes, index, document, version and TTL agree with each other."""
+def moved(item: Row, state: ProposalState, now: datetime, **fields: Any) -> Row:
+    """The item in another state: attributes, index, document, version and TTL agree with each other.
+
+    What is not ours stays in it. UnreadableError where this release cannot read the item.
+    """
+    state_of(item)
     body = document(item) | {"state": str(state)} | fields
-    after: dict[str, Value] = item | {
+    after: Row = item | {
         "state": str(state),
         "doc": json.dumps(body, separators=(",", ":")),
-        "version": int(item["version"]) + 1,
+        "version": whole(item, "version") + 1,
         "gsi1pk": ASKED_BACK if "asked_back" in item else f"{PREFIX}{state}",
     }
     after.pop("expires", None)
@@ -71,6 +71,13 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     item = find(table, proposal_id)
     if item is None:
         raise VanishedError(f"deciding on {proposal_id}: there is no such proposal; it may be older than its retention")
+    try:
+        return _decided(table, item, decision, now)
+    except UnreadableError as error:
+        raise UnreadableError(f"reading the proposal {proposal_id}: {error}") from error
+
+
+def _decided(table: Table, item: Row, decision: Decision, now: datetime) -> dict[str, Any]:
     _check(item, decision, now)
     fields = {
         "state": str(decision.state),
@@ -80,9 +87,9 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     }
     after = moved(item, decision.state, now, decision=fields)
     try:
-        table.swap(after, int(item["version"]))
+        table.swap(after, whole(item, "version"))
     except ConflictError:
-        _check(find(table, proposal_id) or item, decision, now)
+        _check(table.get(text(item, "pk"), SORT) or item, decision, now)
         raise
     return document(after)
 
@@ -100,24 +107,31 @@ def ask_back(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str
     item = find(table, proposal_id)
     if item is None:
         raise VanishedError(f"undoing {proposal_id}: there is no such proposal; it may be older than its retention")
-    body, state = document(item), str(item.get("state"))
-    if body.get("asked_back_by"):
-        raise ConflictError(f"{body['asked_back_by']} asked for the way back of {proposal_id} already")
+    try:
+        return _asked_back(table, proposal_id, item, by, now)
+    except UnreadableError as error:
+        raise UnreadableError(f"reading the proposal {proposal_id}: {error}") from error
+
+
+def _asked_back(table: Table, proposal_id: str, item: Row, by: str, now: datetime) -> dict[str, Any]:
+    body, state = document(item), state_of(item)
+    if first := body.get("asked_back_by"):
+        raise ConflictError(f"{first} asked for the way back of {proposal_id} already")
     if state not in UNDOABLE or not body.get("change_id"):
         raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
-    after = moved(item | {"asked_back": by}, ProposalState(state), now, asked_back_by=by)
-    table.swap(after, int(item["version"]))
+    after = moved(item | {"asked_back": by}, state, now, asked_back_by=by)
+    table.swap(after, whole(item, "version"))
     return document(after)
 
 
-def _check(item: dict[str, Value], decision: Decision, now: datetime) -> None:
-    state, body = item.get("state"), document(item)
-    name = str(item["pk"]).removeprefix(PREFIX)
+def _check(item: Row, decision: Decision, now: datetime) -> None:
+    state, body = state_of(item), document(item)
+    name = text(item, "pk").removeprefix(PREFIX)
     if state != ProposalState.PENDING:
         taken = body.get("decision")
         by = f" by {taken.get('by')} at {str(taken.get('at'))[:16]}" if isinstance(taken, dict) else ""
         raise ConflictError(f"the proposal {name} is {state} already{by}; nothing was recorded")
-    if int(item["expires_at"]) <= epoch(now):
+    if whole(item, "expires_at") <= epoch(now):
         raise ConflictError(f"the proposal {name} has expired; a new one comes if the saving is still there")
     if decision.state is ProposalState.APPROVED and not body.get("approvable"):
         raise ConflictError(f"the proposal {name} cannot be carried out yet: {body.get('enable') or 'not enabled'}")

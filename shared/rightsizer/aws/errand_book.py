@@ -7,17 +7,22 @@ from datetime import datetime
 from rightsizer import wire
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import KEPT_DAYS, PREFIX, SORT
+from rightsizer.aws.nouns import beside, versioned
 from rightsizer.aws.parking import Parking
-from rightsizer.aws.rows import noun_of, read_row, readable
-from rightsizer.aws.table import Item, Table, Value, epoch, stamp
+from rightsizer.aws.rows import Row, beyond, if_readable, read_row, readable
+from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.errand import OPEN, Errand
 from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import ProposalState
 
-ASKED_AGAIN = frozenset({str(ProposalState.WITHDRAWN), str(ProposalState.EXPIRED)})
+ASKED_AGAIN = frozenset({ProposalState.WITHDRAWN, ProposalState.EXPIRED})
 KIND = "errand"
 """Attribute ``kind`` of the item; a proposal about an endpoint has none."""
+OURS = frozenset(
+    {"pk", "sk", "gsi1pk", "gsi1sk", "kind", "state", "subject", "expires_at", "version", "doc", "expires"}
+)
+"""Attributes of an errand's item that this program writes."""
 
 
 class Errands:
@@ -28,9 +33,13 @@ class Errands:
         self._parking = Parking(table)
 
     def ask(self, errand: Errand) -> bool:
-        """Store a new errand; False when it was asked before. An older pending one of the subject is withdrawn."""
+        """Store a new errand; False when it was asked before, also where what was asked cannot be read.
+
+        An older pending one of the subject is withdrawn.
+        """
         known = decisions.find(self._table, errand.id)
-        if known and known["state"] not in ASKED_AGAIN:
+        before = if_readable(known, _revive)
+        if known is not None and (before is None or before.state not in ASKED_AGAIN):
             return False
         if any(found.subject == errand.subject for found in self._in(*OPEN)):
             return False  # the one that is being carried out comes first; the next sweep sees what it made
@@ -38,8 +47,9 @@ class Errands:
             if older.subject == errand.subject and older.work.kind == errand.work.kind:
                 self._withdraw(older)
         try:
-            if known:
-                self._table.swap(_item(replace(errand, version=int(known["version"]) + 1)), int(known["version"]))
+            if known is not None and before is not None:
+                fresh = _item(replace(errand, version=before.version + 1))
+                self._table.swap(beyond(known, OURS) | dict(fresh), before.version)
             else:
                 self._table.put(_item(replace(errand, version=1)), unless="pk")
         except ConflictError:
@@ -61,7 +71,7 @@ class Errands:
         """Ids of the approved or begun errands whose next look is due, and of those that cannot be read."""
         unread: list[UnreadRow] = []
         found = [one.id for one in self._in(*OPEN, unread=unread) if one.next_due is None or one.next_due <= now]
-        return *found, *(row.key.split()[0].removeprefix(PREFIX) for row in unread)
+        return *found, *(row.key.removesuffix(f" {SORT}").removeprefix(PREFIX) for row in unread)
 
     def park(self, errand_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
         """Leave an errand that cannot be read, and tell of it once."""
@@ -80,7 +90,7 @@ class Errands:
 
 
 def _item(errand: Errand) -> Item:
-    item: dict[str, Value] = {
+    item: Row = beside(errand) | {
         "pk": f"{PREFIX}{errand.id}",
         "sk": SORT,
         "gsi1pk": f"{PREFIX}{errand.state}",
@@ -98,6 +108,5 @@ def _item(errand: Errand) -> Item:
     return item
 
 
-def _revive(item: dict[str, Value]) -> Errand:
-    """The item's version counts: a decision raises it without touching the document's."""
-    return read_row(item, lambda row: replace(noun_of(Errand, row), version=int(row["version"])))
+def _revive(item: Row) -> Errand:
+    return read_row(item, lambda row: versioned(Errand, row, OURS))

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer import wire
-from rightsizer.aws.rows import Row, noun_of, readable
+from rightsizer.aws.nouns import noun_of
+from rightsizer.aws.rows import Row, if_readable, money, readable, text
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.model.history import TEACHES_DAYS, History, PastChange, Remembered
 from rightsizer.model.outcome import UnreadRow
@@ -36,12 +37,15 @@ class HistoryBook:
         self._read_at: datetime | None = None
 
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
-        """Store how a change stands or ended; the same change is one row, the last word counts."""
+        """Store how a change stands or ended; the same change is one row, the last word counts.
+
+        A row of the change that this release cannot read is left as it is, and counted.
+        """
         item = _item(endpoint, change_id, past)
-        before = self._table.get(str(item["pk"]), str(item["sk"]))
-        if before is not None and "doc" in before:
-            item = {**item, "doc": wire.rewritten(past, str(before["doc"]))}
-        self._table.put(item)
+        before = self._table.get(f"ENDPOINT#{endpoint}", f"PAST#{change_id}")
+        after = if_readable(before, lambda row: {**row, **item, "doc": _over(row, past)})
+        if before is None or after is not None:
+            self._table.put(after or item)
         self._read_at = None
 
     def history(self, endpoint: str, now: datetime) -> History:
@@ -72,14 +76,20 @@ class HistoryBook:
             found = self._table.index("HISTORY", start)
             self._rows = [(one.endpoint, one.past) for one in readable(found, _remembered)]
             spent = self._table.get(*SPENDING)
-            self._spending = Decimal(str(spent["usd"])) if spent else None
+            self._spending = if_readable(spent, lambda row: money(row, "usd"))
             self._read_at = now
         return self._rows
 
 
 def _remembered(row: Row) -> Remembered:
-    change_id = str(row["sk"]).removeprefix("PAST#")
-    return Remembered(str(row["endpoint"]), change_id, noun_of(PastChange, row))
+    change_id = text(row, "sk").removeprefix("PAST#")
+    return Remembered(text(row, "endpoint"), change_id, noun_of(PastChange, row))
+
+
+def _over(row: Row, past: PastChange) -> str:
+    """The document with what the row's own holds beyond it; UnreadableError where that cannot be read."""
+    noun_of(PastChange, row)
+    return wire.rewritten(past, text(row, "doc"))
 
 
 def _item(endpoint: str, change_id: str, past: PastChange) -> Item:

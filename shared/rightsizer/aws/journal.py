@@ -16,8 +16,8 @@ from rightsizer import wire
 from rightsizer.aws.change_items import change_item, revived, sortable, version_read
 from rightsizer.aws.errors import code_of, reading
 from rightsizer.aws.parking import Parking
-from rightsizer.aws.rows import passed_over, read_row
-from rightsizer.aws.table import Table
+from rightsizer.aws.rows import Row, if_readable, moment, passed_over, read_row, text
+from rightsizer.aws.table import Table, typed
 from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
 from rightsizer.model.change import Change
 from rightsizer.model.limits import ChangeLimits, Switch
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
+UNREAD_LOCK = "a lock that cannot be read"
+"""Stands for the id of the change that holds an endpoint where its lock does not say which one."""
 KEEP_BUDGET = timedelta(days=40)
 MOST = 1000
 """Changes that one look at the index names; the ones behind them are named once those were looked at."""
@@ -105,9 +107,7 @@ class TableJournal:
             return stored
         puts: list[TransactWriteItemTypeDef] = [self._put(change_item(stored), *version_read(change))]
         if any(entry.status == "intended" for entry in change.journal):  # a refusal starts no cooldown
-            last = {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}, "change": {"S": change.id}}
-            last["at"] = {"S": change.journal[-1].at.isoformat()}
-            puts.append({"Put": {"TableName": self.table, "Item": last}})
+            puts.append(self._last(change))
         held = [("ENDPOINT", change.ref.name), *(("MODEL", model) for model in self._held_models(change))]
         puts += [self._release(kind, name, change.id) for kind, name in held]
         self._transact(f"saving change {change.id}", puts, ("somebody saved it in between",))
@@ -116,7 +116,7 @@ class TableJournal:
     def _held_models(self, change: Change) -> list[str]:
         """Models whose lock is its own; a reopened change has none, and another one's must not cancel its end."""
         rows = {model: self._get(f"LOCK#MODEL#{model}", "LOCK") for model in sorted(set(change.models))}
-        return [model for model, item in rows.items() if item is not None and item["change"]["S"] == change.id]
+        return [m for m, row in rows.items() if if_readable(row, lambda found: text(found, "change")) == change.id]
 
     def _put_alone(self, doing: str, stored: Change, read: Change) -> None:
         condition, values = version_read(read)
@@ -154,26 +154,14 @@ class TableJournal:
 
     def _until(self, kind: str, now: datetime, doing: str) -> tuple[str, ...]:
         with reading("dynamodb:Query", doing):
-            pages = self.dynamodb.get_paginator("query").paginate(
-                TableName=self.table,
-                IndexName="GSI1",
-                KeyConditionExpression="gsi1pk = :kind AND gsi1sk <= :now",
-                ExpressionAttributeValues={":kind": {"S": kind}, ":now": {"S": sortable(now)}},
-                ProjectionExpression="pk",
-                PaginationConfig={"MaxItems": MOST},
-            )
-            return tuple(item["pk"]["S"].removeprefix("CHANGE#") for page in pages for item in page["Items"])
+            keys = Table(self.dynamodb, self.table).keys_until(kind, sortable(now), MOST)
+        return tuple(key.removeprefix("CHANGE#") for key in keys)
 
     def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
         """Every open change, by the due index; one that cannot be read is counted, put into `unread`, passed over."""
         with reading("dynamodb:Query", "listing open changes"):
-            pages = self.dynamodb.get_paginator("query").paginate(
-                TableName=self.table,
-                IndexName="GSI1",
-                KeyConditionExpression="gsi1pk = :due",
-                ExpressionAttributeValues={":due": {"S": "DUE"}},
-            )
-            ids = [item["pk"]["S"].removeprefix("CHANGE#") for page in pages for item in page["Items"]]
+            rows = list(Table(self.dynamodb, self.table).index("DUE", only=("pk",)))
+        ids = [text(row, "pk").removeprefix("CHANGE#") for row in rows]
         for change_id in ids:
             try:
                 change = self.load(change_id)
@@ -184,44 +172,48 @@ class TableJournal:
                 yield change
 
     def last_change(self, endpoint: str) -> str:
-        """Id of the last change of the endpoint that wrote anything; empty when there was none."""
-        item = self._get(f"LAST#{endpoint}", "LAST")
-        return "" if item is None else str(item["change"]["S"])
+        """Id of the last change of the endpoint that wrote anything; empty when there was none. ReadError."""
+        return self._of_last(endpoint, lambda row: text(row, "change")) or ""
 
     def held_by(self, endpoint: str) -> str:
-        """Id of the change that holds the endpoint; empty when none does."""
+        """Id of the change that holds the endpoint; empty when none does. A lock that cannot be read holds it too."""
         item = self._get(f"LOCK#ENDPOINT#{endpoint}", "LOCK")
-        return "" if item is None else str(item["change"]["S"])
+        return "" if item is None else if_readable(item, lambda row: text(row, "change")) or UNREAD_LOCK
 
     def last_change_at(self, endpoint: str) -> datetime | None:
-        """When the last change of the endpoint that wrote anything was closed."""
+        """When the last change of the endpoint that wrote anything was closed. ReadError."""
+        return self._of_last(endpoint, lambda row: moment(row, "at"))
+
+    def _of_last[T](self, endpoint: str, read: Callable[[Row], T]) -> T | None:
+        """One that cannot be read is a ReadError: nobody knows then whether the endpoint has rested."""
         item = self._get(f"LAST#{endpoint}", "LAST")
-        return None if item is None else datetime.fromisoformat(item["at"]["S"])
+        try:
+            return None if item is None else read_row(item, read)
+        except UnreadableError as error:
+            raise ReadError(f"reading LAST#{endpoint} LAST, the last change of {endpoint}: {error}") from error
 
     def switch(self) -> Switch:
         """The freeze switch; thawed when nobody ever froze, frozen where it cannot be read."""
         item = self._get("CONTROL", "FREEZE")
         try:
-            return Switch() if item is None else read_row(item, lambda row: wire.restored(Switch, row["doc"]["S"]))
+            return Switch() if item is None else read_row(item, _switch_of)
         except UnreadableError as error:
             passed_over("CONTROL FREEZE", error)
             return Switch(frozen=True, by="a row CONTROL FREEZE that cannot be read; rightsizer freeze writes it anew")
 
     def set_switch(self, switch: Switch) -> None:
         """Freeze or thaw; the last word counts."""
-        before = (self._get("CONTROL", "FREEZE") or {}).get("doc", {}).get("S", "")
-        item = {"pk": {"S": "CONTROL"}, "sk": {"S": "FREEZE"}, "doc": {"S": wire.rewritten(switch, before)}}
+        before = self._get("CONTROL", "FREEZE") or {}
+        known = before.get("doc")
+        doc = wire.rewritten(switch, known if isinstance(known, str) else "")
+        item: Row = before | {"pk": "CONTROL", "sk": "FREEZE", "doc": doc}
         try:
-            self.dynamodb.put_item(TableName=self.table, Item=item)
+            self.dynamodb.put_item(TableName=self.table, Item=typed(item))
         except ClientError as error:
             raise WriteRefusedError("setting the freeze switch", code_of(error), str(error)) from error
 
-    def _get(self, pk: str, sk: str) -> dict[str, Any] | None:
-        with reading("dynamodb:GetItem", f"reading {pk}"):
-            answer = self.dynamodb.get_item(
-                TableName=self.table, Key={"pk": {"S": pk}, "sk": {"S": sk}}, ConsistentRead=True
-            )
-        return answer.get("Item")
+    def _get(self, pk: str, sk: str) -> Row | None:
+        return Table(self.dynamodb, self.table).get(pk, sk)
 
     def _put(
         self, item: Mapping[str, Any], condition: str, values: Mapping[str, Any] | None = None
@@ -230,6 +222,18 @@ class TableJournal:
         if values:
             put["ExpressionAttributeValues"] = values
         return {"Put": put}  # type: ignore[typeddict-item]
+
+    def _last(self, change: Change) -> "TransactWriteItemTypeDef":
+        """The last change of the endpoint; an update, so that what a newer release keeps there stays."""
+        return {
+            "Update": {
+                "TableName": self.table,
+                "Key": {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}},
+                "UpdateExpression": "SET #change = :change, #at = :at",
+                "ExpressionAttributeNames": {"#change": "change", "#at": "at"},
+                "ExpressionAttributeValues": typed({":change": change.id, ":at": change.journal[-1].at.isoformat()}),
+            }
+        }
 
     def _lock(self, kind: str, name: str, change_id: str) -> "TransactWriteItemTypeDef":
         item = {"pk": {"S": f"LOCK#{kind}#{name}"}, "sk": {"S": "LOCK"}, "change": {"S": change_id}}
@@ -272,3 +276,7 @@ class TableJournal:
             reasons = [r.get("Code", "None") for r in error.response.get("CancellationReasons", [])]
             lost = [m for m, code in zip(meaning, reasons, strict=False) if code == "ConditionalCheckFailed"]
             raise ConflictError(f"{doing}: {lost[0] if lost else 'another write was in the way'}") from error
+
+
+def _switch_of(row: Row) -> Switch:
+    return wire.restored(Switch, text(row, "doc"))

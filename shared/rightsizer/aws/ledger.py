@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from rightsizer import wire
-from rightsizer.aws.rows import noun_of, readable
+from rightsizer.aws.nouns import noun_of
+from rightsizer.aws.rows import readable
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow

@@ -5,11 +5,11 @@ of its own (`PARKED#<key>`), since the stream would report a write to a proposal
 that is readable again is written whole by its next step, and the mark goes after 30 days, so that people are reminded.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
-from rightsizer.aws.table import Item, Table, Value, epoch, stamp
+from rightsizer.aws.rows import Row, as_read, if_readable, whole
+from rightsizer.aws.table import Table, epoch, stamp, typed
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import count, logger
 
@@ -39,9 +39,10 @@ class Parking:
         logger.warning("a stored row cannot be read and is parked", row=f"{pk} {sk}", problem=cause)
         count(RowsUnreadable=1)
         self.postpone(pk, sk, now)
-        mark: Item = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now)}
-        known = self._table.get(str(mark["pk"]), "PARKED")
-        if known is not None and int(known.get("expires", 0)) > epoch(now):
+        mark: Row = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now)}
+        known = self._table.get(f"PARKED#{pk}", "PARKED")
+        until = if_readable(known, lambda row: whole(row, "expires"))
+        if until is not None and until > epoch(now):
             return True
         if not self._held({**mark, "expires": epoch(now + TELLING)}, known):
             return True
@@ -55,15 +56,11 @@ class Parking:
         self._table.put({**mark, "expires": epoch(now, TOLD_DAYS) if told else epoch(now)})
         return told
 
-    def _held(self, mark: Item, known: Mapping[str, Value] | None) -> bool:
+    def _held(self, mark: Row, known: Row | None) -> bool:
         """Whether we are the one who tells, by one conditional write."""
-        if known is None:
-            write = self._table.put_if(mark, "attribute_not_exists(pk)")
-        else:
-            condition, names = "#at = :at", {"#at": "at"}
-            write = self._table.put_if(mark, condition, names, at=known.get("at", ""))
+        write = self._table.put_over(mark, known, "at")
         try:
-            self._table.transact([write], f"telling of {mark['pk']}")
+            self._table.transact([write], f"telling of {mark.get('pk')}")
         except ConflictError:
             return False
         return True
@@ -73,11 +70,11 @@ class Parking:
         row = self._table.get(pk, sk)
         if row is None or row.get("gsi1pk") not in BY_TIME:
             return
-        values: dict[str, Any] = {":later": {"S": (now + LATER).isoformat(timespec="seconds")}}
-        values[":read"] = {"S": str(row["gsi1sk"])}
-        condition = "gsi1sk = :read AND attribute_not_exists(version)"
-        if "version" in row:
-            condition, values[":version"] = "gsi1sk = :read AND version = :version", {"N": str(row["version"])}
+        read = as_read(row, "gsi1sk", "version")
+        same = "version = :version" if "version" in read else "attribute_not_exists(version)"
+        condition = f"gsi1sk = :gsi1sk AND {same}"
+        later = {":later": (now + LATER).isoformat(timespec="seconds")}
+        values = typed({f":{name}": value for name, value in read.items()} | later)
         try:
             self._table.update(pk, sk, "SET gsi1sk = :later", condition, values)
         except ConflictError:

@@ -8,10 +8,11 @@ from functools import partial
 from rightsizer import wire
 from rightsizer.aws import decisions, untold
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, UNDOABLE, moved
+from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.parking import Parking
-from rightsizer.aws.rows import Row, noun_of, passed_over, readable
-from rightsizer.aws.table import Item, Table, Value, epoch, stamp
-from rightsizer.errors import ConflictError, ReadError, VanishedError
+from rightsizer.aws.rows import Row, beyond, document, if_readable, readable, text, whole
+from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.errors import ConflictError, VanishedError
 from rightsizer.model.outcome import UnreadRow
 from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.telemetry import Failed, attempt
@@ -23,9 +24,16 @@ TRIES = 4
 """How often a write is tried again when somebody else wrote in between."""
 
 
-def item(proposal: Proposal) -> Item:
-    """The proposal as it is first written."""
+OURS = frozenset(
+    {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
+)
+"""Attributes of a proposal's item that this program writes."""
+
+
+def item(proposal: Proposal, over: Row | None = None) -> Item:
+    """The proposal as it is first written; or once more, over the `over` of the same id that ended."""
     return {
+        **beyond(over or {}, OURS),
         "pk": f"{PREFIX}{proposal.id}",
         "sk": SORT,
         "gsi1pk": f"{PREFIX}{proposal.state}",
@@ -33,12 +41,12 @@ def item(proposal: Proposal) -> Item:
         "state": str(proposal.state),
         "endpoint": proposal.ref.name,
         "expires_at": epoch(proposal.expires_at),
-        "version": 1,
+        "version": whole(over, "version") + 1 if over else 1,
         "doc": wire.stored(proposal),
     }
 
 
-def revive(found: dict[str, Value]) -> Proposal:
+def revive(found: Row) -> Proposal:
     """The proposal of an item; UnreadableError when this release cannot read it."""
     return noun_of(Proposal, found)
 
@@ -63,7 +71,7 @@ class Proposals:
         if UNDOABLE & set(wanted):
             back = self._table.index(ASKED_BACK, newest_first=True)
             each.append(row for row in back if row.get("state") in wanted)
-        merged = heapq.merge(*each, key=lambda row: str(row["gsi1sk"]), reverse=True)  # page by page, never all rows
+        merged = heapq.merge(*each, key=lambda row: text(row, "gsi1sk"), reverse=True)  # page by page, never all rows
         yield from readable(filter(_of_an_endpoint, merged), revive, unread)
 
     def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
@@ -72,25 +80,37 @@ class Proposals:
 
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime) -> None:
         """Let the proposal follow its change. One that ended is not set back to applying by a late message."""
+
+        def after(found: Row) -> Row | None:
+            before = document(found)
+            same = tuple(before.get(name) for name in ("state", "change_id", "outcome")) == (state, change_id, outcome)
+            if same or (before.get("state") in ENDED and state not in ENDED):
+                return None
+            return moved(found, state, now, change_id=change_id, outcome=outcome)
+
+        if not self._rewritten(proposal_id, after):
+            raise VanishedError(f"following the change {change_id}: the proposal {proposal_id} is gone")
+
+    def _rewritten(self, proposal_id: str, change: Callable[[Row], Row | None]) -> bool:
+        """Write what `change` makes of the proposal's row until nobody else was faster; False where there is none.
+
+        None, and a row that cannot be read, are left as they are: a change goes on, its message stays behind.
+        """
         for number in range(TRIES):
             found = decisions.find(self._table, proposal_id)
             if found is None:
-                raise VanishedError(f"following the change {change_id}: the proposal {proposal_id} is gone")
-            try:
-                before = decisions.document(found)
-            except ReadError as error:
-                passed_over(f"{found['pk']} {found['sk']}", error)
-                break  # the change goes on; its message stays behind
-            same = tuple(before.get(name) for name in ("state", "change_id", "outcome")) == (state, change_id, outcome)
-            if same or (before.get("state") in ENDED and state not in ENDED):
+                return False
+            after = if_readable(found, change)
+            if after is None:
                 break
             try:
-                self._table.swap(moved(found, state, now, change_id=change_id, outcome=outcome), int(found["version"]))
+                self._table.swap(after, whole(found, "version"))
             except ConflictError:
                 if number == TRIES - 1:
                     raise
             else:
                 break
+        return True
 
     def asked_back(self, *, everything: bool = False) -> Iterator[Proposal]:
         """Proposals with an order to go back that is not settled; `everything`: those of the first release too.
@@ -100,25 +120,22 @@ class Proposals:
         rows = list(self._table.index(ASKED_BACK))
         for state in sorted(UNDOABLE) if everything else ():
             keys = self._table.index(f"{PREFIX}{state}", only=("pk", "asked_back"))
-            ids = [str(key["pk"]).removeprefix(PREFIX) for key in keys if "asked_back" in key]
+            ids = [text(key, "pk").removeprefix(PREFIX) for key in keys if "asked_back" in key]
             rows += [row for one in ids if (row := decisions.find(self._table, one)) is not None]
         yield from readable(rows, revive)
 
     def settle(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: the proposal goes back to the index of its state."""
-        for number in range(TRIES):
-            found = decisions.find(self._table, proposal_id)
-            if found is None or "asked_back" not in found:
-                return
-            after = found | {"gsi1pk": f"{PREFIX}{found['state']}", "version": int(found["version"]) + 1}
-            after.pop("asked_back")
-            try:
-                self._table.swap(after, int(found["version"]))
-            except ConflictError:
-                if number == TRIES - 1:
-                    raise
-            else:
-                return
+
+        def settled(found: Row) -> Row | None:
+            if "asked_back" not in found:
+                return None
+            document(found)  # an order of a newer release is that release's to settle
+            after = beyond(found, ["asked_back"])
+            state = decisions.state_of(found)
+            return after | {"gsi1pk": f"{PREFIX}{state}", "version": whole(found, "version") + 1}
+
+        self._rewritten(proposal_id, settled)
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         """Bring proposals whose message was never posted to `propose` once more; returns how many."""
@@ -131,7 +148,7 @@ class Proposals:
         """
         closed: list[Proposal] = []
         for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}"):
-            done = attempt("expiring a proposal", str(row["pk"]), partial(self._expired, row, now))
+            done = attempt("expiring a proposal", text(row, "pk"), partial(self._expired, row, now))
             closed += [] if isinstance(done, Failed) else done
         return tuple(closed)
 
@@ -140,8 +157,8 @@ class Proposals:
 
         def over(row: Row) -> tuple[Row, int] | None:
             said = "It is asked again if the saving is still there."
-            late = int(row["expires_at"]) <= epoch(now)
-            return (moved(row, ProposalState.EXPIRED, now, outcome=said), int(row["version"])) if late else None
+            late = whole(row, "expires_at") <= epoch(now)
+            return (moved(row, ProposalState.EXPIRED, now, outcome=said), whole(row, "version")) if late else None
 
         for after, version in filter(None, readable([row], over)):
             try:
@@ -157,6 +174,6 @@ class Proposals:
         return Parking(self._table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
 
 
-def _of_an_endpoint(row: dict[str, Value]) -> bool:
+def _of_an_endpoint(row: Row) -> bool:
     """Errands live among the proposals (`rightsizer.aws.errand_book`), and carry their kind."""
     return "kind" not in row

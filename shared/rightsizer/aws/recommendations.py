@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
 from rightsizer.aws.history import HistoryBook, spending
+from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
-from rightsizer.aws.rows import Row, noun_of, readable
-from rightsizer.aws.table import Item, Table, Value, epoch, stamp
-from rightsizer.errors import ConflictError
+from rightsizer.aws.rows import Row, document, if_readable, moment, money, passed_over, readable, text, whole
+from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.errors import ConflictError, UnreadableError
 from rightsizer.model.history import History
 from rightsizer.model.option import ORDERED
 from rightsizer.model.outcome import UnreadRow
@@ -41,8 +42,7 @@ class Recommendations(Proposals):
     def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
         """When the endpoint was last evaluated and its fingerprint then; None where that cannot be read."""
         found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
-        told = readable([found] if found else [], lambda row: (_evaluated_at(row), str(row["fingerprint"])))
-        return next(told, None)
+        return if_readable(found, lambda row: (moment(row, "evaluated_at"), text(row, "fingerprint")))
 
     def recommendation(self, endpoint: str) -> Recommendation | None:
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
@@ -52,12 +52,12 @@ class Recommendations(Proposals):
     def evaluated(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
         rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "gsi1sk", "evaluated_at"))
-        return dict(readable(rows, lambda row: (str(row["gsi1sk"]), _evaluated_at(row))))
+        return dict(readable(rows, lambda row: (text(row, "gsi1sk"), moment(row, "evaluated_at"))))
 
     def note_spending(self, at: datetime) -> None:
         """Keep what GPU endpoints cost a month, by the judgements of the last two days; nothing where there is none."""
         rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "usd", "evaluated_at"))
-        total = sum(readable(rows, lambda row: _usd(row) if _evaluated_at(row) >= at - RECENT else ZERO), ZERO)
+        total = sum(readable(rows, lambda row: _usd_since(row, at - RECENT)), ZERO)
         if total > 0:
             self._table.put(spending(total, at))
 
@@ -118,53 +118,54 @@ class Recommendations(Proposals):
 
     def _writes(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
         """The write of the recommendation, then those of the proposal, and whether it is opened by them."""
+        judged = self._table.put_if(_item(recommendation))
+        try:
+            about, asked = self._question(recommendation, proposal)
+        except UnreadableError as error:  # it stays as it is, for a release that can read it, and nothing else is asked
+            passed_over(f"ENDPOINT#{recommendation.ref.name} OPEN, or a proposal about it,", error)
+            return [judged], False
+        return [judged, *about], asked
+
+    def _question(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
+        """The writes of the proposal, and whether it is opened by them. UnreadableError."""
         now = recommendation.evaluated_at
-        writes = [self._table.put_if(_item(recommendation))]
         current = self._open(recommendation.ref.name)
-        if current and current["state"] != ProposalState.PENDING:
-            return writes, False
-        if current and not list(readable([current], proposals.revive)):
-            return writes, False  # what is asked cannot be read: it stays as it is, for a release that can
-        if current and not _ordered(proposal) and _still_wanted(current, recommendation):
-            return writes, False
+        if current:
+            if decisions.state_of(current) is not ProposalState.PENDING:
+                return [], False
+            if _still_wanted(current, recommendation) and not _ordered(proposal):
+                return [], False
         if proposal is None:
             if current and _outdated(current, recommendation):
-                writes.append(
+                return [
                     self._withdraw(current, now, "The endpoint or its need has changed since this was asked.")
-                )
-            return writes, False
+                ], False
+            return [], False
         known = decisions.find(self._table, proposal.id)
-        if known and (known["state"] not in ASKED_AGAIN or _just_refused(known, proposal, now)):
-            return writes, False
-        if current:
-            writes.append(self._withdraw(current, now, f"A newer proposal, {proposal.id}, takes its place."))
-        return [*writes, *self._opening(proposal, known)], True
+        if known and (decisions.state_of(known) not in ASKED_AGAIN or _just_refused(known, proposal, now)):
+            return [], False
+        older = [self._withdraw(current, now, f"A newer proposal, {proposal.id}, takes its place.")] if current else []
+        return [*older, *self._opening(proposal, known)], True
 
-    def _open(self, endpoint: str) -> dict[str, Value] | None:
+    def _open(self, endpoint: str) -> Row | None:
         """The endpoint's open proposal as an item, or None."""
         lock = self._table.get(f"ENDPOINT#{endpoint}", "OPEN")
-        found = decisions.find(self._table, str(lock["proposal"])) if lock else None
-        return found if found and found["state"] in {str(state) for state in OPEN} else None
+        found = decisions.find(self._table, text(lock, "proposal")) if lock else None
+        return found if found and decisions.state_of(found) in OPEN else None
 
-    def _withdraw(self, current: dict[str, Value], now: datetime, outcome: str) -> Any:
+    def _withdraw(self, current: Row, now: datetime, outcome: str) -> Any:
         after = decisions.moved(current, ProposalState.WITHDRAWN, now, outcome=outcome)
-        return self._table.put_if(after, "version = :version", version=int(current["version"]))
+        return self._table.put_over(after, current, "version")
 
-    def _opening(self, proposal: Proposal, known: dict[str, Value] | None) -> Any:
+    def _opening(self, proposal: Proposal, known: Row | None) -> Any:
         """The proposal and the lock that makes it the endpoint's only open one, both on condition."""
-        fresh = dict(proposals.item(proposal))
         if known:
-            fresh["version"] = int(known["version"]) + 1
-            opened = self._table.put_if(fresh, "version = :version", version=int(known["version"]))
-        else:
-            opened = self._table.put_if(fresh, "attribute_not_exists(pk)")
+            document(known)  # one of a newer release is not asked anew by this one
+        opened = self._table.put_over(proposals.item(proposal, known), known, "version")
         pk = f"ENDPOINT#{proposal.ref.name}"
-        lock: Item = {"pk": pk, "sk": "OPEN", "proposal": proposal.id, "at": stamp(proposal.created_at)}
         held = self._table.get(pk, "OPEN")
-        if held is None:
-            return [opened, self._table.put_if(lock, "attribute_not_exists(pk)")]
-        condition, names = "#held = :held AND #at = :at", {"#held": "proposal", "#at": "at"}
-        return [opened, self._table.put_if(lock, condition, names, held=held["proposal"], at=held["at"])]
+        lock: Row = {"pk": pk, "sk": "OPEN", "proposal": proposal.id, "at": stamp(proposal.created_at)}
+        return [opened, self._table.put_over((held or {}) | lock, held, "proposal", "at")]
 
 
 def _item(recommendation: Recommendation) -> Item:
@@ -183,30 +184,19 @@ def _item(recommendation: Recommendation) -> Item:
     }
 
 
-def _evaluated_at(row: Row) -> datetime:
-    found = datetime.fromisoformat(str(row["evaluated_at"]))
-    if found.tzinfo is None:
-        raise ValueError(f"evaluated_at: a time with its zone is expected, not {found}")
-    return found
+def _usd_since(row: Row, start: datetime) -> Decimal:
+    """What the endpoint costs a month; nothing where it was not evaluated since. The first rows had no such sum."""
+    return money(row, "usd") if moment(row, "evaluated_at") >= start and "usd" in row else ZERO
 
 
-def _usd(row: Row) -> Decimal:
-    try:
-        found = Decimal(str(row.get("usd", 0)))
-    except InvalidOperation:
-        found = Decimal("NaN")
-    if not found.is_finite():
-        raise ValueError("usd: a number is expected")
-    return found
-
-
-def _just_refused(known: dict[str, Value], proposal: Proposal, now: datetime) -> bool:
+def _just_refused(known: Row, proposal: Proposal, now: datetime) -> bool:
     """Whether the proposal was withdrawn by its own change less than a day ago; what brings room back never waits."""
     option = proposal.recommendation.chosen
-    if known["state"] != ProposalState.WITHDRAWN or "expires" not in known or (option and option.restores):
+    refused = decisions.state_of(known) is ProposalState.WITHDRAWN and "expires" in known
+    if not refused or (option and option.restores):
         return False
-    withdrawn = int(known["expires"]) - decisions.KEPT_DAYS[ProposalState.WITHDRAWN] * 86_400
-    return bool(decisions.document(known).get("change_id")) and epoch(now - RESTS) < withdrawn
+    withdrawn = whole(known, "expires") - decisions.KEPT_DAYS[ProposalState.WITHDRAWN] * 86_400
+    return bool(document(known).get("change_id")) and epoch(now - RESTS) < withdrawn
 
 
 def _ordered(proposal: Proposal | None) -> bool:
@@ -215,14 +205,14 @@ def _ordered(proposal: Proposal | None) -> bool:
     return option is not None and option.kind in ORDERED
 
 
-def _still_wanted(current: dict[str, Value], recommendation: Recommendation) -> bool:
+def _still_wanted(current: Row, recommendation: Recommendation) -> bool:
     """Whether a person asked for what is pending, on the configuration that still runs: their answer comes first."""
     asked = proposals.revive(current)
     configs = {r.fingerprint.partition("|")[0] for r in (asked.recommendation, recommendation)}
     return _ordered(asked) and len(configs) == 1
 
 
-def _outdated(current: dict[str, Value], recommendation: Recommendation) -> bool:
+def _outdated(current: Row, recommendation: Recommendation) -> bool:
     """Missing data does not withdraw a proposal; another configuration or another judgement does."""
     asked = proposals.revive(current).recommendation
     if recommendation.gate_reason.code in UNREADABLE:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from rightsizer import wire
-from rightsizer.aws.rows import noun_of, readable
-from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.aws.nouns import noun_of
+from rightsizer.aws.rows import Row, if_readable, readable, text, whole
+from rightsizer.aws.table import Table, epoch, stamp
 from rightsizer.errors import ConflictError
 from rightsizer.model.group import Group, Interruption
 from rightsizer.model.spot import Mark, Pool
@@ -26,7 +27,7 @@ class InterruptionBook:
 
     def claim(self, key: str, now: datetime) -> Claim:
         """Take an interruption, by one conditional write; a claim that was never settled ends after 30 s."""
-        row: Item = {
+        row: Row = {
             "pk": f"SPOT#{key}",
             "sk": "INTERRUPTION",
             "state": "claimed",
@@ -37,16 +38,22 @@ class InterruptionBook:
         try:
             self._table.put(row, unless="pk")
         except ConflictError:
-            return self._take_over(row, now)
+            return self._take_over(key, row, now)
         return Claim.OURS
 
-    def _take_over(self, row: Item, now: datetime) -> Claim:
-        before = self._table.get(str(row["pk"]), str(row["sk"]))
-        if before is None or before["state"] != "claimed" or int(before["until"]) > epoch(now):
+    def _take_over(self, key: str, row: Row, now: datetime) -> Claim:
+        """A claim that cannot be read is somebody's: nothing is done twice."""
+
+        def over(before: Row) -> int | None:
+            free = text(before, "state") == "claimed" and whole(before, "until") <= epoch(now)
+            return whole(before, "version") if free else None
+
+        before = self._table.get(f"SPOT#{key}", "INTERRUPTION")
+        version = if_readable(before, over)
+        if before is None or version is None:
             return Claim.TAKEN
-        version = int(before["version"])
         try:
-            self._table.swap({**row, "version": version + 1}, version)
+            self._table.swap({**before, **row, "version": version + 1}, version)
         except ConflictError:
             return Claim.TAKEN  # another retry was quicker
         return Claim.RESUMED
@@ -108,8 +115,7 @@ class InterruptionBook:
         return self._known(Mark, f"POOL#{pool.instance_type}|{pool.zone}", "MARK")
 
     def _known[T](self, noun: type[T], pk: str, sk: str) -> T | None:
-        row = self._table.get(pk, sk)
-        return next(readable([row], lambda found: noun_of(noun, found)), None) if row else None
+        return if_readable(self._table.get(pk, sk), lambda found: noun_of(noun, found))
 
     def remember(self, mark: Mark) -> None:
         """Store the pool's mark."""

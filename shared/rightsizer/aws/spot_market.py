@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
+from rightsizer.aws.rows import Row, document, if_readable, whole
 from rightsizer.aws.table import Table, epoch
 from rightsizer.errors import RightsizerError
 from rightsizer.model.spot import Pool
@@ -65,10 +66,9 @@ class Market:
         }
         key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:32]
         now = self._clock()
-        held = self._table.get(f"SCORE#{key}", "SCORE")
-        if held is not None and int(held["expires"]) > epoch(now):
-            kept: Mapping[str, int] = json.loads(str(held["doc"]))
-            return kept
+        held = if_readable(self._table.get(f"SCORE#{key}", "SCORE"), _kept)
+        if held is not None and held[0] > epoch(now):
+            return held[1]
         try:
             with reading("ec2:GetSpotPlacementScores", "asking for Spot placement scores"):
                 rows: Any = self._ec2.get_spot_placement_scores(**request)  # type: ignore[arg-type]
@@ -79,6 +79,11 @@ class Market:
         doc = json.dumps(scores)
         self._table.put({"pk": f"SCORE#{key}", "sk": "SCORE", "expires": epoch(now, SCORE_DAYS), "doc": doc})
         return scores
+
+
+def _kept(row: Row) -> tuple[int, Mapping[str, int]]:
+    """When kept scores end, and the scores."""
+    return whole(row, "expires"), {zone: int(score) for zone, score in document(row).items()}
 
 
 def _price(pool: Pool, changes: Sequence[tuple[datetime, float]], start: datetime, end: datetime) -> SpotPrice:

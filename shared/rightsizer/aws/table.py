@@ -5,6 +5,7 @@ Plain botocore calls on the client that it is given, so that `respond` can use i
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Never
 
@@ -17,7 +18,15 @@ from rightsizer.model.cleaned import one_line
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-type Value = str | int | bool
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An attribute of a type that this program does not write, as DynamoDB returned it: it is only written back."""
+
+    attribute: Mapping[str, Any]
+
+
+type Value = str | int | bool | Kept
 type Item = Mapping[str, Value]
 type Writes = Sequence[Mapping[str, Any]]
 
@@ -32,14 +41,8 @@ def typed(item: Item) -> dict[str, Any]:
 
 
 def plain(item: Mapping[str, Any]) -> dict[str, Value]:
-    """DynamoDB's typed attributes as Python values; other types, and numbers that are not whole, are left out."""
-    kinds = {"S": str, "N": int, "BOOL": bool}
-    return {
-        name: kinds[kind](value)
-        for name, attribute in item.items()
-        for kind, value in attribute.items()
-        if kind in kinds and not (kind == "N" and not WHOLE.fullmatch(value))
-    }
+    """DynamoDB's typed attributes as Python values, nothing left out: `typed` makes the same item of them again."""
+    return {name: _value(attribute) for name, attribute in item.items()}
 
 
 def stamp(at: datetime) -> str:
@@ -118,6 +121,17 @@ class Table:
             put["ExpressionAttributeValues"] = {f":{name}": _attribute(value) for name, value in values.items()}
         return {"Put": put}
 
+    def put_over(self, item: Item, read: Item | None, *names: str) -> Any:
+        """A put for `transact`, over the item that was read: these attributes of it are as they were, or still absent.
+
+        Without an item that was read there must be none now.
+        """
+        if read is None:
+            return self.put_if(item, "attribute_not_exists(pk)")
+        there = {name: read[name] for name in names if name in read}
+        parts = [f"#{name} = :{name}" if name in there else f"attribute_not_exists(#{name})" for name in names]
+        return self.put_if(item, " AND ".join(parts), {f"#{name}": name for name in names}, **there)
+
     def partition(self, pk: str, beginning: str = "") -> Iterator[dict[str, Value]]:
         """The items of one partition whose sort key begins so, in key order, read consistently."""
         condition, values = "pk = :pk", {":pk": {"S": pk}}
@@ -147,6 +161,17 @@ class Table:
             if not end or str(item.get("gsi1sk", "")) < end:
                 yield item
 
+    def keys_until(self, gsi1pk: str, end: str, most: int) -> tuple[str, ...]:
+        """Partition keys of at most so many items of the index up to this sort key, the lowest first."""
+        found = self._query(
+            IndexName=INDEX,
+            KeyConditionExpression="gsi1pk = :pk AND gsi1sk <= :end",
+            ExpressionAttributeValues={":pk": {"S": gsi1pk}, ":end": {"S": end}},
+            ProjectionExpression="pk",
+            PaginationConfig={"MaxItems": most},
+        )
+        return tuple(str(item["pk"]) for item in found)
+
     def _query(self, **request: Any) -> Iterator[dict[str, Value]]:
         pages = self._client.get_paginator("query").paginate(TableName=self.name, **request)
         with reading("dynamodb:Query", f"querying the table {self.name}"):
@@ -154,7 +179,18 @@ class Table:
                 yield from map(plain, page["Items"])
 
 
+def _value(attribute: Mapping[str, Any]) -> Value:
+    ((kind, value),) = attribute.items()
+    if kind == "S":
+        return str(value)
+    if kind == "BOOL":
+        return bool(value)
+    return int(value) if kind == "N" and WHOLE.fullmatch(value) else Kept(attribute)
+
+
 def _attribute(value: Value) -> dict[str, Any]:
+    if isinstance(value, Kept):
+        return dict(value.attribute)
     if isinstance(value, bool):
         return {"BOOL": value}
     return {"N": str(value)} if isinstance(value, int) else {"S": value}

@@ -6,13 +6,12 @@ A proposal is written once more, unchanged but for its version, so that the stre
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
-from rightsizer.aws import decisions
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX
-from rightsizer.aws.rows import Row, noun_of, read_row
+from rightsizer.aws.nouns import noun_of
+from rightsizer.aws.rows import Row, document, if_readable, text, whole
 from rightsizer.aws.table import Table, stamp
-from rightsizer.errors import ConflictError, UnreadableError
+from rightsizer.errors import ConflictError
 from rightsizer.model.errand import Errand
 from rightsizer.model.proposal import Proposal, ProposalState, shown_as
 from rightsizer.telemetry import Failed, attempt
@@ -27,13 +26,14 @@ MOST = 25
 def tell_again(table: Table, now: datetime, *, everything: bool) -> int:
     """Write those again of which no message is known; with `everything` also those whose message lags. How many.
 
-    One that cannot be read or written stops no other. What this release cannot read was told as such by `propose`.
+    One that cannot be read or written stops no other. What this release cannot read is left as it is and counted;
+    `propose` told it when the stream brought it, and the report names it.
     """
     told = 0
     for row in _rows(table, now - (RECENT if everything else NEW), now - QUIET):
         if told == MOST:
             break
-        again = attempt("sending a lost message again", str(row["pk"]), partial(_told_again, table, row, everything))
+        again = attempt("sending a lost message again", text(row, "pk"), partial(_told_again, table, row, everything))
         told += 0 if isinstance(again, Failed) else again
     return told
 
@@ -44,26 +44,28 @@ def _rows(table: Table, start: datetime, end: datetime) -> Iterator[Row]:
 
 
 def _told_again(table: Table, row: Row, lagging: bool) -> int:
-    message = table.get(f"MESSAGE#{str(row['pk']).removeprefix(PREFIX)}", "MESSAGE")
+    message = table.get(f"MESSAGE#{text(row, 'pk').removeprefix(PREFIX)}", "MESSAGE")
     if message is not None and not lagging:
         return 0
-    try:
-        body = read_row(row, _document)
-    except UnreadableError:
-        return 0  # a row that nobody can read is no message's fault
-    shown = shown_as(str(row["state"]), str(body.get("outcome", "")), body.get("asked_back_by", ""))
-    return _again(table, row) if message is None or message["shown"] != shown else 0
+    after = if_readable(row, _once_more)
+    if after is None:
+        return 0  # it is left as it is; the report names it
+    body = document(after)
+    shown = shown_as(text(after, "state"), str(body.get("outcome", "")), body.get("asked_back_by", ""))
+    known = if_readable(message, lambda found: text(found, "shown"))
+    return _again(table, after) if known != shown else 0
 
 
-def _document(row: Row) -> dict[str, Any]:
-    """The document; UnreadableError where `propose` could make nothing of it."""
+def _once_more(row: Row) -> Row:
+    """The row with its next version; UnreadableError where `propose` could make nothing of it."""
     noun_of(Errand if "kind" in row else Proposal, row)
-    return decisions.document(row)
+    text(row, "state")
+    return row | {"version": whole(row, "version") + 1}
 
 
-def _again(table: Table, row: Row) -> int:
+def _again(table: Table, after: Row) -> int:
     try:
-        table.swap(row | {"version": int(row["version"]) + 1}, int(row["version"]))
+        table.swap(after, whole(after, "version") - 1)
     except ConflictError:
         return 0  # it moved at this moment, and the stream has it
     return 1
