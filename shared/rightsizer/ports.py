@@ -199,6 +199,10 @@ class RecommendationStore(Protocol):
         """Proposals with an order to go back that is not settled; `everything`: those of the first release too."""
         ...
 
+    def order_to_go_back(self, proposal_id: str) -> Proposal | None:
+        """The proposal where an order to go back stands on its row and is not settled; None where there is none."""
+        ...
+
     def settle(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: it is not looked for any more."""
         ...

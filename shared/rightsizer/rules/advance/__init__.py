@@ -14,6 +14,7 @@ from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.rules.advance.courses import back, close, towards, watch
 from rightsizer.rules.advance.left import differences, left_open, leftovers
 from rightsizer.rules.advance.outside import BUSY, busy, lost
+from rightsizer.rules.advance.still import too_old
 from rightsizer.rules.advance.taken import APPLIED, FINISHED, UNANSWERED, given_back, touched_scaling
 from rightsizer.rules.advance.turning import rolled_back
 
@@ -27,6 +28,7 @@ __all__ = [
     "left_open",
     "leftovers",
     "rolled_back",
+    "too_old",
     "touched_scaling",
 ]
 
