@@ -21,7 +21,7 @@ from rightsizer.model.outcome import Occurrence
 from rightsizer.model.proposal import Decision, ProposalState
 from rightsizer.model.reason import Code, Reason
 from rightsizer.render.errand import standing
-from rightsizer.rules.errand import MOST_TRIES, PROBATION
+from rightsizer.rules.errand import MOST_TRIES
 from sandbox.refusals import Killed
 from sandbox.spot_groups import SimGroup
 from tests.flows.spot_scene import Scene, scene
@@ -396,7 +396,3 @@ def test_a_newer_question_takes_the_place_of_a_pending_one_and_waits_for_one_und
     assert stage.seen().state is ProposalState.WITHDRAWN
     stage.flow.book.save(replace(stage.book.load("e-2") or stage.errand, state=ProposalState.APPLYING))
     assert not stage.book.ask(replace(stage.errand, id="e-3"))
-
-
-def test_probation_is_a_day() -> None:
-    assert timedelta(hours=24) == PROBATION
