@@ -206,6 +206,10 @@ class RecommendationStore(Protocol):
         """
         ...
 
+    def order_to_go_back(self, proposal_id: str) -> Proposal | None:
+        """The proposal where an order to go back stands on its row and is not settled; None where there is none."""
+        ...
+
     def settle(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: it is not looked for any more."""
         ...

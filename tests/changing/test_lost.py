@@ -11,11 +11,11 @@ import pytest
 from rightsizer import intake
 from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
-from rightsizer.flows.apply_orders import advance_changes
+from rightsizer.flows.apply_orders import advance_changes, start_approved
 from rightsizer.flows.approval import change_id_of
 from rightsizer.model.change import ChangeState
 from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.proposal import ProposalState
+from rightsizer.model.proposal import ProposalMoved, ProposalState
 from rightsizer.model.recommendation import Gate
 from tests.changing.test_budget import tick
 from tests.changing.world import World, world
@@ -136,6 +136,43 @@ def test_an_order_that_cannot_be_taken_is_told_once() -> None:
         ticks(w, timedelta(hours=1))
         subjects = [subject for subject, _ in w.told]
     assert subjects == ["chat: the way back was not taken"]
+
+
+def deployed(w: World, config: str) -> None:
+    """The endpoint's owner deploys a configuration."""
+    with w.box.gate.unrecorded():
+        w.box.gate.judge, judge = (lambda call: None), w.box.gate.judge
+        w.box.client("sagemaker").update_endpoint(EndpointName="chat", EndpointConfigName=config)
+        w.box.gate.judge = judge
+    w.box.clock.advance(timedelta(hours=1))
+
+
+def test_a_record_with_an_order_that_was_refused_and_settled_changes_nothing_when_it_comes_again() -> None:
+    """As the stream's retries bring it, or a stack that adopts the table and reads a day of its stream."""
+    with world() as w:
+        ticks(w, timedelta(hours=8))
+        ours = w.box.config_name("chat")
+        w.box.add_endpoint("other", instance_type="ml.g5.xlarge", count=1)
+        deployed(w, "other-config")
+        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        record = ProposalMoved("1", w.shown())
+        ticks(w, timedelta(hours=1))
+        assert "asked_back" not in row(w)
+        deployed(w, ours)
+        before, told = len(w.box.calls.of("sagemaker", "UpdateEndpoint")), list(w.told)
+        assert start_approved(w.apply, [record], w.now) == []
+        ticks(w, timedelta(hours=2))
+        assert len(w.box.calls.of("sagemaker", "UpdateEndpoint")) == before
+        assert (w.change.state, w.told) == (ChangeState.PROVEN, told)
+
+
+def test_a_record_with_an_order_that_still_stands_is_acted_on_at_once() -> None:
+    with world() as w:
+        ticks(w, timedelta(hours=8))
+        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        assert start_approved(w.apply, [ProposalMoved("1", w.shown())], w.now) == []
+        assert w.change.asked_back_by == "slack:U1"
+        assert "asked_back" not in row(w)
 
 
 def test_a_search_that_fails_does_not_stop_the_tick() -> None:

@@ -83,8 +83,9 @@ def test_a_question_that_nobody_answers_for_a_week_refuses_the_change() -> None:
         w.box.gate.fail("iam", "SimulatePrincipalPolicy", "Throttling", times=math.inf)
         w.start()
         change = w.run(24 * 8)
-    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.READ_FAILED)
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.EXPIRED)
     assert "waited 7 days" in change.outcome
+    assert "SimulatePrincipalPolicy" in change.outcome, "what could not be read is named"
 
 
 def test_a_region_that_refuses_the_switch_for_metrics_gets_a_configuration_without_it() -> None:

@@ -20,7 +20,8 @@ from rightsizer.model.limits import Switch
 from rightsizer.model.outcome import Occurrence
 from rightsizer.model.proposal import Decision, ProposalState
 from rightsizer.model.reason import Code, Reason
-from rightsizer.rules.errand import MOST_TRIES, PROBATION
+from rightsizer.render.errand import standing
+from rightsizer.rules.errand import MOST_TRIES
 from sandbox.refusals import Killed
 from sandbox.spot_groups import SimGroup
 from tests.flows.spot_scene import Scene, scene
@@ -326,14 +327,59 @@ def test_a_hard_freeze_stops_the_way_back_too(stage: Stage) -> None:
     assert stage.later(minutes=6).state is ProposalState.ROLLED_BACK
 
 
-def test_an_errand_that_waits_too_long_for_a_thaw_is_withdrawn(stage: Stage) -> None:
+def assert_expired(stage: Stage) -> None:
+    """Closed without a write, told with the reason, and the group is free for the next question."""
+    found = stage.seen()
+    assert (found.state, found.next_due, stage.updates()) == (ProposalState.EXPIRED, None, 0)
+    assert "approved on" in found.outcome
+    assert "could not be begun within 7 days" in found.outcome
+    assert stage.scene.told.said[-1] == ("gpu: expired", found.outcome)
+    assert "Expired after it was approved by" in standing(found)
+    assert stage.book.ask(replace(stage.errand, id="e-2"))
+
+
+@pytest.mark.parametrize("days", [1, 8])
+def test_an_errand_waits_seven_days_for_a_thaw_and_then_expires(stage: Stage, days: int) -> None:
     frozen = replace(stage.flow, switch=lambda: Switch(True, False, "U1", stage.now))
     stage.approve()
     frozen.start("e-1", stage.now)
-    stage.scene.box.clock.advance(timedelta(days=8))
+    stage.scene.box.clock.advance(timedelta(days=days))
     frozen.tick(stage.now)
-    assert stage.seen().state is ProposalState.WITHDRAWN
-    assert stage.updates() == 0
+    stage.later(minutes=5)
+    if days == 1:
+        assert stage.group.mixed == stage.new
+    else:
+        assert_expired(stage)
+        assert "Frozen: nothing is begun" in stage.seen().outcome
+
+
+@pytest.mark.parametrize("days", [1, 6, 8, 30])
+def test_an_errand_that_no_event_brought_and_no_tick_looked_at_starts_or_expires(stage: Stage, days: int) -> None:
+    """Its record of the stream is lost, and the function is switched off for so many days."""
+    stage.approve()
+    stage.later(days=days)
+    if days < 7:
+        assert stage.group.mixed == stage.new
+    else:
+        assert_expired(stage)
+
+
+def test_an_errand_whose_group_cannot_be_read_for_a_week_expires_too(stage: Stage) -> None:
+    stage.scene.box.deny("autoscaling:DescribeAutoScalingGroups")
+    stage.start()
+    stage.later(days=8)
+    assert_expired(stage)
+
+
+def test_the_seven_days_of_an_errand_begin_with_its_approval(stage: Stage) -> None:
+    stage.scene.box.clock.advance(timedelta(days=10))
+    stage.start()
+    assert stage.group.mixed == stage.new
+
+
+def test_an_errand_that_was_sent_never_expires(stage: Stage) -> None:
+    stage.start()
+    assert stage.later(days=30).state is ProposalState.PROVEN
 
 
 def test_the_same_question_is_asked_again_only_when_it_was_withdrawn(stage: Stage) -> None:
@@ -350,7 +396,3 @@ def test_a_newer_question_takes_the_place_of_a_pending_one_and_waits_for_one_und
     assert stage.seen().state is ProposalState.WITHDRAWN
     stage.flow.book.save(replace(stage.book.load("e-2") or stage.errand, state=ProposalState.APPLYING))
     assert not stage.book.ask(replace(stage.errand, id="e-3"))
-
-
-def test_probation_is_a_day() -> None:
-    assert timedelta(hours=24) == PROBATION

@@ -231,6 +231,25 @@ def test_what_was_approved_when_the_window_ended_was_not_proven_yet() -> None:
     assert stage_of(asked, ended, NOW, NOW + timedelta(days=7)) is None, "it moved in another window"
 
 
+@pytest.mark.parametrize("change_ended", [None, timedelta(days=6)])
+def test_an_approval_that_expired_is_under_way_until_then_and_in_no_sum_from_then_on(
+    change_ended: timedelta | None,
+) -> None:
+    made = NOW - timedelta(days=14)
+    approved = made + timedelta(days=1)
+    asked = replace(
+        proposal("p-1", recommendation=found_at(1, made, 500_000), created_at=made, expires_at=NOW),
+        state=ProposalState.EXPIRED,
+        decision=Decision(ProposalState.APPROVED, "cli:me", approved),
+        change_id="c-1" if change_ended else "",
+    )
+    ended = {"c-1": approved + change_ended} if change_ended else {}
+    over = approved + (change_ended or timedelta(days=7))
+    assert stage_of(asked, ended, made, over) is Stage.UNDER_WAY
+    assert stage_of(asked, ended, over, over + timedelta(hours=1)) is None
+    assert stage_of(asked, ended, made, NOW - timedelta(hours=1)) is None
+
+
 def test_what_is_right_is_not_under_what_could_be_saved() -> None:
     right = recommendation("right", finding=Finding.OPTIMIZED)
     told: Report = tally(Records("1", "eu-west-1", [right], [], [], []), NOW - timedelta(days=7), NOW, NOW)

@@ -124,6 +124,11 @@ class Proposals:
             rows += [row for one in ids if (row := decisions.find(self._table, one)) is not None]
         yield from readable(rows, revive)
 
+    def order_to_go_back(self, proposal_id: str) -> Proposal | None:
+        """The proposal, read by its key, where its order to go back is not settled; else None."""
+        found = decisions.find(self._table, proposal_id)
+        return revive(found) if found and "asked_back" in found and _of_an_endpoint(found) else None
+
     def settle(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: the proposal goes back to the index of its state."""
 

@@ -92,6 +92,7 @@ class Apply:
             option=option,
             saving_usd_per_month=option.saving_usd_per_month,
             created_at=now,
+            decided_at=proposal.decision.at if proposal.decision else None,
             next_due=now,
             outcome="waits for its preflight",
         )
@@ -173,7 +174,14 @@ class Apply:
         wait = LOOK_AGAIN * min(looks, 12)
         note = Entry(now, "look", "failed", str(error)[:500])
         return self.journal.save(
-            replace(change, next_due=now + wait, lease_until=None, looks=looks, journal=(*change.journal, note))
+            replace(
+                change,
+                next_due=now + wait,
+                lease_until=None,
+                looks=looks,
+                outcome=note.detail,
+                journal=(*change.journal, note),
+            )
         )
 
     def _walking(self) -> Walking:

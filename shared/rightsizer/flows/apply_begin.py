@@ -22,10 +22,9 @@ from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone,
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import again, overruled, preflight, proof, window
+from rightsizer.rules.advance import too_old
 from rightsizer.rules.approver import stranger
 
-PATIENCE = timedelta(days=7)
-"""How long an approved change waits for its window, a thaw, the budget; then it is refused."""
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
 LOOK_AGAIN = timedelta(hours=1)
@@ -45,15 +44,10 @@ class Beginning:
         """The change with its plan (`before` is set), closed as refused, or waiting.
 
         It is saved unless it is closed: the proposal follows first, so that a crash in between is made good. Raises
-        ReadError where something could not be seen now: that is tried again, until the change has waited too long.
+        ReadError where something could not be seen now: that is tried again, until the approval is too old.
         """
-        try:
-            return self._begun(change, now, catalogue, limits)
-        except ReadError as error:
-            if now - change.created_at <= PATIENCE:
-                raise
-            text = f"it waited {PATIENCE.days} days and could not be looked at: {error}"
-            return self._refuse(change, (Reason(Code.READ_FAILED, text),), now)
+        late = too_old(change, now)
+        return self._begun(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)
 
     def _begun(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
         proposal = self.store.proposal(change.proposal_id)
@@ -228,10 +222,8 @@ class Beginning:
         )
 
     def _defer(self, change: Change, until: datetime, sentence: str, now: datetime) -> Change:
-        if now - change.created_at > PATIENCE:
-            text = f"it waited {PATIENCE.days} days and could not start: {sentence}"
-            return self._refuse(change, (Reason(Code.EXPIRED, text),), now)
         note = Entry(now, "wait", "noted", sentence)
+        until = min(until, change.expires_at)
         return self._waits(
             replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))
         )

@@ -19,6 +19,7 @@ from rightsizer.model.move import Finish, Steer
 from rightsizer.model.outcome import LedgerEntry, Occurrence
 from rightsizer.model.price import HOURS_PER_MONTH
 from rightsizer.model.proposal import ProposalState
+from rightsizer.model.reason import Code
 from rightsizer.model.sight import Sight
 from rightsizer.ports import RecommendationStore
 from rightsizer.ports_change import PastBook, SavingsLedger
@@ -40,6 +41,8 @@ SHOWN = {
 
 def shown(change: Change) -> ProposalState:
     """What the proposal shows: one that is applied shows so only when nothing is watched any more."""
+    if change.state is ChangeState.REFUSED and _too_old(change):
+        return ProposalState.EXPIRED
     return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.closed else SHOWN[change.state]
 
 
@@ -201,6 +204,10 @@ class Following:
         )
 
 
+def _too_old(change: Change) -> bool:
+    return change.reason is not None and change.reason.code is Code.EXPIRED
+
+
 def _said(change: Change) -> str:
     """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
     if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
@@ -222,6 +229,8 @@ def _as_before(change: Change) -> str:
 def _subject(change: Change) -> str:
     """The subject of the message about an end. A shadow that could not be removed costs money until somebody does."""
     name = change.ref.name
+    if _too_old(change) and not change.remaining:
+        return f"{name}: approval expired"
     if change.plan.kind == "delete" and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
     if change.plan.kind != "shadow-test" or change.turned_at is None:

@@ -10,12 +10,11 @@ from functools import partial
 
 from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply import Apply
-from rightsizer.flows.apply_begin import PATIENCE
 from rightsizer.flows.apply_follow import shown
 from rightsizer.flows.telling import once, surely
 from rightsizer.model.change import Change
 from rightsizer.model.outcome import Occurrence, UnreadRow
-from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.proposal import PATIENCE, Proposal, ProposalState
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 LATE = timedelta(minutes=15)
@@ -56,11 +55,16 @@ def take_up_orders(apply: Apply, now: datetime, *, everything: bool) -> list[str
     return taken
 
 
-def go_back(apply: Apply, proposal: Proposal, now: datetime) -> Change | None:
-    """Take the order of a proposal, once, and settle it. None where it is refused, which is told.
+def go_back(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
+    """Take the order of a proposal, once, and settle it. None where it is refused, which is told, or settled already.
 
-    Raises ConflictError where a save of the same change was in between, so that it is to be tried again.
+    A record of the stream may come late or again, and the index may be a moment old: the row itself tells whether the
+    order still stands. Raises ConflictError where a save of the same change was in between, so that it is to be tried
+    again.
     """
+    proposal = apply.store.order_to_go_back(listed.id)
+    if proposal is None:
+        return None
     try:
         change = apply.go_back(proposal, now)
     except (ConflictError, InputError) as error:

@@ -87,7 +87,7 @@ class Walking:
         A stack that was told to change nothing makes no forward step either; what goes back goes on (decision 52).
         """
         switch = self.journal.switch()
-        return replace(switch, frozen=True, by="MayChange=nothing") if self.limits.dry_run else switch
+        return replace(switch, frozen=True, by="MayChange=nothing or read-only") if self.limits.dry_run else switch
 
     def _compared(self, change: Change, step: Step, sight: Sight, now: datetime, said: str) -> Change:
         """The step is done, unless the newest judgement forbids it, or it would deploy other code than what runs."""

@@ -42,7 +42,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.ports_change import SavingsLedger
 from rightsizer.ports_spot import ErrandBook, ErrandReader, ErrandWriter
 from rightsizer.rules.approver import stranger
-from rightsizer.rules.errand import next_move
+from rightsizer.rules.errand import next_move, too_old
 from rightsizer.rules.spot_react import NO_CAPACITY
 from rightsizer.telemetry import Failed, attempt, logger
 
@@ -114,7 +114,7 @@ class Errands:
     def _walk(self, errand: Errand, now: datetime) -> Errand:
         switch = self.switch()
         for _ in range(BUDGET):
-            move = self._not_theirs(errand) or next_move(errand, self._look(errand, now), now, switch)
+            move = self._not_begun(errand, now) or next_move(errand, self._look(errand, now), now, switch)
             match move:
                 case Send():
                     errand = self._send(errand, move.back, now)
@@ -132,12 +132,15 @@ class Errands:
                     assert_never(move)
         return self.book.save(replace(errand, next_due=now + LOOK_AGAIN))
 
-    def _not_theirs(self, errand: Errand) -> Ended | None:
-        """The end of an errand that nobody on the list approved; one that was sent goes on, or back."""
+    def _not_begun(self, errand: Errand, now: datetime) -> Ended | None:
+        """The end of an errand that nobody on the list approved, or too long ago; one that was sent goes on, or back.
+
+        Asked before anything is read, so that what cannot be read expires too.
+        """
         if errand.sent_at is not None:
             return None
         found = stranger(errand.decision.by if errand.decision else "", self.approvers)
-        return Ended(ProposalState.WITHDRAWN, found) if found is not None else None
+        return Ended(ProposalState.WITHDRAWN, found) if found is not None else too_old(errand, now)
 
     def _look(self, errand: Errand, now: datetime) -> Seen:
         """What AWS shows now; a thing that is gone is an answer."""

@@ -11,6 +11,7 @@ from rightsizer.model.checks import aware, named
 from rightsizer.model.observation import EndpointRef
 from rightsizer.model.option import Option
 from rightsizer.model.plan import Before, Met, Plan
+from rightsizer.model.proposal import PATIENCE
 from rightsizer.model.reason import Reason
 from rightsizer.model.step import Step
 
@@ -90,6 +91,8 @@ class Change:
     option: Option
     saving_usd_per_month: Decimal
     created_at: datetime
+    decided_at: datetime | None = None
+    """When it was approved; None for a change of an earlier release, whose creation counts instead."""
     before: Before | None = None
     """None until preflight has passed."""
     met: Met | None = None
@@ -159,6 +162,16 @@ class Change:
     def closed(self) -> bool:
         """Whether nothing is left to do by itself."""
         return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
+
+    @property
+    def approved_at(self) -> datetime:
+        """When it was approved, or was made where that is not known."""
+        return self.decided_at or self.created_at
+
+    @property
+    def expires_at(self) -> datetime:
+        """When its approval is too old for the endpoint's own update, where that was not made yet."""
+        return self.approved_at + PATIENCE
 
     def rests(self, now: datetime) -> bool:
         """Whether its next try is still too early. Who asks for the way back is not kept waiting."""

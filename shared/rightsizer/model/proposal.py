@@ -1,12 +1,15 @@
 """What we ask a person, or tell a machine, to decide."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from rightsizer.model.checks import aware, named
 from rightsizer.model.observation import EndpointRef
 from rightsizer.model.recommendation import Recommendation
+
+PATIENCE = timedelta(days=7)
+"""How long an approval is good for. What it has not changed by then is closed as expired, and told."""
 
 
 class ProposalState(StrEnum):

@@ -67,7 +67,7 @@ def standing(errand: Errand) -> str:
         ProposalState.APPROVED: f"Approved{by}. It starts with the next tick.",
         ProposalState.REJECTED: f"Rejected{by}.",
         ProposalState.SNOOZED: f"Snoozed{by}. It comes back after 30 days if it still helps.",
-        ProposalState.EXPIRED: "Expired without an answer.",
+        ProposalState.EXPIRED: f"Expired after it was approved{by}." if by else "Expired without an answer.",
         ProposalState.WITHDRAWN: "Withdrawn.",
         ProposalState.APPLYING: f"Being carried out; approved{by}.",
         ProposalState.APPLIED: "Done.",

@@ -26,13 +26,11 @@ from rightsizer.model.errand import (
 )
 from rightsizer.model.limits import Switch
 from rightsizer.model.observation import Mode
-from rightsizer.model.proposal import ProposalState
+from rightsizer.model.proposal import PATIENCE, ProposalState
 from rightsizer.model.reason import Code, Reason
 
 MOST_TRIES = 5
 """Writes in one direction before a person is asked."""
-PATIENCE = timedelta(days=7)
-"""How long an approved errand waits for a thaw."""
 PROBATION = timedelta(hours=24)
 """How long a new policy is watched before it is called proven."""
 PAUSE = timedelta(minutes=5)
@@ -53,6 +51,16 @@ def next_move(errand: Errand, seen: Seen, now: datetime, switch: Switch) -> Erra
             raise TypeError(f"{errand.work.kind} cannot be decided from a {type(seen).__name__}")
         case _:
             assert_never(errand.work)
+
+
+def too_old(errand: Errand, now: datetime) -> Ended | None:
+    """The end of an errand whose approval is too old to begin with; None where it is good, or was begun."""
+    approved = errand.decision.at if errand.decision else errand.created_at
+    if errand.sent_at is not None or now - approved < PATIENCE:
+        return None
+    text = f"it was approved on {approved:%Y-%m-%d %H:%M} UTC and could not be begun within {PATIENCE.days} days"
+    waited = f" ({errand.outcome.rstrip('.')})" if errand.outcome else ""
+    return Ended(ProposalState.EXPIRED, Reason(Code.EXPIRED, f"{text}{waited}; nothing was written"))
 
 
 def _policy(errand: Errand, work: GroupPolicy, seen: GroupSight, now: datetime, switch: Switch) -> ErrandMove:
@@ -113,9 +121,6 @@ def _permitted(errand: Errand, mode: Mode, now: datetime, switch: Switch) -> Err
     if mode not in ALLOWED or (by_policy and mode is not Mode.AUTO):
         text = f"the tag rightsizer:mode of {errand.subject} is {mode} now; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.NOT_OPTED_IN, text))
-    if switch.frozen and now - errand.created_at > PATIENCE:
-        text = f"it waited {PATIENCE.days} days for a thaw; nothing was written"
-        return Ended(ProposalState.WITHDRAWN, Reason(Code.EXPIRED, text))
     return _thawed(switch.frozen, now) or Send()
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from rightsizer.model.funnel import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Saving, Stage
 from rightsizer.model.observation import EndpointRef
 from rightsizer.model.outcome import LedgerEntry, Occurrence
-from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.model.proposal import PATIENCE, Proposal, ProposalState
 from rightsizer.model.reason import Reason
 from rightsizer.model.recommendation import Recommendation
 from rightsizer.model.report import Report, Totals
@@ -83,9 +83,7 @@ def stage_of(one: Proposal, ended: Mapping[str, datetime], start: datetime, end:
 
     `ended` has the time at which each change ended. An end that is not known is taken to be the approval.
     """
-    if one.created_at >= end or (
-        one.state in LAPSED and (one.state is ProposalState.WITHDRAWN or one.expires_at < end)
-    ):
+    if one.created_at >= end or (one.state in LAPSED and _lapsed_at(one, ended) < end):
         return None
     decision = one.decision
     if decision is None or decision.at >= end:
@@ -97,6 +95,18 @@ def stage_of(one: Proposal, ended: Mapping[str, datetime], start: datetime, end:
     if stage is None:
         return Stage.UNDER_WAY
     return stage if max(at, decision.at, one.created_at) >= start else None
+
+
+def _lapsed_at(one: Proposal, ended: Mapping[str, datetime]) -> datetime:
+    """When it lapsed: an unanswered one at its end, an approval when its change ended, or could begin no more.
+
+    When one was withdrawn is not stored: it counts in no window.
+    """
+    if one.state is ProposalState.WITHDRAWN:
+        return one.created_at
+    if one.decision is None:
+        return one.expires_at
+    return ended.get(one.change_id, one.decision.at + PATIENCE)
 
 
 def _funnel(records: Records, stages: Mapping[str, Stage | None]) -> tuple[Saving, ...]:

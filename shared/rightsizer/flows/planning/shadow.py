@@ -31,7 +31,7 @@ def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: dateti
 
     On the last day of a change's patience it waits no longer: something was in its way at every peak.
     """
-    if plan.peak is None or now - change.created_at > PEAK_PATIENCE:
+    if plan.peak is None or now - change.approved_at > PEAK_PATIENCE:
         return None
     lasts = timedelta(seconds=plan.test_s)
     begins = window.over_peak(limits.window, plan.peak, lasts, now, window.STEP)

@@ -14,6 +14,7 @@ from rightsizer.model.sight import EndpointSight, Gone, Sight
 from rightsizer.rules.advance.courses import back, close, towards, watch
 from rightsizer.rules.advance.left import differences, left_open, leftovers
 from rightsizer.rules.advance.outside import BUSY, busy, lost
+from rightsizer.rules.advance.still import too_old
 from rightsizer.rules.advance.taken import APPLIED, FINISHED, UNANSWERED, given_back, may_have_turned, touched_scaling
 from rightsizer.rules.advance.turning import rolled_back
 
@@ -28,6 +29,7 @@ __all__ = [
     "leftovers",
     "may_have_turned",
     "rolled_back",
+    "too_old",
     "touched_scaling",
 ]
 

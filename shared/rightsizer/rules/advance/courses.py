@@ -10,7 +10,7 @@ from rightsizer.model.sight import EndpointSight, Sight, VariantSight, Verdict
 from rightsizer.model.step import Step, StepKind
 from rightsizer.rules.advance.outside import foreign, hand_over, old_config
 from rightsizer.rules.advance.steps import attempt, first
-from rightsizer.rules.advance.still import unsettled
+from rightsizer.rules.advance.still import expired, unsettled
 from rightsizer.rules.advance.taken import given_back, owners_again, reopened, touched_scaling
 from rightsizer.rules.advance.turning import not_shown, rolled_back
 
@@ -35,6 +35,9 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
         return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
     if change.asked_back_by:
         return undone(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the way back", FailureClass.ASKED)
+    late = expired(change, now)
+    if late is not None:
+        return late
     if switch.frozen:
         if not touched_scaling(change):
             return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")

@@ -8,15 +8,45 @@ from datetime import datetime, timedelta
 
 from rightsizer.model.change import Change, ChangeState, Course, FailureClass
 from rightsizer.model.move import Move, Replan, Steer, Wait
+from rightsizer.model.proposal import PATIENCE
 from rightsizer.model.reason import Code, Reason
 from rightsizer.model.sight import EndpointSight, Sight
-from rightsizer.rules.advance.taken import GONE_AFTER, owners_again, registered_again
+from rightsizer.rules.advance.taken import GONE_AFTER, may_have_written, owners_again, registered_again, touched_scaling
 from rightsizer.rules.advance.turning import accepted
 
 REPLANS = 5
 """So often a plan is made again; a fleet that moves more than that is asked about another day."""
-PATIENCE = timedelta(days=7)
-"""As long as an approved change waits for its beginning."""
+SHOWS = timedelta(hours=1)
+"""An update of the endpoint that does not show after this was not made, whatever its answer was (inferred)."""
+
+
+def too_old(change: Change, now: datetime) -> Reason | None:
+    """That its approval is too old, with what it waited for; None while it is good."""
+    if now < change.expires_at:
+        return None
+    text = f"it waited {PATIENCE.days} days from its approval of {change.approved_at:%Y-%m-%d %H:%M} UTC"
+    return Reason(Code.EXPIRED, f"{text} and could not start: {change.outcome}")
+
+
+def expired(change: Change, now: datetime) -> Steer | None:
+    """The end of a change whose approval became too old before the endpoint's own update was made; else None.
+
+    Asked where AWS shows no update. What was written before it (alarms, autoscaling) is taken back.
+    """
+    late = too_old(change, now)
+    if late is None or _updating(change, now):
+        return None
+    if touched_scaling(change):
+        return _give_back(late.code, late.sentence, FailureClass.NONE)
+    return Steer(late, Course.CLOSE, ChangeState.REFUSED)
+
+
+def _updating(change: Change, now: datetime) -> bool:
+    """Whether the update was made, or may still show; a plan without one is made step by step."""
+    if change.plan.turn is None:
+        return may_have_written(change)
+    last = accepted(change, change.plan.turn)
+    return last is not None and now - last.at < SHOWS
 
 
 def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
@@ -24,7 +54,7 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
     if change.plan.kind == "delete" or accepted(change, change.plan.turn) is not None:
         return None
     if sight.hold is not None:
-        held = _held(change, sight, now, touched)
+        held = _held(change, sight, touched)
         if held is not None:
             return held
     moved = _moved(change, endpoint)
@@ -52,16 +82,13 @@ def _registered_again(change: Change, sight: Sight, now: datetime) -> Move | Non
     return Wait(until, f"autoscaling of {min(listed)} is still listed after it was taken away") if listed else None
 
 
-def _held(change: Change, sight: Sight, now: datetime, touched: bool) -> Move | None:
+def _held(change: Change, sight: Sight, touched: bool) -> Move | None:
     """Nothing begins now. What began in its window is finished after it, but not into an incident."""
     assert sight.hold is not None
     reason = sight.hold.reason
     if touched:
         return _give_back(reason.code, reason.sentence, FailureClass.NONE) if reason.code is Code.INCIDENT else None
-    if now - change.created_at > PATIENCE:
-        text = f"it waited {PATIENCE.days} days and could not start: {reason.sentence}"
-        return _refused(Code.EXPIRED, text, FailureClass.NONE)
-    return Wait(sight.hold.until, reason.sentence)
+    return Wait(min(sight.hold.until, change.expires_at), reason.sentence)
 
 
 def _moved(change: Change, endpoint: EndpointSight) -> str:
