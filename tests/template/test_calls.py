@@ -48,9 +48,7 @@ ONE_ACTION = {
 """Calls that IAM knows by another action (Service Authorization Reference)."""
 
 
-AT_A_TERMINAL = frozenset(
-    {"sagemaker:ListInferenceComponents", "dynamodb:DescribeTable", "sns:ListSubscriptionsByTopic"}
-)
+AT_A_TERMINAL = frozenset({"sagemaker:ListInferenceComponents", "sns:ListSubscriptionsByTopic"})
 """What no function calls: whoever runs `rightsizer doctor` or `components` needs it."""
 
 
