@@ -221,3 +221,17 @@ def test_autoscaling_that_was_taken_away_does_not_wait_for_a_judgement() -> None
         targets = w.box.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
     assert change.closed
     assert len(targets["ScalableTargets"]) == 1
+
+
+def test_a_proposal_that_cannot_be_read_hides_no_newer_judgement() -> None:
+    with world() as w:
+        w.start()
+        upto(w, "cloudwatch:PutMetricAlarm")
+        client, key = w.box.client("dynamodb"), {"pk": {"S": f"PROPOSAL#{w.proposal.id}"}, "sk": {"S": "PROPOSAL"}}
+        with w.box.gate.unrecorded():
+            row = client.get_item(TableName="t", Key=key)["Item"]
+            client.put_item(TableName="t", Item={**row, "doc": {"S": "not a document"}})
+        judged(w, finding=Finding.UNDER_PROVISIONED, reason=Reason(Code.UNDER_PROVISIONED, "requests wait"))
+        change = w.run(5)
+    assert change.closed
+    assert "sagemaker:UpdateEndpoint" not in written(w)

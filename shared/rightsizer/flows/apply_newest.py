@@ -9,7 +9,7 @@ from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureC
 from rightsizer.model.move import Do, Move, Steer, Wait
 from rightsizer.model.proposal import Proposal
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.model.recommendation import Gate, Recommendation
 from rightsizer.model.step import StepKind
 from rightsizer.ports import RecommendationStore
 from rightsizer.rules.advance import touched_scaling
@@ -24,25 +24,39 @@ TOLD = "judgement"
 """Journal line of the message that a change waits for a judgement."""
 
 
-def held_against(store: RecommendationStore, change: Change, proposal: Proposal) -> Reason | None:
+def held_against(store: RecommendationStore, change: Change, proposal: Proposal | None) -> Reason | None:
     """Why the change is not carried out on the newest judgement of its endpoint; None where it may be.
 
     NEWER_JUDGEMENT where that forbids it. JUDGEMENT_UNKNOWN where nobody knows what the newest one says, so that the
     change waits: this release cannot read it, or it is older than the table. Such a table was restored from a backup,
-    or copied, and what was judged after the backup is not in it. Raises ReadError.
+    or copied, and what was judged after the backup is not in it. Raises ReadError. Without a proposal that can be read,
+    what was judged since the change was created counts; the rest was looked at when it began.
     """
     if needs_no_judgement(change.option):
         return None
-    name, decided = change.ref.name, proposal.recommendation
+    name = change.ref.name
     try:
         newest = store.recommendation(name)
     except UnreadableError as error:
         count(RowsUnreadable=1)
         text = f"the newest judgement of {name} cannot be read by this release ({error}), so nobody knows what it says"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
-    by_policy = proposal.decision is not None and proposal.decision.by == "policy"
-    found = overruled(change.option, decided, newest, by_policy=by_policy)
+    decided = proposal.recommendation if proposal is not None else newest and _begun_on(newest, change)
+    if decided is None:
+        return None
+    found = overruled(change.option, decided, newest, by_policy=_by_policy(proposal))
     return found if found is not None else _copied(newest or decided, name, store.made_at())
+
+
+def _begun_on(newest: Recommendation, change: Change) -> Recommendation:
+    """A judgement of the time when the change was created, in place of the one that cannot be read."""
+    gate = Gate.TEST if change.plan.kind == "shadow-test" else Gate.PROPOSE
+    return replace(newest, evaluated_at=change.created_at, gate=gate)
+
+
+def _by_policy(proposal: Proposal | None) -> bool:
+    """Whether automatic mode decided; where nobody knows, the stricter answer."""
+    return proposal is None or (proposal.decision is not None and proposal.decision.by == "policy")
 
 
 def _copied(newest: Recommendation, name: str, made: datetime) -> Reason | None:
@@ -102,10 +116,8 @@ def brings_room(store: RecommendationStore, endpoint: str) -> Recommendation | N
 def _against(store: RecommendationStore, change: Change) -> Reason | None:
     try:
         proposal = store.proposal(change.proposal_id)
-    except UnreadableError as error:
-        count(RowsUnreadable=1)
-        text = f"proposal {change.proposal_id} cannot be read by this release ({error}): what was approved is unknown"
-        return Reason(Code.JUDGEMENT_UNKNOWN, text)
+    except UnreadableError:
+        return held_against(store, change, None)  # the change itself holds what was approved
     return held_against(store, change, proposal) if proposal is not None else None
 
 
