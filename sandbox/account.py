@@ -21,6 +21,7 @@ import botocore.endpoint
 from botocore.config import Config
 from botocore.retries.bucket import TokenBucket
 from moto import mock_aws
+from moto.dynamodb.models import table
 
 from sandbox import bridge
 from sandbox.clock import Clock
@@ -37,7 +38,8 @@ class Sandbox(Seeding):
     """One account in one Region, in this process, with its own time.
 
     moto keeps one set of data for the process, so only one sandbox runs at a time. Services that moto simulates well
-    (DynamoDB, SQS, SNS, S3, Secrets Manager, EC2, Auto Scaling groups) are moto's, and keep the machine's time.
+    (DynamoDB, SQS, SNS, S3, Secrets Manager, EC2, Auto Scaling groups) are moto's, and keep the machine's time; only
+    DynamoDB's tables and backups are made at the account's.
     """
 
     def __init__(self, now: datetime = MONDAY, region: str = "eu-west-1", account: str = "111122223333") -> None:
@@ -58,6 +60,8 @@ class Sandbox(Seeding):
         # The adaptive retry mode waits on a condition of a thread, in real time, once a call was throttled.
         self._stack.enter_context(patch.object(TokenBucket, "acquire", lambda bucket, amount=1, block=True: True))
         self._stack.enter_context(patch.object(boto3, "DEFAULT_SESSION", None))
+        # A table is made, and restored, at the account's time: what is dated before it was copied into it.
+        self._stack.enter_context(patch.object(table, "utcnow", lambda: self.clock.now.replace(tzinfo=None)))
         self._session = boto3.Session(region_name=self.region)
         return self
 

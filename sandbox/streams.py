@@ -28,13 +28,12 @@ class StreamMapping:
         """Whether a record waits for another attempt."""
         return self._attempts > 0
 
-    def skip(self) -> None:
-        """Nothing that was written so far comes any more: a restored table has a stream of its own, and it is empty.
+    def begin_anew(self) -> None:
+        """Read the table's new stream from its start: a restored table has one of its own, and it is empty.
 
         Source: DynamoDB developer guide, "Restoring a table from a backup": stream settings are not restored.
         """
-        self._position += len(self._records())
-        self._attempts = 0
+        self._position, self._attempts = 0, 0
 
     def deliver(self, run: Run) -> bool:
         """Deliver the next batch; False when there is nothing to do now."""

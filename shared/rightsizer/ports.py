@@ -155,6 +155,10 @@ class RecommendationStore(Protocol):
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
         ...
 
+    def made_at(self) -> datetime:
+        """When the table that holds it was made: a restore and a copy make a new one. ReadError where nobody knows."""
+        ...
+
     def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
         """When the endpoint was last evaluated and its fingerprint then."""
         ...

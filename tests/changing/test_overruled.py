@@ -1,5 +1,7 @@
 """An approval that waited is carried out only while the newest judgement still allows it."""
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import time, timedelta
 from typing import Any
@@ -15,6 +17,7 @@ from rightsizer.model.reason import Code, Reason
 from rightsizer.model.recommendation import Finding
 from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, World, an_option, world
+from tests.table import create_table
 
 SATURDAY = ChangeLimits(
     window=ChangeWindow(days=frozenset({5}), start=time(8), end=time(18)), probation=timedelta(hours=2)
@@ -24,7 +27,7 @@ SATURDAY = ChangeLimits(
 def judged(w: World, *counts: int, **changes: Any) -> None:
     """A newer evaluation of the endpoint; what is approved stays approved."""
     options = tuple(an_option(target=Target(NEW_TYPE, count)) for count in counts)
-    fields: dict[str, Any] = {"evaluated_at": w.now, "options": options} | changes
+    fields: dict[str, Any] = {"evaluated_at": w.now + timedelta(seconds=1), "options": options} | changes
     found = replace(w.proposal.recommendation, **fields)
     with w.box.gate.unrecorded():
         w.store.save(found, None)
@@ -99,3 +102,136 @@ def test_what_brings_room_back_waits_for_no_judgement() -> None:
         judged(w, finding=Finding.UNDER_PROVISIONED, reason=Reason(Code.UNDER_PROVISIONED, "requests wait"))
         w.start()
         assert w.run(12).state is ChangeState.PROVEN
+
+
+def made_unreadable(w: World) -> None:
+    """A newer release wrote the newest judgement, and was rolled back."""
+    client, key = w.box.client("dynamodb"), {"pk": {"S": f"ENDPOINT#{NAME}"}, "sk": {"S": "RECOMMENDATION"}}
+    with w.box.gate.unrecorded():
+        item = client.get_item(TableName="t", Key=key)["Item"]
+        item["doc"] = {"S": json.dumps(json.loads(item["doc"]["S"]) | {"schema": 99})}
+        client.put_item(TableName="t", Item=item)
+
+
+def restored(w: World) -> None:
+    """The rows of now, in a table that is made a day later."""
+    client = w.box.client("dynamodb")
+    with w.box.gate.unrecorded():
+        rows = client.scan(TableName="t")["Items"]
+        w.box.clock.advance(timedelta(days=1))
+        client.delete_table(TableName="t")
+        create_table(client)
+        for row in rows:
+            client.put_item(TableName="t", Item=row)
+
+
+LOST: tuple[Callable[[World], None], ...] = (made_unreadable, restored)
+WAITS = f"{NAME}: approved, and waits for a new judgement"
+
+
+@pytest.mark.parametrize("lost", LOST, ids=lambda lost: lost.__name__)
+def test_an_approval_waits_while_nobody_knows_the_newest_judgement_and_is_told_once(lost: Any) -> None:
+    with world() as w:
+        lost(w)
+        w.start()
+        change = w.run(12)
+        assert (change.state, written(w)) == (ChangeState.PLANNED, [])
+        assert [subject for subject, _ in w.told] == [WAITS]
+        judged(w, 1)
+        assert w.run(12).state is ChangeState.PROVEN
+
+
+def test_the_wait_after_a_restore_names_both_dates() -> None:
+    with world() as w:
+        restored(w)
+        w.start()
+        ((_, text),) = w.told
+    assert "is of 2026-11-02 09:00 UTC and older than the table" in text
+    assert "restored or copied on 2026-11-03 09:00 UTC" in text
+
+
+@pytest.mark.parametrize("lost", LOST, ids=lambda lost: lost.__name__)
+def test_an_approval_for_which_no_judgement_comes_expires_after_a_week_and_is_told(lost: Any) -> None:
+    with world() as w:
+        lost(w)
+        w.start()
+        change = w.run(24 * 8)
+        shown = w.shown()
+    assert (change.state, written(w)) == (ChangeState.REFUSED, [])
+    assert change.reason is not None
+    assert change.reason.code is Code.EXPIRED
+    assert shown.state is ProposalState.WITHDRAWN
+    assert "waited 7 days" in w.told[-1][1]
+
+
+def test_a_table_that_cannot_be_described_lets_the_change_wait() -> None:
+    with world() as w:
+        w.box.deny("dynamodb:DescribeTable")
+        w.start()
+        assert (w.run(1).state, written(w)) == (ChangeState.PLANNED, [])
+        w.box.gate.allow("dynamodb:DescribeTable")
+        assert w.run(12).state is ChangeState.PROVEN
+
+
+def upto(w: World, step: str) -> None:
+    """Ticks until the journal has this write."""
+    for _ in range(200):
+        if any(entry.detail == step for entry in w.change.journal):
+            return
+        w.run(0.05)
+    raise AssertionError(f"no {step} in {[entry.detail for entry in w.change.journal]}")
+
+
+@pytest.mark.parametrize("lost", LOST, ids=lambda lost: lost.__name__)
+def test_a_change_that_has_written_already_waits_before_its_next_write(lost: Any) -> None:
+    with world() as w:
+        w.start()
+        upto(w, "cloudwatch:PutMetricAlarm")
+        lost(w)
+        change = w.run(5)
+        assert not change.closed
+        assert "sagemaker:UpdateEndpoint" not in written(w)
+        assert [subject for subject, _ in w.told] == [WAITS]
+        judged(w, 1)
+        assert w.run(12).state is ChangeState.PROVEN
+
+
+def test_a_change_that_has_written_already_and_gets_no_judgement_for_a_week_is_ended_and_told() -> None:
+    with world() as w:
+        w.start()
+        upto(w, "cloudwatch:PutMetricAlarm")
+        made_unreadable(w)
+        change = w.run(24 * 8)
+    assert change.state is ChangeState.REFUSED
+    assert change.reason is not None
+    assert change.reason.code is Code.EXPIRED
+    assert "sagemaker:UpdateEndpoint" not in written(w)
+    assert "waited 7 days" in w.told[-1][1]
+
+
+def test_autoscaling_that_was_taken_away_does_not_wait_for_a_judgement() -> None:
+    scenario = scenarios.AUTOSCALED
+    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
+        w.start()
+        w.box.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", times=9)
+        upto(w, "application-autoscaling:DeregisterScalableTarget")
+        made_unreadable(w)
+        w.box.gate.heal()
+        change = w.run(5)
+        targets = w.box.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
+    assert change.closed
+    assert len(targets["ScalableTargets"]) == 1
+
+
+def test_a_proposal_that_cannot_be_read_hides_no_newer_judgement() -> None:
+    with world() as w:
+        w.start()
+        upto(w, "cloudwatch:PutMetricAlarm")
+        client, key = w.box.client("dynamodb"), {"pk": {"S": f"PROPOSAL#{w.proposal.id}"}, "sk": {"S": "PROPOSAL"}}
+        with w.box.gate.unrecorded():
+            row = client.get_item(TableName="t", Key=key)["Item"]
+            client.put_item(TableName="t", Item={**row, "doc": {"S": "not a document"}})
+        judged(w, finding=Finding.UNDER_PROVISIONED, reason=Reason(Code.UNDER_PROVISIONED, "requests wait"))
+        change = w.run(5)
+    assert change.closed
+    assert "sagemaker:UpdateEndpoint" not in written(w)

@@ -210,7 +210,10 @@ def _approved(box: Sandbox, option: Option, kind: EndpointKind, by: str, judged:
     live = box.client("sagemaker").describe_endpoint(EndpointName=NAME)
     counts = ",".join(f"{v['VariantName']}={v['DesiredInstanceCount']}" for v in live["ProductionVariants"])
     fingerprint = f"{live['EndpointConfigName']}|{live['LastModifiedTime'].isoformat()}|{counts}"
-    made = samples.recommendation(NAME, **{"fingerprint": fingerprint, "options": (option,), "kind": kind, **judged})
+    made = samples.recommendation(
+        NAME,
+        **{"evaluated_at": box.clock.now, "fingerprint": fingerprint, "options": (option,), "kind": kind, **judged},
+    )
     decision = Decision(ProposalState.APPROVED, by, box.clock.now)
     return samples.proposal(
         recommendation=made,

@@ -14,15 +14,16 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
-from rightsizer import bootstrap
+from rightsizer import bootstrap, intake
 from rightsizer.model.change import ChangeState
+from rightsizer.model.trigger import SweepDue
 from rightsizer.terminal.exits import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import World, world
 
 ROOT = Path(__file__).parents[2]
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
-GLOBAL = {"--region", "--query", "--output", "--profile"}
+GLOBAL = {"--region", "--query", "--output", "--profile", "--cli-binary-format"}
 HIGH_LEVEL = {("s3", "rb"): {"--force"}}
 """Commands of the AWS CLI that are no operation (AWS CLI Command Reference, `s3 rb`)."""
 
@@ -107,6 +108,14 @@ def test_each_command_of_the_aws_cli_and_its_parameters_exist(line: str) -> None
     if shape is not None:
         required = {f"--{xform_name(name, '-')}" for name in shape.required_members}
         assert required <= set(given), f"{line} needs {required - set(given)}"
+
+
+def test_the_sweep_that_the_page_asks_for_after_a_restore_is_a_full_one() -> None:
+    (line,) = (line for line in commands("aws") if line.startswith("aws lambda invoke"))
+    words = shlex.split(line)
+    due = intake.parse(json.loads(words[words.index("--payload") + 1]))
+    assert isinstance(due, SweepDue)
+    assert due.sweep == "full"
 
 
 @pytest.mark.slow

@@ -10,45 +10,46 @@ and when a newer judgement comes.
 import os
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from botocore.loaders import JSONFileLoader
 
 from rightsizer import bootstrap
-from rightsizer.aws import decisions
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.messages import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.flows.approval import change_id_of
-from rightsizer.model.change import Change
 from rightsizer.model.observation import EndpointRef, Mode
 from rightsizer.model.option import Target
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.model.recommendation import Gate, Recommendation
 from sandbox.account import Sandbox
 from sandbox.gate import Call
 from sandbox.wiring import Stack
 from tests import samples
-
-ROOT = Path(__file__).parents[2]
-START = datetime(2026, 11, 2, 9, 1, tzinfo=UTC)
-NAME, OLD, NEW = "chat", "ml.g5.4xlarge", "ml.g5.xlarge"
-IMAGE = f"111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat@sha256:{'0' * 64}"
-LIMITS, OTHER_LIMITS = '{"probation_hours": 1}', '{"probation_hours": 1, "proof_requests": 300}'
-WHO = ("a person", "automatic mode", "a person, who then goes back")
-JUDGED = ("", "", "allows", "forbids", "forbids")
-AFTER = timedelta(minutes=70)
-"""Ticks that follow a fault; a change of one instance needs less."""
-TURNS = frozenset({"UpdateEndpoint", "UpdateEndpointWeightsAndCapacities"})
+from tests.faults.lost_run import (
+    AFTER,
+    AGAINST,
+    IMAGE,
+    JUDGED,
+    LIMITS,
+    NAME,
+    NEW,
+    OLD,
+    OTHER_LIMITS,
+    ROOT,
+    START,
+    TURNS,
+    UNREAD,
+    WHO,
+    Run,
+)
 
 
 @dataclass(frozen=True)
@@ -57,64 +58,6 @@ class Case:
 
     place: str
     seed: int
-
-
-@dataclass
-class Run:
-    """The account, the stack, and what is known to have happened."""
-
-    box: Sandbox
-    stack: Stack
-    dice: random.Random
-    proposal: Proposal
-    store: Recommendations
-    journal: TableJournal
-    table: Table
-    who: str
-    old: str
-    backup: list[Any] = field(default_factory=list)
-    asked_back: bool = False
-    broken: list[str] = field(default_factory=list)
-
-    @property
-    def now(self) -> datetime:
-        return self.box.clock.now
-
-    def wait(self, **span: float) -> None:
-        self.box.clock.advance(timedelta(**span))
-
-    def told(self) -> list[str]:
-        """Subjects of what the topic got."""
-        return [str(c.params.get("Subject")) for c in self.box.calls.of("sns", "Publish") if c.error is None]
-
-    def shown(self) -> Proposal:
-        found = self.store.proposal(self.proposal.id)
-        assert found is not None
-        return found
-
-    def change(self) -> Change | None:
-        return self.journal.load(change_id_of(self.proposal))
-
-    def decide(self) -> None:
-        """The decision that may be lost."""
-        if self.who == "automatic mode":
-            decision = Decision(ProposalState.APPROVED, "policy", self.now)
-            approved = replace(self.proposal, state=ProposalState.APPROVED, decision=decision, created_at=self.now)
-            self.store.save(approved.recommendation, approved)
-        elif self.who == "a person":
-            self.store.decide(self.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", self.now), self.now)
-        else:
-            decisions.ask_back(self.table, self.proposal.id, "slack:U1", self.now)
-            self.asked_back = True
-
-    def judge(self, judged: str) -> None:
-        """An evaluation after the decision."""
-        fields: dict[str, Any] = {"evaluated_at": self.now}
-        if judged == "forbids":
-            why = Reason(Code.UNDER_PROVISIONED, "requests wait for 4 s")
-            fields |= {"finding": Finding.UNDER_PROVISIONED, "reason": why, "options": ()}
-        if judged:
-            self.store.save(replace(self.proposal.recommendation, **fields), None)
 
 
 def _journal_throttled(run: Run) -> None:
@@ -144,23 +87,19 @@ def _on(run: Run) -> None:
 
 
 def _backed_up(run: Run) -> None:
-    pages = run.box.client("dynamodb").get_paginator("scan").paginate(TableName=run.table.name)
-    run.backup = [item for page in pages for item in page["Items"]]
+    client = run.box.client("dynamodb")
+    run.backup = client.create_backup(TableName=run.table.name, BackupName="before")["BackupDetails"]["BackupArn"]
 
 
 def _restored(run: Run) -> None:
-    """All rows are those of the backup, and no stream tells of it; the daily sweep evaluates anew."""
+    """All rows are those of the backup, in a new table of the same name, and no stream tells of it."""
     client, name = run.box.client("dynamodb"), run.table.name
-    newest = run.store.recommendation(NAME)
-    for page in client.get_paginator("scan").paginate(TableName=name):
-        for item in page["Items"]:
-            client.delete_item(TableName=name, Key={"pk": item["pk"], "sk": item["sk"]})
-    for item in run.backup:
-        client.put_item(TableName=name, Item=item)
+    client.delete_table(TableName=name)
+    client.restore_table_from_backup(TargetTableName=name, BackupArn=run.backup)
+    kept = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    client.update_table(TableName=name, StreamSpecification=kept)
     for stream in run.stack.streams:
-        stream.skip()
-    if newest is not None:
-        run.store.save(newest, None)
+        stream.begin_anew()
 
 
 def _killed(run: Run) -> None:
@@ -178,13 +117,16 @@ def _rolled_back(run: Run) -> None:
     run.stack.redeploy(Limits=LIMITS)
 
 
-def _narrowed(run: Run) -> None:
-    run.stack.redeploy(MayChange="nothing")
+def _narrowed(to: str) -> Callable[[Run], None]:
+    return lambda run: run.stack.redeploy(MayChange=to)
 
 
-def _widened_or_not(run: Run) -> None:
-    if run.dice.random() < 0.5:
-        run.stack.redeploy(MayChange="tagged")
+def _widened_or_not(to: str) -> Callable[[Run], None]:
+    def perhaps(run: Run) -> None:
+        if run.dice.random() < 0.5:
+            run.stack.redeploy(MayChange=to)
+
+    return perhaps
 
 
 @dataclass(frozen=True)
@@ -197,9 +139,11 @@ class Place:
     """Minutes, one of them by the seed."""
     late: bool = True
     """Whether it may begin after the decision."""
+    untagged: bool = False
+    """Whether the endpoint has no tag, in a stack that may change such endpoints."""
 
 
-PLACES: Mapping[str, Place] = {
+PLACES: dict[str, Place] = {
     "the stream gives up": Place(_journal_throttled, _healed, (9, 20, 45)),
     "the queue's dead letters": Place(_nothing_read, _healed, (9, 20, 45)),
     "apply is off for a day": Place(_off("apply"), _on, (60 * 24,)),
@@ -209,15 +153,29 @@ PLACES: Mapping[str, Place] = {
     "the table is restored": Place(_backed_up, _restored, (1, 6, 12, 30, 90)),
     "the stack is updated": Place(_killed, _updated, (3, 10)),
     "the stack is rolled back": Place(_killed, _rolled_back, (3, 10)),
-    "MayChange is narrowed": Place(_narrowed, _widened_or_not, (30, 120)),
+    "MayChange is narrowed to nothing": Place(_narrowed("nothing"), _widened_or_not("tagged"), (30, 120)),
+    "MayChange is narrowed to tagged": Place(
+        _narrowed("tagged"), _widened_or_not("tagged-and-untagged"), (30, 120), untagged=True
+    ),
 }
+
+
+def _at_once(*deeds: Callable[[Run], None]) -> Callable[[Run], None]:
+    def all_of_them(run: Run) -> None:
+        for deed in deeds:
+            deed(run)
+
+    return all_of_them
+
+
+OFF_AND_RESTORED = Place(_at_once(_backed_up, _off("apply")), _at_once(_restored, _on), (60 * 24,))
 
 
 def lost(case: Case) -> list[str]:
     """The laws that broke in this run, a sentence each."""
     dice = random.Random(f"{case.place}{case.seed}")
-    with _account(dice) as run:
-        place = PLACES[case.place]
+    place = PLACES[case.place]
+    with _account(dice, untagged=place.untagged) as run:
         run.box.gate.after = lambda call: _watch(run, call)
         with run.box.gate.unrecorded():
             _prepare(run)
@@ -237,6 +195,9 @@ def lost(case: Case) -> list[str]:
         run.wait(minutes=max(lasts - when * lasts, 1))
         _meddle(run, place.ends)
         run.box.clock.advance(AFTER)
+        if run.backup or run.judged == UNREAD:
+            _meddle(run, Run.judge_again)
+            run.box.clock.advance(AFTER)
         _meddle(run, lambda run: run.store.tell_again(run.now, everything=True))
         run.stack.settle()
         with run.box.gate.unrecorded():
@@ -265,12 +226,10 @@ def _watch(run: Run, call: Call) -> None:
     """Nothing is carried out that the newest judgement does not allow: asked at each deployment that AWS accepted."""
     if call.operation not in TURNS or call.error is not None or call.params.get("EndpointConfigName") == run.old:
         return
-    with run.box.gate.unrecorded():
-        newest = run.store.recommendation(NAME)
-    if newest is not None and newest.finding is Finding.UNDER_PROVISIONED:
-        run.broken.append(
-            f"{call.action} at {run.now:%H:%M}, and the judgement of {newest.evaluated_at:%H:%M} forbids it"
-        )
+    if run.judged in AGAINST:
+        run.broken.append(f"{call.action} at {run.now:%H:%M}, and the newest judgement forbids it: {run.judged}")
+    elif run.judged == UNREAD:
+        run.broken.append(f"{call.action} at {run.now:%H:%M}, and nobody could read the newest judgement")
 
 
 def every_approval_ends(run: Run) -> Iterator[str]:
@@ -300,6 +259,14 @@ def every_order_is_taken(run: Run) -> Iterator[str]:
         yield f"{shown.asked_back_by} asked for the way back, and nobody took it"
 
 
+def nothing_waits_for_a_judgement_that_is_there(run: Run) -> Iterator[str]:
+    """A change that waited for a judgement begins, or ends, once there is one that can be read."""
+    change = run.change()
+    waits = change is not None and not change.closed and "judgement of chat" in change.outcome
+    if waits:
+        yield f"a new judgement is there, and the change still waits: {change.outcome if change else ''}"
+
+
 def every_message_shows_how_it_stands(run: Run) -> Iterator[str]:
     """What people see is the state of the proposal, whatever was lost on the way."""
     shown, message = run.shown(), Messages(run.table).message(run.proposal.id)
@@ -318,6 +285,7 @@ def nothing_blocks_the_endpoint(run: Run) -> Iterator[str]:
 LAWS: tuple[Callable[[Run], Iterator[str]], ...] = (
     every_approval_ends,
     every_order_is_taken,
+    nothing_waits_for_a_judgement_that_is_there,
     every_message_shows_how_it_stands,
     nothing_blocks_the_endpoint,
 )
@@ -339,27 +307,28 @@ def _model(path: str, open_method: Any) -> Any:
 
 
 @contextmanager
-def _account(dice: random.Random) -> Iterator[Run]:
+def _account(dice: random.Random, *, untagged: bool) -> Iterator[Run]:
     once = patch.object(JSONFileLoader, "_load_file", lambda _, path, open_method: _model(path, open_method))
     with once, patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), Sandbox(now=START) as box:
-        stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS})
+        may = "tagged-and-untagged" if untagged else "tagged"
+        stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS, "MayChange": may})
         stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}
         stack.off |= {"evaluate"}  # what an evaluation says is played
         with box.gate.unrecorded():
-            box.add_endpoint(NAME, OLD, 1, tags={"rightsizer:mode": "auto"}, image=IMAGE)
+            box.add_endpoint(NAME, OLD, 1, tags={} if untagged else {"rightsizer:mode": "auto"}, image=IMAGE)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="aws_lambda_powertools")  # of metrics that nobody flushes here
             try:
-                yield _run(box, stack, dice)
+                yield _run(box, stack, dice, dice.choice(WHO[::2] if untagged else WHO))
             finally:
                 bootstrap.reset()
 
 
-def _run(box: Sandbox, stack: Stack, dice: random.Random) -> Run:
+def _run(box: Sandbox, stack: Stack, dice: random.Random, who: str) -> Run:
     client, name = box.client("dynamodb"), stack.parts.names["Table"]
     with box.gate.unrecorded():
         live = box.client("sagemaker").describe_endpoint(EndpointName=NAME)
-    config, who = str(live["EndpointConfigName"]), dice.choice(WHO)
+    config = str(live["EndpointConfigName"])
     judged = _judged(f"{config}|{live['LastModifiedTime'].isoformat()}|AllTraffic=1", box.clock.now)
     asked = samples.proposal(
         recommendation=judged, created_at=box.clock.now, expires_at=box.clock.now + timedelta(days=14)

@@ -1,12 +1,23 @@
 """Decisions of which an event is lost: a fixed sample of `make faults`, and each law shown to catch what breaks it."""
 
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from rightsizer.aws.proposals import Proposals
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.errors import UnreadableError
 from rightsizer.flows import apply_lost, apply_newest
+from rightsizer.model.option import Option, Risk
+from rightsizer.model.reason import Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules.overruled import overruled
+from tests.faults import lost as lost_runs
 from tests.faults.lost import PLACES, Case, cases, lost
+from tests.faults.lost_run import AGAINST, START, UNREAD
 
 SAMPLE = cases(25)
 
@@ -45,9 +56,55 @@ def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest
 
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightsizer.rules.overruled.overruled", lambda *_: None)
-    monkeypatch.setattr(apply_newest, "overruled", lambda *_: None)
-    assert found("apply is off for a day", "forbids it")
+    monkeypatch.setattr(apply_newest, "overruled", lambda *_, **__: None)
+    assert found("apply is off for a day", "forbids it: under-provisioned")
+
+
+@pytest.mark.parametrize("judged", ["risk too high", "late budget spent", "test first"])
+def test_a_change_that_goes_by_what_is_listed_alone_is_caught(judged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def listed(option: Option, decided: Recommendation, newest: Recommendation | None, **_: Any) -> Reason | None:
+        if newest is None or newest.finding is Finding.UNDER_PROVISIONED:
+            return overruled(option, decided, newest)
+        known = replace(newest, gate=Gate.APPLY, options=tuple(_harmless(o) for o in newest.options))
+        return overruled(option, decided, known)
+
+    monkeypatch.setattr(lost_runs, "JUDGED", (judged,))
+    monkeypatch.setattr(apply_newest, "overruled", listed)
+    assert found("apply is off for a day", f"forbids it: {judged}")
+
+
+def _harmless(option: Option) -> Option:
+    return replace(option, risk=Risk.VERY_LOW, test_usd=Decimal(0))
+
+
+def test_a_change_that_takes_an_unreadable_judgement_for_a_yes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Recommendations.recommendation
+
+    def absent(self: Recommendations, endpoint: str) -> Recommendation | None:
+        try:
+            return read(self, endpoint)
+        except UnreadableError:
+            return None
+
+    monkeypatch.setattr(lost_runs, "JUDGED", (UNREAD,))
+    monkeypatch.setattr(Recommendations, "recommendation", absent)
+    assert found("apply is off for a day", "nobody could read the newest judgement")
+
+
+def test_a_change_that_takes_the_judgement_of_a_backup_for_the_newest_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
+    monkeypatch.setitem(lost_runs.PLACES, "apply is off, and the table is restored", lost_runs.OFF_AND_RESTORED)
+    assert not found("apply is off, and the table is restored", "")
+    monkeypatch.setattr(Recommendations, "made_at", lambda self: START)
+    assert found("apply is off, and the table is restored", "forbids it")
+
+
+def test_a_change_that_never_hears_of_the_next_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lost_runs, "JUDGED", ("",))
+    monkeypatch.setattr(Recommendations, "made_at", lambda self: START + timedelta(days=365))
+    assert found("the table is restored", "the change still waits")
 
 
 def test_a_message_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,4 +121,4 @@ def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPa
         return release(self, kind, f"{name}-not", change_id)
 
     monkeypatch.setattr(TableJournal, "_release", kept)
-    assert found("MayChange is narrowed", "which is not open")
+    assert found("MayChange is narrowed to nothing", "which is not open")

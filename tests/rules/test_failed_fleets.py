@@ -128,6 +128,29 @@ def test_a_fleet_whose_late_requests_used_up_the_budget_gets_larger_though_the_r
     assert judged([*before, *calm], 12, [changed(3, 12, "proven")]).gate_reason.code is not Code.UNDER_PROVISIONED
 
 
+def test_a_cooldown_does_not_hide_that_the_allowed_late_requests_are_used_up() -> None:
+    days = [*(day(i, 40.0) for i in range(3, 16)), *(day(i, 36.0, late=0.0035) for i in range(16, 19))]
+    usage, history = UsageDigest("chat", "AllTraffic", tuple(days)), History((changed(3, 36, "proven"),))
+    rests = replace(POLICY, cooldown_hours=500.0, cooldown_type_hours=500.0)
+    endpoint = kit.endpoint(count=36, p95_s=GOAL.p95_s)
+    found = judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, history, rests, kit.NOW)
+    assert found.gate_reason.code is Code.LATE_BUDGET_SPENT
+
+
+def test_what_is_listed_and_needs_a_test_first_shows_what_the_test_costs() -> None:
+    usage = UsageDigest("chat", "AllTraffic", tuple(day(i, 40.0) for i in range(3, 19)))
+    endpoint = kit.endpoint(count=40, p95_s=GOAL.p95_s)
+    found = judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, History(()), POLICY, kit.NOW)
+    assert found.gate is Gate.PROPOSE
+    needs_test = {option.target.instance_type: option.test_usd > 0 for option in found.options}
+    assert needs_test == {
+        "ml.g6e.xlarge": False,
+        "ml.g6e.2xlarge": False,
+        "ml.p5.4xlarge": False,
+        "ml.g6.2xlarge": True,
+    }
+
+
 def test_what_an_owner_set_after_our_change_was_taken_back_is_not_made_larger() -> None:
     before = [day(i, 40.0) for i in range(3, 16)]
     owners = [day(i, 12.0, late=0.003) for i in range(16, 19)]

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.option import Option, OptionKind, Target
+from rightsizer.model.option import Option, OptionKind, Risk, Target
 from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Recommendation
-from rightsizer.rules.overruled import overruled
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.rules.overruled import overruled, stands_against
 from tests import samples
 
 DECIDED = samples.recommendation()
@@ -77,7 +78,6 @@ def test_only_an_endpoint_that_is_still_idle_is_marked_for_deletion() -> None:
     delete = approved(kind=OptionKind.DELETE)
     assert overruled(delete, DECIDED, newest(finding=Finding.IDLE)) is None
     assert overruled(delete, DECIDED, newest(finding=Finding.OPTIMIZED)) is not None
-    assert overruled(delete, DECIDED, newest(finding=Finding.NOT_ENOUGH_DATA)) is None
 
 
 def test_an_idle_endpoint_allows_every_smaller_fleet() -> None:
@@ -95,9 +95,8 @@ WORST = newest(finding=Finding.UNDER_PROVISIONED)
         (approved(kind=OptionKind.PLACEMENT), WORST),
         (approved(), None),
         (approved(), replace(WORST, evaluated_at=DECIDED.evaluated_at)),
-        (approved(), newest(finding=Finding.NOT_ENOUGH_DATA)),
     ],
-    ids=["restores", "scale-in", "placement", "no judgement", "the same judgement", "missing data"],
+    ids=["restores", "scale-in", "placement", "no judgement", "the same judgement"],
 )
 def test_what_no_newer_judgement_speaks_about_is_allowed(option: Option, judged: Recommendation | None) -> None:
     assert overruled(option, DECIDED, judged) is None
@@ -108,3 +107,108 @@ def test_a_fleet_is_allowed_exactly_where_no_hour_needs_more(needed: list[int], 
     schedule = approved(max(needed), OptionKind.SCHEDULE, hourly_counts=tuple(needed))
     found = overruled(approved(count), DECIDED, newest(schedule))
     assert (found is None) == (max(needed) <= count)
+
+
+def held(gate: Gate, code: Code, *options: Option) -> Recommendation:
+    return newest(*(options or (approved(),)), gate=gate, gate_reason=Reason(code, "because of this"))
+
+
+def test_a_judgement_that_saw_too_little_lets_the_change_wait() -> None:
+    why = Reason(Code.TOO_MANY_GAPS, "40 % of the periods have datapoints")
+    for option in (approved(), approved(kind=OptionKind.DELETE)):
+        found = overruled(option, DECIDED, newest(finding=Finding.NOT_ENOUGH_DATA, reason=why))
+        assert found is not None
+        assert found.code is Code.JUDGEMENT_UNKNOWN
+        assert "40 % of the periods have datapoints" in found.sentence
+
+
+@pytest.mark.parametrize("code", [Code.PERMISSION_MISSING, Code.THROTTLED, Code.READ_FAILED])
+def test_a_judgement_on_tags_that_could_not_be_read_lets_the_change_wait(code: Code) -> None:
+    found = overruled(approved(), DECIDED, held(Gate.SILENT, code))
+    assert found is not None
+    assert found.code is Code.JUDGEMENT_UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        Code.RISK_TOO_HIGH,
+        Code.LATE_BUDGET_SPENT,
+        Code.TOO_LITTLE_CONFIDENCE,
+        Code.BLACKLISTED,
+        Code.OWNED_BY_STACK,
+        Code.UNKNOWN_FIELD,
+        Code.OTHER_KIND,
+    ],
+)
+def test_an_option_that_is_listed_and_held_back_for_harm_is_not_carried_out(code: Code) -> None:
+    found = overruled(approved(), DECIDED, held(Gate.SILENT, code))
+    assert found is not None
+    assert found.code is Code.NEWER_JUDGEMENT
+    assert found.sentence.endswith("holds it back: because of this")
+
+
+@pytest.mark.parametrize("code", [Code.COOLDOWN, Code.SAVING_TOO_SMALL, Code.MODE_REPORT, Code.MODE_OFF])
+def test_what_holds_a_new_question_back_and_harms_nobody_leaves_the_approval(code: Code) -> None:
+    assert overruled(approved(), DECIDED, held(Gate.SILENT, code)) is None
+
+
+@pytest.mark.parametrize(
+    "code", [Code.RISK_TOO_HIGH, Code.TOO_LITTLE_CONFIDENCE, Code.NO_OBJECTIVE, Code.NEEDS_APPROVAL, Code.AUTOSCALED]
+)
+def test_what_a_person_is_asked_about_stands_only_against_automatic_mode(code: Code) -> None:
+    judged = held(Gate.PROPOSE, code)
+    assert overruled(approved(), DECIDED, judged) is None
+    assert overruled(approved(), DECIDED, judged, by_policy=True) is not None
+
+
+@pytest.mark.parametrize("code", [Code.OWNED_BY_STACK, Code.UNKNOWN_FIELD, Code.CONFIGURATION_REPLACED])
+def test_what_no_approval_answers_stands_against_a_person_too(code: Code) -> None:
+    assert overruled(approved(), DECIDED, held(Gate.PROPOSE, code)) is not None
+
+
+def test_a_reason_that_nobody_has_thought_about_stands_against_an_approval() -> None:
+    milder = {
+        *(Code.SAFE_TO_APPLY, Code.ALREADY_RIGHT, Code.IDLE, Code.SAVING_TOO_SMALL, Code.NOT_CHEAPER, Code.COMMITTED),
+        *(Code.PAYBACK_TOO_LONG, Code.NO_PRICE, Code.COOLDOWN, Code.ALREADY_SEEN, Code.EVALUATED_RECENTLY),
+        *(Code.MODE_OFF, Code.MODE_REPORT, Code.NOT_OPTED_IN),
+    }
+    asked = {
+        *(Code.NEEDS_APPROVAL, Code.NOT_IN_PLACE, Code.OTHER_KIND, Code.AUTOSCALED),
+        *(Code.NO_OBJECTIVE, Code.RISK_TOO_HIGH, Code.TOO_LITTLE_CONFIDENCE, Code.TOO_MANY_ERRORS),
+    }
+    assert {code for code in Code if not stands_against(code, answered=False)} == milder
+    assert {code for code in Code if not stands_against(code, answered=True)} == milder | asked
+
+
+def test_a_shadow_test_that_is_asked_for_now_comes_before_the_change() -> None:
+    test = replace(approved(), test_usd=Decimal(20))
+    found = overruled(approved(), DECIDED, held(Gate.TEST, Code.TEST_WORTH_IT, test))
+    assert found is not None
+    assert "asks for a shadow test first" in found.sentence
+
+
+def test_a_shadow_test_that_was_approved_is_still_allowed_where_it_is_asked_for_again() -> None:
+    test = replace(approved(), test_usd=Decimal(20))
+    assert overruled(test, replace(DECIDED, gate=Gate.TEST), held(Gate.TEST, Code.TEST_WORTH_IT, test)) is None
+
+
+def test_an_option_that_is_listed_behind_a_test_of_its_own_is_not_deployed() -> None:
+    other = samples.option(target=Target("ml.g6.xlarge", 1))
+    unsure = replace(approved(), test_usd=Decimal(20))
+    found = overruled(approved(), DECIDED, held(Gate.PROPOSE, Code.NOT_OPTED_IN, other, unsure))
+    assert found is not None
+    assert "asks for a shadow test of ml.g5.xlarge first" in found.sentence
+
+
+def test_an_option_that_became_riskier_than_what_the_gate_passes_is_not_deployed() -> None:
+    other, riskier = samples.option(target=Target("ml.g6.xlarge", 1)), replace(approved(), risk=Risk.HIGH)
+    for judged in (held(Gate.PROPOSE, Code.NOT_OPTED_IN, other, riskier), held(Gate.SILENT, Code.COOLDOWN, riskier)):
+        found = overruled(approved(), DECIDED, judged)
+        assert found is not None
+        assert "performance risk 3, above 1" in found.sentence
+    assert overruled(approved(), DECIDED, held(Gate.PROPOSE, Code.NOT_OPTED_IN, riskier)) is None
+
+
+def test_a_gate_of_apply_allows_whatever_its_reason_says() -> None:
+    assert overruled(approved(), DECIDED, held(Gate.APPLY, Code.UNDER_PROVISIONED), by_policy=True) is None

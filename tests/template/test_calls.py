@@ -51,7 +51,6 @@ ONE_ACTION = {
 AT_A_TERMINAL = frozenset(
     {
         "sagemaker:ListInferenceComponents",
-        "dynamodb:DescribeTable",
         "dynamodb:DescribeTimeToLive",
         "sns:ListSubscriptionsByTopic",
     }

@@ -279,6 +279,9 @@ READS: Mapping[str, Read] = {
         lambda s: s.session.client("ecr").batch_get_image(repositoryName=NOBODY, imageIds=[{"imageTag": "none"}]),
     ),
     "iam:SimulatePrincipalPolicy": Read("asking what the role may do", _simulation),
+    "dynamodb:DescribeTable": Read(
+        "knowing when the table was made, or restored", lambda s: _DYNAMODB(s).describe_table(TableName=s.table)
+    ),
     "dynamodb:GetItem": Read(
         "reading the table",
         lambda s: _DYNAMODB(s).get_item(

@@ -49,6 +49,10 @@ class Recommendations(Proposals):
         found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
         return noun_of(Recommendation, found) if found else None
 
+    def made_at(self) -> datetime:
+        """When the table was made; what is dated before that was restored or copied into it."""
+        return self._table.made_at()
+
     def evaluated(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
         rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "gsi1sk", "evaluated_at"))

@@ -75,6 +75,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "autoscaling:DescribeAutoScalingGroups",
         "iam:SimulatePrincipalPolicy",
         "ecr:BatchGetImage",
+        "dynamodb:DescribeTable",
         *TABLE,
     ),
     "interruption": (

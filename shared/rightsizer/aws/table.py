@@ -69,6 +69,15 @@ class Table:
             found = self._client.get_item(TableName=self.name, Key=key, ConsistentRead=True)
         return plain(found["Item"]) if "Item" in found else None
 
+    def made_at(self) -> datetime:
+        """CreationDateTime of the table; a table that a backup was restored to has the time of the restore.
+
+        Source: DynamoDB API Reference, TableDescription, and the AWS CLI's example of restore-table-from-backup, where
+        it is half an hour after the RestoreDateTime, which is the time of the backup.
+        """
+        with reading("dynamodb:DescribeTable", f"reading when the table {self.name} was made"):
+            return self._client.describe_table(TableName=self.name)["Table"]["CreationDateTime"]
+
     def put(self, item: Item, unless: str = "") -> None:
         """Write the item. `unless` names an attribute that must not be there yet."""
         condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({unless})"} if unless else {}

@@ -185,9 +185,10 @@ class Apply:
         )
 
     def _walking(self) -> Walking:
-        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas)
+        tell = surely(self.tell)
+        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas, tell)
         looking = Looking(self.changer, self.metrics, self.limits)
-        following = Following(self.store, self.ledger, self.history, surely(self.tell), self.catalogue)
+        following = Following(self.store, self.ledger, self.history, tell, self.catalogue)
         back = Returning(self.changer, self.quotas, self.catalogue)
         return Walking(
             self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following, back

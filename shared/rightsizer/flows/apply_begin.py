@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.errors import ConflictError, ReadError
-from rightsizer.flows import planning
-from rightsizer.flows.apply_newest import newest_judgement
+from rightsizer.flows import apply_newest, planning
+from rightsizer.flows.telling import Told
 from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.model.component import ComponentSight
 from rightsizer.model.ground import Deferred, Ground
@@ -21,7 +21,7 @@ from rightsizer.model.role_pass import RolePass
 from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.ports import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.ports_change import Changer, Journal
-from rightsizer.rules import again, overruled, preflight, proof, window
+from rightsizer.rules import again, preflight, proof, window
 from rightsizer.rules.advance import too_old
 from rightsizer.rules.approver import stranger
 
@@ -39,6 +39,7 @@ class Beginning:
     store: RecommendationStore
     metrics: MetricReader
     quotas: QuotaReader
+    tell: Told
 
     def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
         """The change with its plan (`before` is set), closed as refused, or waiting.
@@ -50,25 +51,25 @@ class Beginning:
         return self._begun(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)
 
     def _begun(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
-        proposal = self.store.proposal(change.proposal_id)
-        if proposal is None:
-            reason = Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
-            return self._refuse(change, (reason,), now)
-        not_theirs = stranger(proposal.decision.by if proposal.decision else "", limits.approvers)
-        if not_theirs is not None:
-            return self._refuse(change, (not_theirs,), now)
+        proposal = self._approved(change, limits)
+        if isinstance(proposal, Reason):
+            return self._refuse(change, (proposal,), now)
         endpoint = self.changer.endpoint(change.ref.name)
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         ground = self._ground(change, proposal, endpoint, limits)
-        refused = (*preflight.refusals(ground), *self._overruled(change, proposal))
+        against = apply_newest.held_against(self.store, change, proposal)
+        refused = (*preflight.refusals(ground), *_forbidden(against))
         if refused:
             other = again.instead(change, proposal.recommendation.chosen, refused, now)
             return self._waits(other) if other is not None else self._refuse(change, refused, now)
         deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
+        if against is not None:
+            told = apply_newest.told(change, against, now, self.tell)
+            return self._defer(told, now + apply_newest.LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, ground, now)
         planned = planning.make(change, ground, catalogue, limits)
         if not isinstance(planned, planning.Planned):
@@ -86,11 +87,13 @@ class Beginning:
                 raise
             return self._defer(change, now + BUSY_AGAIN, str(error), now)
 
-    def _overruled(self, change: Change, proposal: Proposal) -> tuple[Reason, ...]:
-        """That a newer judgement forbids what was approved; the approval may have waited for days."""
-        newest = newest_judgement(self.store, change.ref.name)
-        found = overruled.overruled(change.option, proposal.recommendation, newest)
-        return (found,) if found is not None else ()
+    def _approved(self, change: Change, limits: ChangeLimits) -> Proposal | Reason:
+        """The proposal, where somebody who may decide approved it, or why it does not count."""
+        proposal = self.store.proposal(change.proposal_id)
+        if proposal is None:
+            return Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
+        not_theirs = stranger(proposal.decision.by if proposal.decision else "", limits.approvers)
+        return not_theirs if not_theirs is not None else proposal
 
     def again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
@@ -104,7 +107,8 @@ class Beginning:
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         ground = self._ground(change, proposal, endpoint, limits)
-        refused = (*preflight.refusals(ground), *self._overruled(change, proposal))
+        against = apply_newest.held_against(self.store, change, proposal)
+        refused = (*preflight.refusals(ground), *_forbidden(against))
         planned = refused or planning.make(change, ground, catalogue, limits)
         return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
 
@@ -230,8 +234,8 @@ class Beginning:
 
     def _for_the_peak(self, change: Change, later: Deferred, now: datetime) -> Change:
         """Waits, and looks each hour whether users suffer: what brings room back is not opened beside it."""
-        newest = newest_judgement(self.store, change.ref.name)
-        if newest is not None and newest.chosen is not None and newest.chosen.restores:
+        newest = apply_newest.brings_room(self.store, change.ref.name)
+        if newest is not None:
             text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
             return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)
         until = min(later.until, now + LOOK_AGAIN)
@@ -244,6 +248,11 @@ class Beginning:
         if change.tries:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
         return self.journal.save(change)
+
+
+def _forbidden(against: Reason | None) -> tuple[Reason, ...]:
+    """What ends the change; it only waits where nobody knows what the newest judgement says."""
+    return (against,) if against is not None and against.code is not Code.JUDGEMENT_UNKNOWN else ()
 
 
 def _role(config: ConfigSight | None) -> str:

@@ -24,7 +24,7 @@ from rightsizer.model.limits import ChangeLimits, Switch
 from rightsizer.model.move import Do, Finish, Replan, Steer, Wait
 from rightsizer.model.proposal import ProposalState
 from rightsizer.model.sight import Sight
-from rightsizer.model.step import Step, StepKind
+from rightsizer.model.step import Step
 from rightsizer.ports import RecommendationStore
 from rightsizer.ports_change import Changer, Journal
 from rightsizer.rules import returning
@@ -34,7 +34,6 @@ from rightsizer.rules.again import again
 BUDGET = 40
 """Moves of one invocation."""
 LOOK_AGAIN = timedelta(minutes=5)
-TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES, StepKind.UPDATE_COMPONENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,7 @@ class Walking:
             view = as_met(as_due(change, now), now)
             due = returning.in_place(view.change, sight)
             move = advance(due, sight, now, self._switch())
+            change, move = apply_newest.heard(self.store, change, move, now, self.following.tell)
             match move:
                 case Do():
                     change = self._compared(change, move.step, sight, now, view.said.get(move.step.command, ""))
@@ -90,10 +90,7 @@ class Walking:
         return replace(switch, frozen=True, by="MayChange=nothing or read-only") if self.limits.dry_run else switch
 
     def _compared(self, change: Change, step: Step, sight: Sight, now: datetime, said: str) -> Change:
-        """The step is done, unless the newest judgement forbids it, or it would deploy other code than what runs."""
-        overruled = apply_newest.stopped(self.store, change)
-        if overruled is not None:
-            return self._steer(change, overruled, now, sight)
+        """The step is done, unless it would deploy other code than what runs."""
         met = Comparing(self.changer, self.store, self.following.tell).before(change, step, sight, now)
         if isinstance(met, Steer):
             return self._steer(change, met, now, sight)
@@ -102,7 +99,7 @@ class Walking:
     def _do(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change:
         """Intent to the journal, then the write, then what came of it."""
         mark = change.turn_mark
-        if step.kind in TURNING and sight.endpoint.kind == "endpoint":
+        if step.kind in apply_newest.TURNING and sight.endpoint.kind == "endpoint":
             mark = sight.endpoint.modified_at
         state = ChangeState.RETURNING if change.course is Course.BACK else change.state
         state = ChangeState.RUNNING if state is ChangeState.PLANNED else state

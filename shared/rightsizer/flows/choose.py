@@ -98,11 +98,16 @@ def _testing(
         base,
         finding=Finding.OVER_PROVISIONED,
         reason=reason,
-        options=(tested(test.option, Decimal(str(round(test.cost, 2)))), *sure),
+        options=(_with_test(test), *sure),
         gate=Gate.TEST,
         gate_reason=why,
     )
     return _with_replay(found, at)
+
+
+def _with_test(item: Unsure) -> Option:
+    """The option with the price of the shadow test that has to come first."""
+    return tested(item.option, Decimal(str(round(item.cost, 2))))
 
 
 def _gated(
@@ -122,10 +127,10 @@ def _gated(
     if until is not None and best.saving_usd_per_month <= 0:
         return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
     verdict, why = gate(case, at.given.history, at.policy, at.given.now)
-    if verdict is not Gate.SILENT and until is not None:
+    small = why if why.code is Code.SAVING_TOO_SMALL else None
+    if until is not None:  # it speaks of harm, which no milder reason may hide: an approval is held against it
         verdict, why = Gate.SILENT, until
-    small = why.code is Code.SAVING_TOO_SMALL
-    unsure = tuple(u.option for u in options.unsure[:3])
+    unsure = tuple(_with_test(u) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{best.target.instance_count} x {best.target.instance_type} ({best.kind.value}) serves the same load for"
@@ -134,7 +139,7 @@ def _gated(
     found = replace(
         base,
         finding=_finding(options, at, best) if small else Finding.OVER_PROVISIONED,
-        reason=why if small else reason,
+        reason=small or reason,
         options=(*(sure if verdict is not Gate.APPLY else _standing_by(at, sure, options)), *unsure),
         gate=verdict,
         gate_reason=why,

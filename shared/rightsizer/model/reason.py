@@ -93,6 +93,7 @@ class Code(StrEnum):
     BAD_SETTING = "bad-setting"
     CHANGED_SINCE = "changed-since"
     NEWER_JUDGEMENT = "newer-judgement"
+    JUDGEMENT_UNKNOWN = "judgement-unknown"
     ANOTHER_CHANGE = "another-change"
     BUDGET_SPENT = "budget-spent"
     INCIDENT = "incident"

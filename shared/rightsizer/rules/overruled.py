@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from rightsizer.model.option import ORDERED, Option, OptionKind, Target
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Recommendation
+from rightsizer.model.option import ORDERED, Option, OptionKind, Risk, Target
+from rightsizer.model.reason import UNREADABLE, Code, Reason
+from rightsizer.model.recommendation import Finding, Gate, Recommendation
 
 FLEETS = frozenset(
     {
@@ -18,19 +18,65 @@ FLEETS = frozenset(
 """Options that say how many instances of which type serve, so that one can be held against another."""
 
 
-def overruled(option: Option, decided: Recommendation, newest: Recommendation | None) -> Reason | None:
-    """Why the newest judgement forbids the option that was approved on `decided`; None where it allows it.
+def needs_no_judgement(option: Option) -> bool:
+    """Whether it brings room back, or a person ordered it: no judgement allows or forbids such an option."""
+    return option.restores or option.kind in ORDERED
 
-    It allows the target where it needs no more capacity of it than the target gives. What brings room back is always
-    allowed, and so is what a person ordered, of which no evaluation speaks. Missing data forbids nothing.
+
+def overruled(
+    option: Option, decided: Recommendation, newest: Recommendation | None, *, by_policy: bool = False
+) -> Reason | None:
+    """Why the option that was approved on `decided` is not carried out on the newest judgement; None where it may be.
+
+    NEWER_JUDGEMENT: it is forbidden. JUDGEMENT_UNKNOWN: the newest look had too little data, so the change waits for
+    another. It is allowed where the newest gate lets such an option pass, or holds it back for a reason that speaks of
+    no harm (`stands_against`), and where no more capacity of the target is needed than it gives. To be listed is not
+    enough: of what is listed, some needs a test first, and some is riskier than what was approved. `by_policy`:
+    automatic mode decided, and no person.
     """
-    if newest is None or newest.evaluated_at <= decided.evaluated_at or option.restores or option.kind in ORDERED:
+    if newest is None or newest.evaluated_at <= decided.evaluated_at or needs_no_judgement(option):
         return None
     when = f"the judgement of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
-    if newest.finding is Finding.NOT_ENOUGH_DATA:
-        return None
+    unread = newest.gate_reason.code in UNREADABLE
+    if newest.finding is Finding.NOT_ENOUGH_DATA or unread:
+        why = newest.gate_reason if unread else newest.reason
+        return Reason(Code.JUDGEMENT_UNKNOWN, f"{when} saw too little to allow what was approved: {why.sentence}")
     if newest.finding is Finding.UNDER_PROVISIONED:
         return _no(f"{when} finds the endpoint under-provisioned: {newest.reason.sentence}")
+    tested = decided.gate is Gate.TEST  # what was approved is a test
+    if newest.gate is Gate.TEST and not tested:
+        return _no(f"{when} asks for a shadow test first: {newest.gate_reason.sentence}")
+    answered = newest.gate is Gate.PROPOSE and not by_policy
+    held = newest.gate in (Gate.SILENT, Gate.PROPOSE)
+    if held and stands_against(newest.gate_reason.code, answered=answered):
+        return _no(f"{when} holds it back: {newest.gate_reason.sentence}")
+    return _by_need(option, newest, when, tested=tested)
+
+
+def stands_against(code: Code, *, answered: bool) -> bool:
+    """Whether the reason of the newest gate stands against an approval of before; one that is not named here does.
+
+    `answered`: a person is asked because of the reason, and a person approved.
+    """
+    match code:
+        case Code.SAFE_TO_APPLY | Code.ALREADY_RIGHT | Code.IDLE:
+            return False
+        case Code.SAVING_TOO_SMALL | Code.NOT_CHEAPER | Code.COMMITTED | Code.PAYBACK_TOO_LONG | Code.NO_PRICE:
+            return False  # it saves less than was thought, and harms nobody
+        case Code.COOLDOWN | Code.ALREADY_SEEN | Code.EVALUATED_RECENTLY:
+            return False  # preflight keeps the rest between two changes by itself
+        case Code.MODE_OFF | Code.MODE_REPORT | Code.NOT_OPTED_IN:
+            return False  # preflight goes by the tag as it is then
+        case Code.NEEDS_APPROVAL | Code.NOT_IN_PLACE | Code.OTHER_KIND | Code.AUTOSCALED:
+            return not answered
+        case Code.NO_OBJECTIVE | Code.RISK_TOO_HIGH | Code.TOO_LITTLE_CONFIDENCE | Code.TOO_MANY_ERRORS:
+            return not answered
+        case _:
+            return True
+
+
+def _by_need(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+    """Why the endpoint needs more, or something else, than the option gives; None where it does not."""
     if option.kind is OptionKind.DELETE:
         return (
             None if newest.finding is Finding.IDLE else _no(f"{when} does not find it idle: {newest.reason.sentence}")
@@ -41,19 +87,32 @@ def overruled(option: Option, decided: Recommendation, newest: Recommendation | 
     out = next((e for e in newest.excluded if e.dimension is None and e.instance_type == wanted), None)
     if out is not None:
         return _no(f"{when} rules {wanted} out: {out.reason.sentence}")
-    return _capacity(option, newest, when)
+    return _capacity(option, newest, when, tested=tested)
 
 
-def _capacity(option: Option, newest: Recommendation, when: str) -> Reason | None:
+def _capacity(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+    """Why no listed option that is allowed is carried by the target; None where one is."""
     target = option.target
     alike = [o for o in newest.options if o.target.instance_type == target.instance_type and _alike(o, option)]
-    if any(_within(o.target, target) for o in alike):
+    sure = [o for o in alike if tested or not o.test_usd]
+    most = _most(option, newest)
+    if any(_within(o.target, target) and o.risk <= most for o in sure):
         return None
-    if alike:
-        needs, gives = _said(alike[0].target), _said(target)
+    if alike and not sure:
+        return _no(f"{when} asks for a shadow test of {target.instance_type} first")
+    if sure and sure[0].risk > most:
+        return _no(f"{when} rates {target.instance_type} with performance risk {sure[0].risk:d}, above {most:d}")
+    if sure:
+        needs, gives = _said(sure[0].target), _said(target)
         return _no(f"{when} needs {needs} of {target.instance_type}, and {gives} was approved")
     what = f"{target.instance_count} x {target.instance_type} ({option.kind.value})"
     return _no(f"{when} no longer lists {what} among what serves: {newest.reason.sentence}")
+
+
+def _most(option: Option, newest: Recommendation) -> Risk:
+    """The largest risk that is allowed: that of what was approved, or of what the newest gate lets pass."""
+    first = newest.chosen if newest.gate in (Gate.PROPOSE, Gate.APPLY) else None
+    return option.risk if first is None else max(option.risk, first.risk)
 
 
 def _alike(one: Option, other: Option) -> bool:

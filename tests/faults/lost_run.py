@@ -1,0 +1,127 @@
+"""The account of a run in which a decision is lost: what is known of it, and what people and evaluations do in it."""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from rightsizer.aws import decisions
+from rightsizer.aws.journal import TableJournal
+from rightsizer.aws.recommendations import Recommendations
+from rightsizer.aws.table import Table
+from rightsizer.flows.approval import change_id_of
+from rightsizer.model.change import Change
+from rightsizer.model.option import Risk, Target
+from rightsizer.model.proposal import Decision, Proposal, ProposalState
+from rightsizer.model.reason import Code, Reason
+from rightsizer.model.recommendation import Finding, Gate
+from sandbox.account import Sandbox
+from sandbox.wiring import Stack
+from tests import samples
+
+ROOT = Path(__file__).parents[2]
+START = datetime(2026, 11, 2, 9, 1, tzinfo=UTC)
+NAME, OLD, NEW = "chat", "ml.g5.4xlarge", "ml.g5.xlarge"
+IMAGE = f"111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat@sha256:{'0' * 64}"
+LIMITS, OTHER_LIMITS = '{"probation_hours": 1}', '{"probation_hours": 1, "proof_requests": 300}'
+WHO = ("a person", "automatic mode", "a person, who then goes back")
+ALLOWS, UNREAD = "allows", "unreadable"
+AGAINST: Mapping[str, Mapping[str, Any]] = {
+    "under-provisioned": {
+        "finding": Finding.UNDER_PROVISIONED,
+        "reason": Reason(Code.UNDER_PROVISIONED, "requests wait for 4 s"),
+        "options": (),
+    },
+    "risk too high": {
+        "gate": Gate.SILENT,
+        "gate_reason": Reason(Code.RISK_TOO_HIGH, "performance risk 4 is above 3: too likely to harm"),
+        "options": (samples.option(target=Target(NEW, 1), risk=Risk.VERY_HIGH),),
+    },
+    "late budget spent": {
+        "gate": Gate.SILENT,
+        "gate_reason": Reason(Code.LATE_BUDGET_SPENT, "nothing gets smaller until it is at most 1.5 times"),
+    },
+    "test first": {
+        "gate": Gate.TEST,
+        "gate_reason": Reason(Code.TEST_WORTH_IT, "only 60 % likely fast enough"),
+        "options": (samples.option(target=Target(NEW, 1), test_usd=Decimal(20)),),
+    },
+}
+"""Judgements that forbid what was approved, by their name."""
+JUDGED = ("", ALLOWS, *AGAINST, UNREAD)
+"""What an evaluation after the decision says, by the seed; the last one in a form that this release cannot read."""
+AFTER = timedelta(minutes=70)
+"""Ticks that follow a fault; a change of one instance needs less."""
+TURNS = frozenset({"UpdateEndpoint", "UpdateEndpointWeightsAndCapacities"})
+
+
+@dataclass
+class Run:
+    """The account, the stack, and what is known to have happened."""
+
+    box: Sandbox
+    stack: Stack
+    dice: random.Random
+    proposal: Proposal
+    store: Recommendations
+    journal: TableJournal
+    table: Table
+    who: str
+    old: str
+    judged: str = ""
+    """What the newest evaluation says, whether or not the table still holds it."""
+    backup: str = ""
+    asked_back: bool = False
+    broken: list[str] = field(default_factory=list)
+
+    @property
+    def now(self) -> datetime:
+        return self.box.clock.now
+
+    def wait(self, **span: float) -> None:
+        self.box.clock.advance(timedelta(**span))
+
+    def told(self) -> list[str]:
+        """Subjects of what the topic got."""
+        return [str(c.params.get("Subject")) for c in self.box.calls.of("sns", "Publish") if c.error is None]
+
+    def shown(self) -> Proposal:
+        found = self.store.proposal(self.proposal.id)
+        assert found is not None
+        return found
+
+    def change(self) -> Change | None:
+        return self.journal.load(change_id_of(self.proposal))
+
+    def decide(self) -> None:
+        """The decision that may be lost."""
+        if self.who == "automatic mode":
+            decision = Decision(ProposalState.APPROVED, "policy", self.now)
+            approved = replace(self.proposal, state=ProposalState.APPROVED, decision=decision, created_at=self.now)
+            self.store.save(approved.recommendation, approved)
+        elif self.who == "a person":
+            self.store.decide(self.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", self.now), self.now)
+        else:
+            decisions.ask_back(self.table, self.proposal.id, "slack:U1", self.now)
+            self.asked_back = True
+
+    def judge(self, judged: str) -> None:
+        """An evaluation after the decision."""
+        if not judged:
+            return
+        self.judged = judged
+        fields: dict[str, Any] = {"evaluated_at": self.now, **AGAINST.get(judged, {})}
+        self.store.save(replace(self.proposal.recommendation, **fields), None)
+        if judged == UNREAD:
+            client, key = self.box.client("dynamodb"), {"pk": {"S": f"ENDPOINT#{NAME}"}, "sk": {"S": "RECOMMENDATION"}}
+            item = client.get_item(TableName=self.table.name, Key=key)["Item"]
+            item["doc"] = {"S": json.dumps(json.loads(item["doc"]["S"]) | {"schema": 99})}
+            client.put_item(TableName=self.table.name, Item=item)
+
+    def judge_again(self) -> None:
+        """The next daily evaluation, by this release: it says what the last one said, or allows."""
+        self.judge(self.judged if self.judged in AGAINST else ALLOWS)
