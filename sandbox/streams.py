@@ -35,6 +35,11 @@ class StreamMapping:
         """
         self._position, self._attempts = 0, 0
 
+    def skip(self) -> None:
+        """Pass over everything that was written so far."""
+        self._position += len(self._records())
+        self._attempts = 0
+
     def deliver(self, run: Run) -> bool:
         """Deliver the next batch; False when there is nothing to do now."""
         now = self._box.clock.now

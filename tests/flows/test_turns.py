@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -109,7 +110,7 @@ def timed(*millis: int) -> Any:
     """A context that has so much time left each time that it is asked; the last one stays."""
     told = list(millis)
     return SimpleNamespace(
-        **vars(CONTEXT), get_remaining_time_in_millis=lambda: told.pop(0) if len(told) > 1 else told[0]
+        **asdict(CONTEXT), get_remaining_time_in_millis=lambda: told.pop(0) if len(told) > 1 else told[0]
     )
 
 
