@@ -13,20 +13,20 @@ from decimal import Decimal
 from unittest.mock import patch
 
 from rightsizer.bootstrap import catalogue as default_catalogue
-from rightsizer.flows import options
-from rightsizer.flows.drafts import Draft
-from rightsizer.flows.judge import judge_digests
-from rightsizer.flows.priced import offer
-from rightsizer.flows.situation import Situation
-from rightsizer.model.digest import BIN, SLOTS, DayDigest, Spread, UsageDigest
-from rightsizer.model.hardware import Catalogue
-from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
-from rightsizer.model.option import Option
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import Commitment, Price, PriceTable
-from rightsizer.model.reason import Reason
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.domain.digest import BIN, SLOTS, DayDigest, Spread, UsageDigest
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Option
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import Commitment, Price, PriceTable
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender import options
+from rightsizer.recommender.candidates import Draft
+from rightsizer.recommender.context import Situation
+from rightsizer.recommender.priced import offer
+from rightsizer.recommender.recommend import judge_digests
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 DAYS = 14

@@ -27,11 +27,11 @@ from typing import Any
 
 from bench.mutants import spoilt
 from rightsizer import intake, wire
+from rightsizer.domain.capacity_change import ErrandMoved
+from rightsizer.domain.proposal import ProposalMoved
+from rightsizer.domain.trigger import NoTrigger
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.flows.propose import REFUSED
-from rightsizer.model.errand import ErrandMoved
-from rightsizer.model.proposal import ProposalMoved
-from rightsizer.model.trigger import NoTrigger
 from rightsizer.telemetry import LONGEST_LINE, logger
 from sandbox.gate import Call
 from tests.doors.scene import Scene, scene

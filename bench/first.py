@@ -27,12 +27,12 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from bench.calls import deploy
 from bench.canned import KINDS, Canned, Recorded, seed, unwatched
-from rightsizer.aws.digests import S3Digests
 from rightsizer.aws.pace import INVOCATIONS, QUOTA, SHARE
+from rightsizer.aws.s3 import S3Digests
+from rightsizer.domain.digest import KeptUsage
+from rightsizer.domain.usage import SIGNALS
 from rightsizer.flows.turns import SPARE
-from rightsizer.model.digest import KeptUsage
-from rightsizer.model.usage import SIGNALS
-from rightsizer.rules.page import page_of
+from rightsizer.recommender.cache_page import page_of
 from sandbox.account import Sandbox
 from sandbox.artefact import ON_THE_ACCOUNTS_CLOCK
 from sandbox.runtime import BuiltFunction, ExecutionEnvironment

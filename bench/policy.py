@@ -15,12 +15,10 @@ from decimal import Decimal
 from bench.views import Account, Actions, Day, Notice, Segment, Trial, Type, View
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.catalog import tables
-from rightsizer.flows.judge import judge_digests
-from rightsizer.model.candidate import Promise
-from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
-from rightsizer.model.hardware import Catalogue
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import (
+from rightsizer.catalog.catalogue import catalogue as compiled
+from rightsizer.domain.candidate import Promise
+from rightsizer.domain.digest import SLOTS, DayDigest, UsageDigest
+from rightsizer.domain.endpoint import (
     LEAST,
     Endpoint,
     EndpointKind,
@@ -30,16 +28,18 @@ from rightsizer.model.observation import (
     ScalableTarget,
     Variant,
 )
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import Commitment, PriceTable
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.model.usage import MetricWindow, Series, Signal
-from rightsizer.rules.catalogue import catalogue as compiled
-from rightsizer.rules.demand import latency_of
-from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.learn import gpu_ratios
-from rightsizer.rules.waiting import ShadowRun, ratios
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import Commitment, PriceTable
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.demand import latency_of
+from rightsizer.recommender.past_changes import gpu_ratios
+from rightsizer.recommender.queueing import ShadowRun, ratios
+from rightsizer.recommender.recommend import judge_digests
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
 LEAST_REQUESTS = 200  # on either type, from which a change tells a slowdown, as in the product

@@ -23,21 +23,22 @@ import boto3
 from rightsizer import wire
 from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.notifier import Channels
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.reports import FolderReports
 from rightsizer.aws.table import Table, Value
+from rightsizer.channels.notifier import Channels
+from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, Target
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.price import Price
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, Replay
+from rightsizer.domain.running import FunctionUse, Stack
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, Written, report, window
-from rightsizer.model.history import PastChange
-from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
-from rightsizer.model.option import Effort, Excluded, Option, OptionKind, Risk, Target
-from rightsizer.model.outcome import LedgerEntry
-from rightsizer.model.price import Price
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Evidence, Finding, Gate, Recommendation, Replay
-from rightsizer.model.running import FunctionUse, Stack
-from rightsizer.render import csv, data, report_page, slack, text
+from rightsizer.render import csv, report_page, slack, text
+from rightsizer.render import report_json as data
 
 LIMIT_MIB = 512
 OVER = (ProposalState.REJECTED, ProposalState.EXPIRED, ProposalState.WITHDRAWN, ProposalState.PROVEN)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bench.spot_traces import Scenario
-from rightsizer.model.spot import Pool
+from rightsizer.domain.spot import Pool
 
 BOOT_S = 300.0
 NOTICE_S = 120.0

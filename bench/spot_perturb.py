@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bench.spot import OURS, RIVALS, SPARE, SPOT_ONLY, Row, replay, verdicts
 from bench.spot_traces import Scenario, load
+from rightsizer.domain.spot import Pool
 from rightsizer.errors import InputError
-from rightsizer.model.spot import Pool
 
 START, END = "<!-- perturbed: begin -->", "<!-- perturbed: end -->"
 DAY = 86400.0

@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from rightsizer.domain.spot import Pool
 from rightsizer.errors import InputError
-from rightsizer.model.spot import Pool
 
 PLENTY = 10**6
 """A zone trace says yes or no; yes is read as: as many as are asked for."""

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from rightsizer import bootstrap
 from rightsizer.aws.ledger import SavingsBook
-from rightsizer.model.proposal import ProposalState
+from rightsizer.domain.proposal import ProposalState
 from sandbox.account import Sandbox
 from sandbox.demo_table import Row, inserted, reasons, rows, table
 from sandbox.seed import drive, seed

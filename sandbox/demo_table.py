@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rightsizer.model.option import Option
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.ports import RecommendationStore
+from rightsizer.domain.option import Option
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.ports.evaluation import RecommendationStore
 
 HEAD = ("endpoint", "runs on", "finding", "recommended", "saves, USD a month", "what happened")
 NAMED = 9

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from rightsizer.catalog import tables
-from rightsizer.model.hardware import Catalogue, InstanceType
-from rightsizer.rules.catalogue import catalogue
+from rightsizer.catalog.catalogue import catalogue
+from rightsizer.domain.hardware import Catalogue, InstanceType
 from sandbox.account import Sandbox
 from sandbox.sagemaker.enhanced import enhanced, gpus_of
 from sandbox.sagemaker.load import Served

@@ -11,19 +11,19 @@ from typing import Any
 
 import yaml
 
-from rightsizer.flows.judge import judge, judge_digests
-from rightsizer.model.digest import UsageDigest
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
-from rightsizer.model.option import Option, OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import Commitment, PriceTable, ServerlessPrice
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.model.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal
+from rightsizer.domain.digest import UsageDigest
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import Commitment, PriceTable, ServerlessPrice
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.packing import packs
+from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.render import effects
-from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.packing import packs
 from tests.rules import kit
 
 STEADY = "per_slot latency_s gpu memory host cpu swing"

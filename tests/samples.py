@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from rightsizer.model.change import Change
-from rightsizer.model.observation import EndpointKind, EndpointRef, Mode
-from rightsizer.model.option import Effort, Excluded, Option, OptionKind, Risk, Target
-from rightsizer.model.price import Price
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Evidence, Finding, Gate, Recommendation, Replay
+from rightsizer.domain.change import Change
+from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, Target
+from rightsizer.domain.price import Price
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, Replay
 
 NOW = datetime(2026, 1, 12, 9, 30, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightsizer.model.option import OptionKind
+from rightsizer.domain.option import OptionKind
 from tests.frozen.answers import differences_of
 from tests.labelled import judged, partners, read, said, told, unread
 

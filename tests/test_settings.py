@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from rightsizer.bootstrap import looking
+from rightsizer.bootstrap import evaluation as looking
+from rightsizer.changes.window import is_open
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.errors import SettingsError
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import TYPE_AND_COUNT
-from rightsizer.rules.window import is_open
 from rightsizer.settings import change_limits, from_environment
 
 

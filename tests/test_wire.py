@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from rightsizer import wire
+from rightsizer.domain.change import Change, Entry
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.schema import SCHEMA
 from rightsizer.errors import InputError, UnreadableError
-from rightsizer.model.change import Change, Entry
-from rightsizer.model.limits import Switch
-from rightsizer.model.outcome import LedgerEntry
-from rightsizer.model.schema import SCHEMA
 from tests import samples
 
 ENTRY = LedgerEntry(

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import changing, now, self_test
+from rightsizer.bootstrap import changes as changing
+from rightsizer.bootstrap import now, self_test
 from rightsizer.flows.apply_orders import advance_changes, start_approved
 from rightsizer.telemetry import door
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import left, looking, now, self_test, settings
+from rightsizer.bootstrap import evaluation as looking
+from rightsizer.bootstrap import left, now, self_test, settings
 from rightsizer.telemetry import door
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import looking, now, self_test
+from rightsizer.bootstrap import evaluation as looking
+from rightsizer.bootstrap import now, self_test
 from rightsizer.telemetry import door
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import asking, self_test
+from rightsizer.bootstrap import proposals as asking
+from rightsizer.bootstrap import self_test
 from rightsizer.telemetry import door
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import asking, now, self_test
+from rightsizer.bootstrap import now, self_test
+from rightsizer.bootstrap import proposals as asking
 from rightsizer.telemetry import door
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rightsizer import intake, wire
-from rightsizer.bootstrap import looking, self_test
+from rightsizer.bootstrap import evaluation as looking
+from rightsizer.bootstrap import self_test
 from rightsizer.telemetry import door
 
 

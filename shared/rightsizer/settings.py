@@ -13,11 +13,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import ADDABLE
 from rightsizer.errors import InputError, SettingsError
-from rightsizer.model.approvers import Approvers
-from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import ADDABLE
 
 MOST = 1_000_000
 """Of any limit: a number beyond it is a slip of the pen."""

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.schema import SCHEMA, newer_than_known
 from rightsizer.errors import InputError, UnreadableError
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.schema import SCHEMA, newer_than_known
 
 UNKNOWN = "unknown"
 """The field of a noun that holds what a newer program stored and this one does not know; it is never stored itself."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from rightsizer.model.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState
 from sandbox.account import Sandbox
 from sandbox.artefact import Artefact
 from sandbox.gate import Call

@@ -7,10 +7,10 @@ from typing import Any
 from moto.s3.models import s3_backends
 
 from rightsizer import bootstrap
-from rightsizer.model.observation import EndpointKind, EndpointRef
-from rightsizer.model.option import Option, OptionKind, Target
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.endpoint import EndpointKind, EndpointRef
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.recommendation import Gate
 from sandbox.traffic import DAYS, Workload, write_past
 from tests import samples
 from tests.artefact.course import Course

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rightsizer.aws.session import OLDEST_BOTOCORE, complaint_about
-from rightsizer.model.proposal import ProposalState
+from rightsizer.domain.proposal import ProposalState
 from tests.artefact.conftest import ROOT
 from tests.artefact.course import (
     ALARMED,

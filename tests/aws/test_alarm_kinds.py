@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from rightsizer.aws.changer import AwsChanger
+from rightsizer.aws.changes import AwsChanger
 from tests.changing.world import world
 
 

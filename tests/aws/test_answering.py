@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 
 from rightsizer.aws.light import LightSession
 from rightsizer.aws.links import PageLinks
-from rightsizer.aws.response_url import LEAST_S, MOST_S, ResponseUrls
 from rightsizer.aws.secrets import FRESH, PAUSE, SlackSecret
+from rightsizer.channels.response_url import LEAST_S, MOST_S, ResponseUrls
 from rightsizer.errors import InputError, PermissionMissingError, ReadError, ThrottledError, WriteRefusedError
 from rightsizer.render import answer
 from sandbox.account import Sandbox

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import pytest
 
-from rightsizer.aws.digests import S3Digests, merged
+from rightsizer.aws.s3 import S3Digests, merged
+from rightsizer.domain.digest import SLOTS, DayDigest, EachGpu, KeptUsage
 from rightsizer.errors import InputError
-from rightsizer.model.digest import SLOTS, DayDigest, EachGpu, KeptUsage
-from rightsizer.ports import DigestStore
-from rightsizer.rules.page import page_of
+from rightsizer.ports.evaluation import DigestStore
+from rightsizer.recommender.cache_page import page_of
 from sandbox.account import Sandbox
 
 BUCKET = "digests-of-the-tests"

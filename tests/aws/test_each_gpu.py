@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.fleet import SageMakerFleet
-from rightsizer.aws.gpu_places import MOST_INSTANCES, places_of
+from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+from rightsizer.aws.endpoints import SageMakerFleet
+from rightsizer.aws.gpu_metrics import MOST_INSTANCES, places_of
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.prices import PriceListBook
-from rightsizer.aws.quotas import FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.session import Session
+from rightsizer.domain.digest import DayDigest, UsageDigest
+from rightsizer.domain.endpoint import Endpoint
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
-from rightsizer.flows.usage import UsageReader
-from rightsizer.model.digest import DayDigest, UsageDigest
-from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
+from rightsizer.flows.read_usage import UsageReader
 from sandbox.account import Sandbox
 from sandbox.sagemaker.load import Served
 from sandbox.traffic import Workload, hardware, write_past

@@ -4,8 +4,8 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from rightsizer.aws.errors import reading, reason_of
+from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError, VanishedError
-from rightsizer.model.reason import Code
 
 
 def refuse(code: str, text: str) -> ReadError:

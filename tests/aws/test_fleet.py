@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.aws.fleet import SageMakerFleet
+from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.session import Session
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Observation, Unobserved
+from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError
-from rightsizer.model.observation import Endpoint, EndpointKind, Mode, Observation, Unobserved
-from rightsizer.model.reason import Code
 from sandbox.account import Sandbox
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.journal import TableJournal
+from rightsizer.domain.change import Change, ChangeState, Entry
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.limits import ChangeLimits, Switch
+from rightsizer.domain.plan import Before, VariantCount
 from rightsizer.errors import ConflictError, ReadError
-from rightsizer.model.change import Change, ChangeState, Entry
-from rightsizer.model.limits import ChangeLimits, Switch
-from rightsizer.model.observation import EndpointRef
-from rightsizer.model.plan import Before, VariantCount
 from sandbox.account import Sandbox
 from tests import samples
 from tests.table import create_table

@@ -8,8 +8,8 @@ import pytest
 
 from rightsizer.aws import configuration, kinds
 from rightsizer.aws.models import ModelFacts, facts_of, framework_of
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import CHANGEABLE, OptionKind, carried_out
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import CHANGEABLE, OptionKind, carried_out
 
 PLAIN: dict[str, Any] = {"VariantName": "v", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
 ACCOUNT = "111122223333"

@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.aws.fleet import SageMakerFleet
-from rightsizer.aws.grid import Grid
+from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.kv_cache import KvCaches, query_of, shares_in
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.model_data import SMALLEST, weights_size
 from rightsizer.aws.models import facts_of
 from rightsizer.aws.prices import PriceListBook
-from rightsizer.aws.quotas import FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.session import Session
+from rightsizer.domain.digest import KeptUsage, UsageDigest
+from rightsizer.domain.grid import Grid
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import Series
 from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
-from rightsizer.flows.usage import Memory, UsageReader
-from rightsizer.model.digest import KeptUsage, UsageDigest
-from rightsizer.model.history import History
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import Series
+from rightsizer.flows.read_usage import Memory, UsageReader
 from sandbox.account import Sandbox
 from sandbox.server import serve
 from sandbox.traffic import Workload, hardware, write_past

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from rightsizer.aws.grid import align
 from rightsizer.aws.metrics import MAX_POINTS, CloudWatchMetrics
 from rightsizer.aws.session import Session
-from rightsizer.model.reason import Code
-from rightsizer.model.usage import MetricWindow, NoMetrics, Signal, unread
-from rightsizer.ports import MetricRequest
+from rightsizer.domain.grid import align
+from rightsizer.domain.reason import Code
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
+from rightsizer.ports.evaluation import MetricRequest
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 GPU, CALLS = Signal("GPUUtilization", "Average"), Signal("Invocations", "Sum")

@@ -10,8 +10,8 @@ import pytest
 from rightsizer.aws.commitments import SavingsPlans
 from rightsizer.aws.prices import KEEP, KEEP_FAILURE, PriceListBook, parse
 from rightsizer.aws.session import Session
-from rightsizer.model.price import NoPrice, Price
-from rightsizer.model.reason import Code
+from rightsizer.domain.price import NoPrice, Price
+from rightsizer.domain.reason import Code
 from sandbox.account import Sandbox
 
 REGION = "eu-west-1"

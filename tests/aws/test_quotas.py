@@ -1,6 +1,6 @@
 """Quotas are believed for a while, and read anew before a fleet is started."""
 
-from rightsizer.aws.quotas import BEFORE_A_WRITE, FOR_A_DECISION, EndpointQuotas
+from rightsizer.aws.account import BEFORE_A_WRITE, FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.session import Session
 from sandbox.account import Sandbox
 

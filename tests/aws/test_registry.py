@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 
-from rightsizer.aws.registry import images
-from rightsizer.model.observation import EndpointRef
-from rightsizer.model.sight import ImageSight
+from rightsizer.aws.ecr import images
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.live_state import ImageSight
 
 REF = EndpointRef("111122223333", "eu-west-1", "chat")
 NAME = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/team/chat:prod"

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from rightsizer.aws import decisions
-from rightsizer.aws.errand_book import Errands
+from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.journal import UNREAD_LOCK, TableJournal
 from rightsizer.aws.messages import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.errors import ReadError, UnreadableError
-from rightsizer.model.history import PastChange
-from rightsizer.model.limits import Switch
-from rightsizer.model.proposal import Decision, MessageRef, Proposal, ProposalState
 from sandbox.account import Sandbox
 from tests.doors.test_spoilt_rows import UNKNOWN
 from tests.render.test_hostile import errand_of

@@ -13,8 +13,8 @@ from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.model.history import PastChange
-from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 

@@ -21,13 +21,13 @@ from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.messages import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.outcome import LedgerEntry, Occurrence
+from rightsizer.domain.proposal import Decision, MessageRef, ProposalState
+from rightsizer.domain.recommendation import Finding
 from rightsizer.errors import ConflictError, PermissionMissingError, ThrottledError, VanishedError, WriteRefusedError
-from rightsizer.model.history import PastChange
-from rightsizer.model.outcome import LedgerEntry, Occurrence
-from rightsizer.model.proposal import Decision, MessageRef, ProposalState
-from rightsizer.model.recommendation import Finding
-from rightsizer.ports import EvaluationLog, MessageBook, RecommendationStore
-from rightsizer.ports_change import PastBook, SavingsLedger
+from rightsizer.ports.changes import PastBook, SavingsLedger
+from rightsizer.ports.evaluation import EvaluationLog, MessageBook, RecommendationStore
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.aws.tags import wishes
-from rightsizer.model.observation import Mode
-from rightsizer.model.reason import Code
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.reason import Code
 
 
 def test_tags_are_read() -> None:

@@ -15,14 +15,14 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from rightsizer.aws.light import LightSession
-from rightsizer.aws.notifier import Channels
 from rightsizer.aws.reports import BucketReports, FolderReports
 from rightsizer.aws.secrets import SlackSecret
-from rightsizer.aws.slack import Slack
-from rightsizer.aws.topic import Topic, fit
+from rightsizer.channels.notifier import Channels
+from rightsizer.channels.slack import Slack
+from rightsizer.channels.sns import Topic, fit
+from rightsizer.domain.proposal import MessageRef
 from rightsizer.errors import InputError, PermissionMissingError, SettingsError, ThrottledError, WriteRefusedError
-from rightsizer.model.proposal import MessageRef
-from rightsizer.ports import Notifier, ReportStore
+from rightsizer.ports.evaluation import Notifier, ReportStore
 from tests.samples import NOW
 
 OK: tuple[int, dict[str, str], Any] = (200, {}, {"ok": True, "channel": "C9", "ts": "1.5"})

@@ -11,7 +11,7 @@ from rightsizer.aws.messages import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.aws.untold import MOST
-from rightsizer.model.proposal import MessageRef, Proposal, ProposalState
+from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
 from sandbox.account import Sandbox
 from tests import samples
 from tests.table import create_table

@@ -9,8 +9,8 @@ from bench import first, report
 from bench.canned import KINDS, Canned, Recorded, seed
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.session import Session
-from rightsizer.model.usage import SIGNALS, MetricWindow
-from rightsizer.ports import MetricRequest
+from rightsizer.domain.usage import SIGNALS, MetricWindow
+from rightsizer.ports.evaluation import MetricRequest
 from sandbox.account import Sandbox
 
 

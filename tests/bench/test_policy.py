@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from bench.policy import _action, _Memory, _tested
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History
-from rightsizer.model.observation import LEAST
-from rightsizer.model.option import OptionKind, Risk
-from rightsizer.model.policy import Policy
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.endpoint import LEAST
+from rightsizer.domain.history import History
+from rightsizer.domain.option import OptionKind, Risk
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.recommendation import Gate
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 
 VIEW = SimpleNamespace(scale_to_zero_minutes=None, autoscale_max=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.report import PAGE_MB, written
-from rightsizer.model.report import SHOWN
+from rightsizer.domain.report import SHOWN
 
 ENDPOINTS = 320
 

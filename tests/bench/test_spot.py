@@ -10,8 +10,8 @@ from bench.spot import Row, main, replay, verdicts
 from bench.spot_market import BOOT_S, Market, Prices, clairvoyant_hours
 from bench.spot_policies import Ours, SinglePool, Spread
 from bench.spot_traces import PLENTY, Scenario, load
+from rightsizer.domain.spot import Pool
 from rightsizer.errors import InputError
-from rightsizer.model.spot import Pool
 
 A, B = Pool("g5.xlarge", "us-east-1a"), Pool("g5.xlarge", "us-east-1b")
 HOUR = 3600.0

@@ -7,7 +7,7 @@ import pytest
 from bench.interruption import percentile
 from bench.spot_perturb import VARIANTS, apart, backwards, played, room_at, scarcer, shuffled, thinned, turned
 from bench.spot_traces import PLENTY, Scenario
-from rightsizer.model.spot import Pool
+from rightsizer.domain.spot import Pool
 
 A, B = Pool("p3", "us-east-1a"), Pool("p3", "us-east-1b")
 DAY = 86400.0

@@ -6,7 +6,7 @@ import botocore.session
 import pytest
 
 from rightsizer.catalog import tables
-from rightsizer.rules.catalogue import catalogue
+from rightsizer.catalog.catalogue import catalogue
 
 CATALOGUE = catalogue(tables.instances(), tables.accelerators())
 KNOWN = {**dict.fromkeys(CATALOGUE.incomplete), **CATALOGUE.types}

@@ -7,11 +7,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import Option, OptionKind, ScaleIn, Target
-from rightsizer.model.recommendation import Gate
-from rightsizer.model.role_pass import grant
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import Option, OptionKind, ScaleIn, Target
+from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.role_pass import grant
 from sandbox.account import Sandbox
 from sandbox.seeding import ROLE
 from tests.changing.world import NAME, NEW_TYPE, an_option

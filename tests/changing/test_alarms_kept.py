@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.change import ChangeState
+from rightsizer.domain.change import ChangeState
 from sandbox.sagemaker.deployment import Ending
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, others, world

@@ -4,14 +4,14 @@ from datetime import time, timedelta
 
 import pytest
 
+from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate
 from rightsizer.flows import apply_lost
 from rightsizer.flows.orders import Orders
-from rightsizer.model.approvers import Approvers
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate
 from tests.changing.world import world
 
 HOME = "aws:111122223333"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.change import ChangeState, FailureClass
-from rightsizer.model.observation import EndpointKind
-from rightsizer.rules import proof
+from rightsizer.changes import proof
+from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.endpoint import EndpointKind
 from tests.changing.world import NAME, World, steady, world
 
 QUEUED: dict[str, Any] = {"kind": EndpointKind.ASYNC, "asynchronous": True}

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.step import StepKind
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.step import StepKind
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, others, world
 

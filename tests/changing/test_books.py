@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 
 from rightsizer import intake
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.outcome import LedgerEntry
 from tests.changing.test_budget import tick
 from tests.changing.world import NAME, World, world
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rightsizer import intake
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.flows.apply_orders import advance_changes
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.proposal import ProposalState
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.changing.world import World, steady, world

@@ -4,15 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.flows.apply_measure import counted, realised_usd
-from rightsizer.model.change import ChangeState, FailureClass
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import OptionKind
-from rightsizer.model.outcome import LedgerEntry
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.sight import EndpointSight, VariantSight
-from rightsizer.rules.advance import leftovers
+from rightsizer.changes.measurement import counted, realised_usd
+from rightsizer.changes.reconcile import leftovers
+from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.live_state import EndpointSight, VariantSight
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.proposal import ProposalState
 from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, world
 

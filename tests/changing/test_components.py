@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.proposal import ProposalState
 from sandbox.gate import Call
 from tests.changing import scenarios
 from tests.changing.world import World, world

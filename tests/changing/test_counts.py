@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.observation import EndpointKind
 from rightsizer.render import sentences
 from sandbox.account import Sandbox
 from tests.changing import scenarios

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.recommendation import Gate
 from tests.changing.scenarios import BOUNDS, HOURS, Scenario
 from tests.changing.world import NAME, OLD_TYPE, an_option, world
 

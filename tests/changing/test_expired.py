@@ -5,12 +5,12 @@ from datetime import time, timedelta
 
 import pytest
 
+from rightsizer.changes.reconcile.still import SHOWS, expired
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.rules.advance.still import SHOWS, expired
 from sandbox.refusals import Killed
 from tests.changing import scenarios
 from tests.changing.test_lost import ticks

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from rightsizer.domain.change import Change, ChangeState, FailureClass
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState, FailureClass
-from rightsizer.model.history import PastChange
-from rightsizer.model.reason import Code
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, steady, world
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.proposal import ProposalState
-from rightsizer.rules.ask import Reach, reach_for
+from rightsizer.recommender.proposal import Reach, reach_for
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.world import MONDAY, NAME, OLD_TYPE, World, an_option, steady, world

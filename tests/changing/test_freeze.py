@@ -2,8 +2,8 @@
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
 from sandbox.gate import Call
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, world

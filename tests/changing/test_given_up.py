@@ -2,8 +2,8 @@
 
 import pytest
 
-from rightsizer.model.change import ChangeState, FailureClass
-from rightsizer.model.reason import Code
+from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.reason import Code
 from tests.changing.world import NAME, world
 
 

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.option import OptionKind, Target
 from sandbox.account import Sandbox
 from sandbox.sagemaker.deployment import Ending
 from tests.changing import scenarios

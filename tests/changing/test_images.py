@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.recommendation import Gate
 from tests.changing.scenarios import COUNT
 from tests.changing.world import World, an_option, world
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.option import Target
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.option import Target
 from sandbox.account import Sandbox
 from tests.changing.test_images import AUTO, FOREIGN, LATEST, RELEASE, running
 from tests.changing.world import NAME, NEW_TYPE, World, an_option, world

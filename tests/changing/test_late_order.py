@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
 from rightsizer.errors import InputError
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, others, world
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from rightsizer.changes.reconcile import left_open
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.step import command
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.option import OptionKind
-from rightsizer.model.step import command
-from rightsizer.rules.advance import left_open
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, an_option, world

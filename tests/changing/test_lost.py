@@ -11,12 +11,12 @@ import pytest
 from rightsizer import intake
 from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.proposal import ProposalMoved, ProposalState
+from rightsizer.domain.recommendation import Gate
 from rightsizer.flows.apply_orders import advance_changes, start_approved
 from rightsizer.flows.approval import change_id_of
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.proposal import ProposalMoved, ProposalState
-from rightsizer.model.recommendation import Gate
 from tests.changing.test_budget import tick
 from tests.changing.world import World, world
 

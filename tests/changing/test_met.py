@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import Change, ChangeState, FailureClass
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState, FailureClass
 from sandbox.gate import Call
 from sandbox.refusals import Killed
 from sandbox.sagemaker.deployment import Ending

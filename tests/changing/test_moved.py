@@ -2,11 +2,11 @@
 
 from datetime import time, timedelta
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.option import Target
-from rightsizer.model.proposal import ProposalState
-from rightsizer.rules.advance import leftovers
+from rightsizer.changes.reconcile import leftovers
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.option import Target
+from rightsizer.domain.proposal import ProposalState
 from sandbox.account import Sandbox
 from tests.changing.world import MONDAY, NAME, NEW_TYPE, World, an_option, world
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from rightsizer.model.change import ChangeState, FailureClass
-from rightsizer.model.limits import Switch
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.recommendation import Gate
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
 
 OTHER = "ml.g5.2xlarge"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.option import Target
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.option import Target
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding
 from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, World, an_option, world
 from tests.table import create_table

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.reason import Code
+from rightsizer.domain.step import StepKind
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState, FailureClass
-from rightsizer.model.option import Option, OptionKind, Target
-from rightsizer.model.reason import Code
-from rightsizer.model.step import StepKind
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, an_option, world
 

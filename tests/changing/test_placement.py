@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.option import Target
+from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.option import Target
-from rightsizer.model.reason import Code
 from sandbox.account import Sandbox
 from sandbox.gate import Call
 from sandbox.sagemaker.deployment import Ending

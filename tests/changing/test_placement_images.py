@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rightsizer.domain.change import ChangeState
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
 from sandbox.account import Sandbox
 from tests.changing import scenarios
 from tests.changing.test_placement import SCENARIO, WHOLE, of, strategy, updates

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from rightsizer.model.change import ChangeState, FailureClass
-from rightsizer.model.proposal import ProposalState
+from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.proposal import ProposalState
 from sandbox.sagemaker.load import Served
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, world
 

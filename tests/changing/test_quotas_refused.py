@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.change import ChangeState
+from rightsizer.domain.change import ChangeState
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, World, world

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.option import Option, OptionKind, Target
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate
 from sandbox.account import Sandbox
 from tests.changing.test_restored import chosen, count, scaling, suffering
 from tests.changing.world import NAME, OLD_TYPE, an_option, world

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.flows.apply_measure import planned_instances, realised_usd
-from rightsizer.flows.judge import judge
-from rightsizer.model.change import Change
-from rightsizer.model.history import History
-from rightsizer.model.option import Option, OptionKind
-from rightsizer.model.price import HOURS_PER_MONTH
+from rightsizer.changes.measurement import planned_instances, realised_usd
+from rightsizer.domain.change import Change
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.recommender.recommend import judge
 from tests import samples
 from tests.rules import kit
 from tests.rules.test_dimensions import SCALED, allowing

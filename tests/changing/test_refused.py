@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate
 from tests.changing.scenarios import BY_TAG
 from tests.changing.world import NAME, World, world
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.judge import judge_digests
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.digest import UsageDigest
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.digest import UsageDigest
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.option import Option, OptionKind, Target
-from rightsizer.model.policy import Policy
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.recommender.recommend import judge_digests
 from sandbox.account import Sandbox
 from tests.changing.scenarios import VARIANT
 from tests.changing.world import NAME, OLD_TYPE, World, an_option, world

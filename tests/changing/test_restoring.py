@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rightsizer.model.change import ChangeState
+from rightsizer.domain.change import ChangeState
 from tests.changing import scenarios
 from tests.changing.world import world
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.reason import Code
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.scenarios import SCALE_IN
 from tests.changing.world import NAME, OLD_TYPE, World, an_option, world

@@ -11,14 +11,14 @@ import pytest
 
 from rightsizer import intake, telemetry
 from rightsizer.aws.recommendations import Recommendations
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import ReadError, UnreadableError
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.orders import Orders
 from rightsizer.flows.time_left import BOOKS_RESERVE_MS, RESERVE_MS
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.observation import EndpointRef
-from rightsizer.model.proposal import ProposalState
 from tests import samples
 from tests.changing.test_books import days, hours
 from tests.changing.test_budget import tick

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.option import ScaleIn
+from rightsizer.domain.reason import Code
 from rightsizer.errors import InputError
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.option import ScaleIn
-from rightsizer.model.reason import Code
 from sandbox.sagemaker.deployment import Ending
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, others, world

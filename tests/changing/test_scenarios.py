@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.candidate import Promise
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.peak import Peak
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.recommendation import Gate
 from rightsizer.flows.orders import Orders
-from rightsizer.model.candidate import Promise
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.peak import Peak
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.recommendation import Gate
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario

@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.option import OptionKind, Target
 from sandbox.account import Sandbox
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world

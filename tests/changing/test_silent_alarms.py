@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from rightsizer.model.change import ChangeState, Course, FailureClass
+from rightsizer.domain.change import ChangeState, Course, FailureClass
 from sandbox.sagemaker.load import Served
 from tests.changing.world import NAME, NEW_TYPE, World, world
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.proposal import ProposalState
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.proposal import ProposalState
 from sandbox.account import Sandbox
 from tests.changing.scenarios import VARIANT
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, an_option, world

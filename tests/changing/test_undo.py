@@ -8,13 +8,13 @@ import pytest
 from rightsizer import intake
 from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
+from rightsizer.changes.reconcile import left_open
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import ConflictError
 from rightsizer.flows.apply_orders import start_approved
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.proposal import ProposalState
-from rightsizer.rules.advance import left_open
 from sandbox.account import Sandbox
 from sandbox.gate import Call
 from tests.changing import scenarios

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
 from rightsizer.errors import WriteRefusedError
-from rightsizer.model.change import ChangeState
 from tests.changing import scenarios
 from tests.changing.test_bare import deploying
 from tests.changing.world import NAME, World, world

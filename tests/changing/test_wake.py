@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import ChangeState
-from rightsizer.model.observation import EndpointKind
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, World, world

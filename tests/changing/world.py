@@ -9,24 +9,24 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from rightsizer.aws.changer import AwsChanger
+from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
+from rightsizer.aws.changes import AwsChanger
 from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.metrics import CloudWatchMetrics
-from rightsizer.aws.quotas import BEFORE_A_WRITE, EndpointQuotas
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import tables
+from rightsizer.catalog.catalogue import catalogue
+from rightsizer.domain.change import Change
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.approval import change_id_of
-from rightsizer.model.change import Change
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import Option, OptionKind, Target
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.rules.catalogue import catalogue
 from sandbox.account import Sandbox
 from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served

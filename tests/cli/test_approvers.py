@@ -6,8 +6,8 @@ import pytest
 
 from rightsizer import bootstrap
 from rightsizer.aws.journal import TableJournal
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.terminal.exits import Exit
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.run import run
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 

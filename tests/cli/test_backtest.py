@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from tests.cli.conftest import use
@@ -86,7 +86,7 @@ def test_a_narrow_terminal_gets_a_list_with_the_same_figures(
     box: Sandbox, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet(box)
-    monkeypatch.setattr("rightsizer.terminal.show.PIPED", 80)
+    monkeypatch.setattr("rightsizer.terminal.tables.PIPED", 80)
     monkeypatch.setenv("COLUMNS", "80")
     run(["backtest"])
     out = capsys.readouterr().out

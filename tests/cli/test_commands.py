@@ -14,11 +14,11 @@ from rich.console import Console
 from rightsizer import cli
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap import reading_ports
-from rightsizer.model.policy import Policy
-from rightsizer.terminal.exits import Exit
+from rightsizer.domain.policy import Policy
+from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.run import run
-from rightsizer.terminal.show import listing
 from rightsizer.terminal.survey import survey
+from rightsizer.terminal.tables import listing
 from sandbox.account import Sandbox
 from tests.cli.conftest import use
 

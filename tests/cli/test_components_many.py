@@ -2,8 +2,8 @@
 
 import pytest
 
-from rightsizer.flows.asking import MOST
-from rightsizer.terminal.exits import Exit
+from rightsizer.flows.component_orders import MOST
+from rightsizer.terminal.exit_codes import Exit
 from tests.changing.world import NAME, World
 from tests.cli.test_components import OWNED, deployed, said
 

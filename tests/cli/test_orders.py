@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.errand_book import Errands
+from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.table import Table
-from rightsizer.model.change import ChangeState
-from rightsizer.model.errand import Errand, GroupPolicy
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.terminal.exits import Exit
+from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import NAME, World, world
 

@@ -7,12 +7,12 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from rightsizer.model.backtest import Backtest, Hindsight, Rehearsed, Verdict
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.rules.hindsight import calibration_of
-from rightsizer.terminal.tried import Account, shown
+from rightsizer.backtest.hindsight import calibration_of
+from rightsizer.domain.backtest import Backtest, Hindsight, Rehearsed, Verdict
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.terminal.backtest_tables import Account, shown
 from rightsizer.terminal.tried_document import document_of
 from tests import samples
 

@@ -15,9 +15,9 @@ import pytest
 from botocore import xform_name
 
 from rightsizer import bootstrap, intake
-from rightsizer.model.change import ChangeState
-from rightsizer.model.trigger import SweepDue
-from rightsizer.terminal.exits import Exit
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.trigger import SweepDue
+from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import World, world
 

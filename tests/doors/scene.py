@@ -11,8 +11,8 @@ from typing import Any
 from unittest.mock import patch
 
 from rightsizer import bootstrap
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.recommendation import Recommendation
 from sandbox.account import Sandbox
 from sandbox.functions import Invoker
 from sandbox.gate import Call

@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 from rightsizer import bootstrap
 from rightsizer.aws import decisions
-from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.domain.proposal import Decision, ProposalState
 from sandbox.wiring import Stack
 from tests.doors.scene import BIG, PROPOSE, ROOT, scene
 

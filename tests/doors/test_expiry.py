@@ -1,6 +1,6 @@
 """A proposal that nobody answers is closed in time, and its message says so."""
 
-from rightsizer.model.proposal import ProposalState
+from rightsizer.domain.proposal import ProposalState
 from tests.doors.scene import BIG, PROPOSE, scene
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding
 from rightsizer.errors import InputError
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Finding
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
 SMALL = "checkout-risk"

@@ -2,7 +2,7 @@
 
 import json
 
-from rightsizer.model.proposal import ProposalState
+from rightsizer.domain.proposal import ProposalState
 from sandbox.links import opened
 from tests.doors.scene import BIG, PROPOSE, scene, states
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Finding, Gate
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding, Gate
 from tests.doors.scene import AUTO, BIG, PROPOSE, Scene, scene, states
 
 SERVING = ("sagemaker", "application-autoscaling", "cloudwatch", "autoscaling")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.proposal import ProposalState
+from rightsizer.domain.proposal import ProposalState
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
 

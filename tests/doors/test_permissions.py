@@ -3,8 +3,8 @@
 import pytest
 
 from rightsizer import bootstrap
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import PermissionMissingError
-from rightsizer.model.proposal import ProposalState
 from sandbox.gate import Call
 from sandbox.policies import Ask
 from sandbox.spot import add_spot

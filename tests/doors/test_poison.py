@@ -15,8 +15,8 @@ import pytest
 
 from bench.events import EVENTS, message, record, training
 from rightsizer import bootstrap, wire
+from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.errors import RightsizerError
-from rightsizer.model.proposal import Decision, ProposalState
 from sandbox.gate import Call
 from sandbox.spot import add_spot
 from tests.doors.scene import APPROVER, Scene, scene

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, SECRET
-from rightsizer.aws.writes import WRITES, wanted_of
+from rightsizer.aws.write_checks import WRITES, wanted_of
 from rightsizer.bootstrap import self_test
-from rightsizer.model.schema import SCHEMA
+from rightsizer.domain.schema import SCHEMA
 from sandbox.account import Sandbox
 from sandbox.functions import InProcess
 from sandbox.slack import CHANNEL, Workspace, listening

@@ -14,7 +14,7 @@ import pytest
 
 from bench.events import EVENTS
 from rightsizer import bootstrap
-from rightsizer.model.proposal import Decision, ProposalState
+from rightsizer.domain.proposal import Decision, ProposalState
 from tests.doors.scene import APPROVER, BIG, PROPOSE, Scene, scene
 from tests.samples import proposal
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.errand_book import Errands
+from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.spot_book import InterruptionBook
-from rightsizer.model.errand import ByHand, Errand
-from rightsizer.model.outcome import Occurrence
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.spot import Pool
+from rightsizer.aws.spot_store import InterruptionBook
+from rightsizer.domain.capacity_change import ByHand, Errand
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.spot import Pool
 from sandbox.delivery import Delivery
 from sandbox.refusals import Killed
 from sandbox.spot import SPOT_ONLY, Spot, add_spot

@@ -8,11 +8,11 @@ from typing import Any
 from botocore.exceptions import ReadTimeoutError
 
 from rightsizer.aws import decisions
-from rightsizer.aws.changer import AwsChanger
+from rightsizer.aws.changes import AwsChanger
 from rightsizer.aws.table import Table
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.option import OptionKind
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.option import OptionKind
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.scenarios import BY_TAG, Scenario
 from tests.changing.world import NAME, World, others, steady

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from rightsizer import intake
+from rightsizer.domain.change import Change
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.approval import change_id_of
 from rightsizer.flows.orders import Orders
-from rightsizer.model.change import Change
 from sandbox.gate import Call
 from sandbox.refusals import Killed
 from tests.changing import scenarios

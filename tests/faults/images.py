@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rightsizer.domain.change import Change
 from rightsizer.flows.apply_images import IMAGES
-from rightsizer.model.change import Change
 from tests.changing.world import NAME, World
 
 

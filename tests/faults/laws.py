@@ -9,14 +9,14 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from rightsizer.flows.apply_look import Looking
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.sight import EndpointSight, Gone
-from rightsizer.model.step import Step, StepKind
-from rightsizer.rules.advance import FINISHED
-from rightsizer.rules.advance.outside import LEFT_ALONE
+from rightsizer.changes.reconcile import FINISHED
+from rightsizer.changes.reconcile.drift import LEFT_ALONE
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.step import Step, StepKind
+from rightsizer.flows.read_state import Looking
 from sandbox.gate import Call
 from sandbox.schedule import next_fire
 from tests.changing.world import NAME, World

@@ -25,10 +25,10 @@ from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.messages import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.model.observation import EndpointRef, Mode
-from rightsizer.model.option import Target
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.domain.endpoint import EndpointRef, Mode
+from rightsizer.domain.option import Target
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.recommendation import Gate, Recommendation
 from sandbox.account import Sandbox
 from sandbox.gate import Call
 from sandbox.wiring import Stack

@@ -13,12 +13,12 @@ from rightsizer.aws import decisions
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
+from rightsizer.domain.change import Change
+from rightsizer.domain.option import Risk, Target
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate
 from rightsizer.flows.approval import change_id_of
-from rightsizer.model.change import Change
-from rightsizer.model.option import Risk, Target
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate
 from sandbox.account import Sandbox
 from sandbox.wiring import Stack
 from tests import samples

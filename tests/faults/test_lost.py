@@ -9,12 +9,12 @@ import pytest
 
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
+from rightsizer.changes.overruled import overruled
+from rightsizer.domain.option import Option, Risk
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
 from rightsizer.flows import apply_lost, apply_newest
-from rightsizer.model.option import Option, Risk
-from rightsizer.model.reason import Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.overruled import overruled
 from tests.faults import lost as lost_runs
 from tests.faults.lost import PLACES, Case, cases, lost
 from tests.faults.lost_run import AGAINST, START, UNREAD

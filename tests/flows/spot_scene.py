@@ -10,14 +10,14 @@ import pytest
 from rightsizer import intake
 from rightsizer.aws.groups import Groups, GroupWrites
 from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.spot_book import InterruptionBook
+from rightsizer.aws.spot_store import InterruptionBook
 from rightsizer.aws.table import Table
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.proposal import MessageRef
+from rightsizer.domain.scaling_group import Reaction
 from rightsizer.errors import ThrottledError
-from rightsizer.flows.interrupt import InterruptPorts, interrupt
-from rightsizer.model.group import Reaction
-from rightsizer.model.outcome import Occurrence
-from rightsizer.model.proposal import MessageRef
-from rightsizer.ports_spot import Unread
+from rightsizer.flows.interruption import InterruptPorts, interrupt
+from rightsizer.ports.spot import Unread
 from sandbox.account import Sandbox
 from sandbox.spot import Spot, add_spot
 from tests.table import create_table

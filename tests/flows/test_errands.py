@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from rightsizer.aws import decisions
-from rightsizer.aws.errand_book import Errands as Book
+from rightsizer.aws.capacity_changes import Errands as Book
 from rightsizer.aws.errand_calls import ErrandCalls
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.table import Table
+from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
-from rightsizer.flows.errands import Errands, order_back
-from rightsizer.model.approvers import Approvers
-from rightsizer.model.errand import Errand, GroupPolicy
-from rightsizer.model.limits import Switch
-from rightsizer.model.outcome import Occurrence
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.render.errand import standing
-from rightsizer.rules.errand import MOST_TRIES
+from rightsizer.flows.change_capacity import Errands, order_back
+from rightsizer.render.capacity_change import standing
+from rightsizer.spot.capacity_change import MOST_TRIES
 from sandbox.refusals import Killed
 from sandbox.spot_groups import SimGroup
 from tests.flows.spot_scene import Scene, scene

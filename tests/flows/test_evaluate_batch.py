@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from rightsizer.domain.endpoint import EndpointRef, Unobserved
+from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.trigger import EndpointMoved, JobMoved, LookAt, LookAtAlarm, NoTrigger, Received
 from rightsizer.errors import ReadError, WriteRefusedError
 from rightsizer.flows.evaluate import NotDone
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
-from rightsizer.model.observation import EndpointRef, Unobserved
-from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.trigger import EndpointMoved, JobMoved, LookAt, LookAtAlarm, NoTrigger, Received
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

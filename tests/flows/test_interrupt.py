@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.spot_book import LEASE
+from rightsizer.aws.spot_store import LEASE
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.scaling_group import LeaveAlone, Note, Replace, Way
+from rightsizer.domain.spot import Pool
+from rightsizer.domain.trigger import LookBeyond, NoTrigger, SweepDue, SweepKind
 from rightsizer.errors import InputError, ThrottledError
-from rightsizer.flows.interrupt import interrupt
-from rightsizer.model.group import LeaveAlone, Note, Replace, Way
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.spot import Pool
-from rightsizer.model.trigger import LookBeyond, NoTrigger, SweepDue, SweepKind
-from rightsizer.ports_spot import Unread
+from rightsizer.flows.interruption import interrupt
+from rightsizer.ports.spot import Unread
 from sandbox.refusals import Killed
 from tests.flows.spot_scene import WARNING, Scene, scene
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.reason import Code
+from rightsizer.domain.scaling_group import LeaveAlone, Replace
 from rightsizer.errors import ThrottledError
-from rightsizer.model.group import LeaveAlone, Replace
-from rightsizer.model.limits import Switch
-from rightsizer.model.reason import Code
 from tests.flows.spot_scene import Scene, scene
 
 __all__ = ["scene"]

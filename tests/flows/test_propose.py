@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.errors import ThrottledError, WriteRefusedError
 from rightsizer.flows.propose import ProposePorts, Voice, propose
-from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
-from rightsizer.render import errand
+from rightsizer.render import capacity_change as errand
 from tests.samples import NOW, proposal
 
 

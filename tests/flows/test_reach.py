@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 
 from rightsizer.catalog import tables
+from rightsizer.catalog.catalogue import catalogue
+from rightsizer.domain.endpoint import Mode, ScalableTarget
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.evaluate import Judged, Keeping, within_reach
-from rightsizer.model.observation import Mode, ScalableTarget
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.ports import RecommendationStore
-from rightsizer.rules.ask import Reach, reach_of
-from rightsizer.rules.catalogue import catalogue
+from rightsizer.ports.evaluation import RecommendationStore
+from rightsizer.recommender.proposal import Reach, reach_of
 from tests import samples
 from tests.rules.test_ask import ENDPOINT
 

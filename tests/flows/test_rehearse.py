@@ -8,21 +8,21 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.flows.allowance import Allowance
+from rightsizer.backtest.allowance import Allowance
+from rightsizer.backtest.later_days import After, DayAfter, Moved, after, as_served
+from rightsizer.backtest.simulate import Stage
+from rightsizer.domain.backtest import Backtest, Verdict
+from rightsizer.domain.digest import BIN, UsageDigest
+from rightsizer.domain.endpoint import Mode, Objective
+from rightsizer.domain.history import History
+from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import TYPE_AND_COUNT, Policy
+from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.reason import Code
 from rightsizer.flows.backtest import backtest
-from rightsizer.flows.given import Given
-from rightsizer.flows.hindsight import After, DayAfter, Moved, after, as_served
-from rightsizer.flows.rehearse import Stage
-from rightsizer.model.backtest import Backtest, Verdict
-from rightsizer.model.digest import BIN, UsageDigest
-from rightsizer.model.history import History
-from rightsizer.model.limits import ChangeLimits, ChangeWindow
-from rightsizer.model.observation import Mode, Objective
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.policy import TYPE_AND_COUNT, Policy
-from rightsizer.model.price import HOURS_PER_MONTH
-from rightsizer.model.reason import Code
-from rightsizer.rules.digest import Setup, fold
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.given import Given
 from tests import samples
 from tests.rules import kit
 

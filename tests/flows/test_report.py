@@ -14,19 +14,20 @@ from moto import mock_aws
 from rightsizer import wire
 from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.notifier import Channels
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.reports import FolderReports
 from rightsizer.aws.table import Table, stamp
+from rightsizer.channels.notifier import Channels
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.proposal import MessageRef
+from rightsizer.domain.report import Report
+from rightsizer.domain.running import FunctionUse, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
-from rightsizer.model.history import PastChange
-from rightsizer.model.outcome import LedgerEntry
-from rightsizer.model.proposal import MessageRef
-from rightsizer.model.report import Report
-from rightsizer.model.running import FunctionUse, Stack
-from rightsizer.ports import OwnUse
-from rightsizer.render import csv, data, slack, text
+from rightsizer.ports.evaluation import OwnUse
+from rightsizer.render import csv, slack, text
+from rightsizer.render import report_json as data
 from rightsizer.render.report_page import report as report_page
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table

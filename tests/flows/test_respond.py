@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified, Verb
 from rightsizer.errors import ConflictError, InputError, ReadError, RightsizerError, ThrottledError, VanishedError
 from rightsizer.flows.respond import Answer, Decide, RespondPorts, respond
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.trigger import Click, Interaction, NotClicked, NotVerified, Verb
 from tests.samples import NOW
 
 APPROVERS = frozenset({"U1"})

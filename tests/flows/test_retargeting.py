@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.retargeting import with_targets_left
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.option import Option, Target
-from rightsizer.rules.scaling import Capacity, retarget
+from rightsizer.autoscaling.policies import Capacity, retarget
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.option import Option, Target
+from rightsizer.recommender.retargeting import with_targets_left
 from tests.labelled import judged
 from tests.rules import kit
 from tests.samples import recommendation

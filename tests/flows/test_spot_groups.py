@@ -8,26 +8,26 @@ import pytest
 
 from rightsizer import wire
 from rightsizer.aws.agent_metrics import AgentMetrics
-from rightsizer.aws.errand_book import Errands
+from rightsizer.aws.capacity_changes import Errands
+from rightsizer.aws.ec2 import Market
 from rightsizer.aws.groups import Groups
 from rightsizer.aws.prices import PriceListBook
-from rightsizer.aws.spot_market import Market
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import tables
+from rightsizer.catalog.catalogue import catalogue
+from rightsizer.domain.capacity import CapacityOption
+from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.option import Excluded
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.scaling_group import Group
+from rightsizer.domain.spot import Pool
+from rightsizer.domain.trigger import LookBeyond, SweepKind
 from rightsizer.errors import ThrottledError
-from rightsizer.flows.spot_groups import BeyondPorts, look_beyond, remember_groups
-from rightsizer.flows.spot_options import CapacityPorts, propose_capacity
+from rightsizer.flows.group_options import CapacityPorts, propose_capacity
+from rightsizer.flows.sweep_groups import BeyondPorts, look_beyond, remember_groups
 from rightsizer.intake import parse
-from rightsizer.model.capacity import CapacityOption
-from rightsizer.model.errand import Errand, GroupPolicy
-from rightsizer.model.group import Group
-from rightsizer.model.option import Excluded
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.model.spot import Pool
-from rightsizer.model.trigger import LookBeyond, SweepKind
-from rightsizer.rules.catalogue import catalogue
 from tests.flows.spot_scene import Scene, scene
 
 __all__ = ["scene"]

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rightsizer.domain.endpoint import EndpointRef, Observation
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.trigger import SweepDue, SweepKind, TickDue
 from rightsizer.errors import InputError, ThrottledError, WriteRefusedError
 from rightsizer.flows.sweep import PAGE, SweepPorts, Swept, sweep
-from rightsizer.model.observation import EndpointRef, Observation
-from rightsizer.model.proposal import Proposal
-from rightsizer.model.trigger import SweepDue, SweepKind, TickDue
-from rightsizer.ports import EndpointSummary
-from rightsizer.rules.page import page_of
+from rightsizer.ports.evaluation import EndpointSummary
+from rightsizer.recommender.cache_page import page_of
 from tests.samples import proposal
 
 NOW = datetime(2026, 11, 21, 4, 20, tzinfo=UTC)

@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.errand_book import Errands
+from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.errand_calls import ErrandCalls
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import tables
+from rightsizer.catalog.catalogue import catalogue
+from rightsizer.domain.capacity_change import ByHand, Errand
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.trigger import JobMoved
 from rightsizer.errors import InputError, ThrottledError
-from rightsizer.flows.errands import Errands as Flow
+from rightsizer.flows.change_capacity import Errands as Flow
 from rightsizer.flows.hyperpod import HyperPodPorts, cluster_moved
-from rightsizer.flows.training import TrainingPorts, look_at_job
+from rightsizer.flows.jobs import TrainingPorts, look_at_job
 from rightsizer.intake import parse
-from rightsizer.model.errand import ByHand, Errand
-from rightsizer.model.limits import Switch
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.trigger import JobMoved
-from rightsizer.render import errand as render
-from rightsizer.rules.catalogue import catalogue
+from rightsizer.render import capacity_change as render
 from tests.flows.spot_scene import Scene, scene
 from tests.rules.test_spot_jobs import CLUSTER, MANY, fits_the_model, row
 

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.flows.judge import judge_digests
-from rightsizer.flows.usage import Memory, UsageReader
-from rightsizer.model.digest import KeptUsage, UsageDigest
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Endpoint, ScalableTarget
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
-from rightsizer.ports import MetricRequest
-from rightsizer.rules.page import page_of
+from rightsizer.domain.digest import KeptUsage, UsageDigest
+from rightsizer.domain.endpoint import Endpoint, ScalableTarget
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal
+from rightsizer.flows.read_usage import Memory, UsageReader
+from rightsizer.ports.evaluation import MetricRequest
+from rightsizer.recommender.cache_page import page_of
+from rightsizer.recommender.recommend import judge_digests
 from tests.rules.kit import NOW, catalogue, endpoint, prices, steady, window
 
 LATER = NOW + timedelta(days=1, hours=2)

@@ -1,11 +1,11 @@
 """Everything that this package imports from the library and from its tests: the one file to edit when modules move."""
 
 from rightsizer import bootstrap, wire
+from rightsizer.domain.option import OptionKind, ScaleIn, Target
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.flows.approval import change_id_of
-from rightsizer.model.option import OptionKind, ScaleIn, Target
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.rules.ask import proposal_id
+from rightsizer.recommender.proposal import proposal_id
 from rightsizer.terminal.run import run
 from tests import samples
 from tests.labelled import judged as recommendation_of

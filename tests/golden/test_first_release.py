@@ -15,27 +15,27 @@ from typing import Any
 import pytest
 
 from rightsizer import wire
-from rightsizer.aws import digests
+from rightsizer.aws import s3 as digests
+from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.change_items import change_item, revived
-from rightsizer.aws.errand_book import Errands
 from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.messages import Messages
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.aws.spot_book import InterruptionBook
+from rightsizer.aws.spot_store import InterruptionBook
 from rightsizer.aws.table import Table, plain
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.digest import KeptUsage
-from rightsizer.model.errand import Errand, GroupPolicy
-from rightsizer.model.group import Group, Interruption
-from rightsizer.model.history import PastChange
-from rightsizer.model.limits import Switch
-from rightsizer.model.outcome import LedgerEntry, Occurrence
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.schema import SCHEMA
-from rightsizer.model.spot import Mark, Pool
+from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.digest import KeptUsage
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.outcome import LedgerEntry, Occurrence
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.scaling_group import Group, Interruption
+from rightsizer.domain.schema import SCHEMA
+from rightsizer.domain.spot import Mark, Pool
 from sandbox.account import Sandbox
 from tests.table import create_table
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rightsizer import intake
+from rightsizer.domain.trigger import LookAt, NoTrigger
 from rightsizer.errors import InputError
-from rightsizer.model.trigger import LookAt, NoTrigger
 
 EVENTS = Path(__file__).parents[2] / "events"
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:alarms"

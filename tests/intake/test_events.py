@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from rightsizer import intake
-from rightsizer.errors import InputError
-from rightsizer.model.reason import Code
-from rightsizer.model.trigger import (
+from rightsizer.domain.reason import Code
+from rightsizer.domain.trigger import (
     EndpointMoved,
     InstanceMoved,
     JobMoved,
@@ -26,6 +25,7 @@ from rightsizer.model.trigger import (
     TickDue,
     Trigger,
 )
+from rightsizer.errors import InputError
 
 EVENTS = Path(__file__).parents[2] / "events"
 

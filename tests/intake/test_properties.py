@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer import intake
+from rightsizer.domain.trigger import Trigger
 from rightsizer.errors import InputError
 from rightsizer.intake.registry import BY_KEY, FROM_BUS
-from rightsizer.model.trigger import Trigger
 
 EVENTS = Path(__file__).parents[2] / "events"
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:alarms"

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer.domain.slack_app import SlackKeys
+from rightsizer.domain.trigger import Click, NotClicked, NotVerified
 from rightsizer.intake.slack import interaction as read
-from rightsizer.model.slack_app import SlackKeys
-from rightsizer.model.trigger import Click, NotClicked, NotVerified
 
 EVENTS = Path(__file__).parents[2] / "events" / "slack"
 SECRET = "synthetic-signing-secret-of-the-examples"

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
+from rightsizer.domain.capacity_change import Errand, ErrandMoved, PoolRelease
+from rightsizer.domain.proposal import ProposalMoved, ProposalState
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
 from rightsizer.intake.stream import moves as stream_moves
-from rightsizer.model.errand import Errand, ErrandMoved, PoolRelease
-from rightsizer.model.proposal import ProposalMoved, ProposalState
-from rightsizer.model.reason import Code, Reason
 
 EVENTS = Path(__file__).parents[2] / "events"
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rightsizer import intake
+from rightsizer.domain.reason import Code
+from rightsizer.domain.trigger import JobMoved, LookAt, NoTrigger, Received
 from rightsizer.flows.sweep import PAGE
-from rightsizer.intake.edge import MOST_NAMES
-from rightsizer.model.reason import Code
-from rightsizer.model.trigger import JobMoved, LookAt, NoTrigger, Received
+from rightsizer.intake.fields import MOST_NAMES
 
 EVENTS = Path(__file__).parents[2] / "events"
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:alarms"

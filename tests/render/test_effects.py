@@ -6,16 +6,16 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from rightsizer.model.implementation import priced
-from rightsizer.model.option import Effort, Money, Option, OptionKind, Target
-from rightsizer.model.proposal import Proposal
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.implementation import priced
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.recommendation import Gate
+from rightsizer.recommender.pricing import nap_option
 from rightsizer.render import effects, text
 from rightsizer.render.details_page import details
 from rightsizer.render.slack import proposal_blocks
-from rightsizer.rules.offer import nap_option
 from rightsizer.terminal.document import of_explanation
-from rightsizer.terminal.show import explanation
+from rightsizer.terminal.tables import explanation
 from tests.samples import option, price, proposal, recommendation
 
 SAMPLE = option()

@@ -13,17 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.model.funnel import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Stage
-from rightsizer.model.observation import Mode
-from rightsizer.model.outcome import LedgerEntry
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.recommendation import Finding, Recommendation
-from rightsizer.model.report import Report
-from rightsizer.render import csv, report_parts, sentences, text
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.funnel import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Stage
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.recommendation import Finding, Recommendation
+from rightsizer.domain.report import Report
+from rightsizer.render import csv, sentences, text
+from rightsizer.render import report_tables as report_parts
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
-from rightsizer.rules.tally import Records, stage_of, tally
-from rightsizer.terminal import document, show
+from rightsizer.reporting.totals import Records, stage_of, tally
+from rightsizer.terminal import document
+from rightsizer.terminal import tables as show
 from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, option, proposal, recommendation
 

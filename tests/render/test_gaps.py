@@ -12,16 +12,17 @@ import pytest
 from rich.console import Console
 
 from rightsizer import wire
-from rightsizer.model.outcome import LedgerEntry
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.report import Report
-from rightsizer.model.track_record import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
-from rightsizer.render import csv, data, slack, text
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import Report
+from rightsizer.domain.track_record import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
+from rightsizer.render import csv, slack, text
+from rightsizer.render import report_json as data
 from rightsizer.render.details_page import details
 from rightsizer.render.report_page import report
-from rightsizer.rules.tally import Records, tally
-from rightsizer.terminal import show
+from rightsizer.reporting.totals import Records, tally
+from rightsizer.terminal import tables as show
 from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, proposal, recommendation
 

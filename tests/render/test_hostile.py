@@ -14,19 +14,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer.aws.errors import text_of
-from rightsizer.aws.topic import fit
-from rightsizer.model.cleaned import LONGEST, cleaned, one_line
-from rightsizer.model.errand import ByHand, Errand
-from rightsizer.model.observation import EndpointRef
-from rightsizer.model.option import Target
-from rightsizer.model.outcome import Occurrence
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.report import Report
-from rightsizer.render import csv, data, errand, report_page, slack, text
-from rightsizer.rules.tally import Records, tally
-from rightsizer.terminal import show
+from rightsizer.channels.sns import fit
+from rightsizer.domain.capacity_change import ByHand, Errand
+from rightsizer.domain.cleaned import LONGEST, cleaned, one_line
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.option import Target
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import Report
+from rightsizer.render import capacity_change as errand
+from rightsizer.render import csv, report_page, slack, text
+from rightsizer.render import report_json as data
+from rightsizer.reporting.totals import Records, tally
+from rightsizer.terminal import tables as show
 from rightsizer.terminal.screen import Screen
 from tests.samples import NOW, option, proposal, recommendation
 

@@ -17,19 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.model.observation import EndpointRef, Mode
-from rightsizer.model.outcome import LedgerEntry, Occurrence
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.model.report import Report
-from rightsizer.render import csv, report_parts, svg, text
+from rightsizer.domain.endpoint import EndpointRef, Mode
+from rightsizer.domain.outcome import LedgerEntry, Occurrence
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.report import Report
+from rightsizer.render import csv, svg, text
+from rightsizer.render import report_tables as report_parts
 from rightsizer.render.details_page import details
-from rightsizer.render.frame import SCRIPT, STYLE, bars
+from rightsizer.render.html import SCRIPT, STYLE, bars
 from rightsizer.render.markup import tag
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
-from rightsizer.rules.tally import Records, tally
+from rightsizer.reporting.totals import Records, tally
 from tests.samples import NOW, option, proposal, recommendation
 
 type Kind = Literal["estimated", "realised", "reconciled", "switch-cost"]

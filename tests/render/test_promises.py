@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.model.history import PastChange, Remembered
-from rightsizer.model.outcome import LedgerEntry, UnreadRow
-from rightsizer.model.policy import Policy
-from rightsizer.model.report import Report
+from rightsizer.domain.history import PastChange, Remembered
+from rightsizer.domain.outcome import LedgerEntry, UnreadRow
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.report import Report
 from rightsizer.render import promise_words, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
-from rightsizer.rules.tally import Records, tally
-from rightsizer.rules.track_record import track_record
+from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.track_record import track_record
 from tests.render.test_pages import EVIL, Outline
 from tests.samples import NOW
 

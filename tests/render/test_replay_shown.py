@@ -9,15 +9,15 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from rightsizer.model.proposal import Proposal
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.render import sentences, text
 from rightsizer.render.details_page import details
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import proposal_blocks
-from rightsizer.rules.tally import Records, tally
+from rightsizer.reporting.totals import Records, tally
 from rightsizer.terminal.document import of_explanation
-from rightsizer.terminal.show import explanation
+from rightsizer.terminal.tables import explanation
 from tests.samples import NOW, option, proposal, recommendation
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.peak import Peak
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.recommendation import Gate
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.peak import Peak
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.recommendation import Gate
 from rightsizer.render import sentences
 from rightsizer.render.spark import BARS, sparkline
 from tests.samples import NOW, option, proposal, recommendation

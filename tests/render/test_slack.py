@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.observation import EndpointRef
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.reason import Code, Reason
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.render import text
 from rightsizer.render.slack import proposal_blocks, proposal_text
 from tests.samples import NOW, option, proposal, recommendation

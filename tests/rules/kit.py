@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.model.hardware import Accelerator, Catalogue, InstanceType
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
-from rightsizer.model.price import Commitment, Price, PriceTable
-from rightsizer.model.usage import MetricWindow, Series, Signal
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
+from rightsizer.domain.hardware import Accelerator, Catalogue, InstanceType
+from rightsizer.domain.price import Commitment, Price, PriceTable
+from rightsizer.domain.usage import MetricWindow, Series, Signal
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 CHIPS = {

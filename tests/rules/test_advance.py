@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.change import Change, ChangeState, Course, Entry
-from rightsizer.model.limits import Switch
-from rightsizer.model.move import Do, Finish, Steer, Wait
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.plan import Before, Plan, VariantCount
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import AlarmSight, EndpointSight, Gone, Sight, VariantSight, Verdict
-from rightsizer.model.step import Step, StepKind
-from rightsizer.rules.advance import advance
+from rightsizer.changes.reconcile import advance
+from rightsizer.domain.change import Change, ChangeState, Course, Entry
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.live_state import AlarmSight, EndpointSight, Gone, Sight, VariantSight, Verdict
+from rightsizer.domain.move import Do, Finish, Steer, Wait
+from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.step import Step, StepKind
 from tests import samples
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef
-from rightsizer.model.option import Option, OptionKind, Risk
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import Commitment
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate, Recommendation
-from rightsizer.model.usage import MetricWindow
-from rightsizer.rules.ask import Reach, reach_for
-from rightsizer.rules.inapplicable import ASYNC_TAG, async_refusal
-from rightsizer.rules.sleep import COLD_TAG
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Option, OptionKind, Risk
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import Commitment
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.usage import MetricWindow
+from rightsizer.recommender.alternative_refusals import ASYNC_TAG, async_refusal
+from rightsizer.recommender.proposal import Reach, reach_for
+from rightsizer.recommender.recommend import judge
+from rightsizer.recommender.scale_to_zero import COLD_TAG
 from rightsizer.wire import dumps, loads
 from tests.rules import kit
 

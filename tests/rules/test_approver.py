@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rightsizer.model.approvers import Approvers, Caller, like
-from rightsizer.model.reason import Code
-from rightsizer.rules.approver import stranger
+from rightsizer.changes.approver import stranger
+from rightsizer.domain.approvers import Approvers, Caller, like
+from rightsizer.domain.reason import Code
 
 ACCOUNT, OTHER = "111122223333", "444455556666"
 HOME = f"aws:{ACCOUNT}"

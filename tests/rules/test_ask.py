@@ -6,13 +6,13 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
-from rightsizer.model.option import Effort, Option, OptionKind, Risk, Target
-from rightsizer.model.price import Price
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.ask import Reach, proposal_for, reach_for, reach_of
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
+from rightsizer.domain.option import Effort, Option, OptionKind, Risk, Target
+from rightsizer.domain.price import Price
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.proposal import Reach, proposal_for, reach_for, reach_of
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 REF = EndpointRef("111122223333", "eu-west-1", "bert")

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from rightsizer.model.observation import Objective
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.domain.endpoint import Objective
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
 from tests.rules import kit
 from tests.rules.test_dimensions import SCALED, allowing, chosen, judged
 

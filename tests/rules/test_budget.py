@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rightsizer.aws.journal import TableJournal
+from rightsizer.backtest.allowance import Allowance
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.limits import ChangeLimits
 from rightsizer.errors import ConflictError
-from rightsizer.flows.allowance import Allowance
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointRef
 from sandbox.account import Sandbox
 from tests import samples
 from tests.table import create_table

@@ -6,19 +6,20 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.flows import choose, judge
-from rightsizer.flows.carrying import carries, carries_alone, still_carries
-from rightsizer.flows.drafts import Draft, draft_of, drafts_of
-from rightsizer.flows.lateness import failed_instances
-from rightsizer.flows.options import options_for
-from rightsizer.flows.priced import offer
-from rightsizer.flows.situation import Situation
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.option import Option, Risk
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.serving import Plan
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import Option, Risk
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.serving import Plan
+from rightsizer.recommender import choose
+from rightsizer.recommender import recommend as judge
+from rightsizer.recommender.candidates import Draft, draft_of, drafts_of
+from rightsizer.recommender.carrying import carries, carries_alone, still_carries
+from rightsizer.recommender.context import Situation
+from rightsizer.recommender.late_requests import failed_instances
+from rightsizer.recommender.options import options_for
+from rightsizer.recommender.priced import offer
 from tests.rules import kit
 from tests.rules.test_failed_fleets import TYPE, changed, day, judged
 

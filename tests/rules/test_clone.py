@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.catalog import tables
-from rightsizer.model.option import Target
-from rightsizer.model.plan import VariantCount
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import ConfigSight
-from rightsizer.rules.catalogue import catalogue
-from rightsizer.rules.clone import CARRIED, Clone, clone, content_hash
+from rightsizer.catalog.catalogue import catalogue
+from rightsizer.changes.clone import CARRIED, Clone, clone, content_hash
+from rightsizer.domain.live_state import ConfigSight
+from rightsizer.domain.option import Target
+from rightsizer.domain.plan import VariantCount
+from rightsizer.domain.reason import Code, Reason
 
 CATALOGUE = catalogue(tables.instances(), tables.accelerators())
 WANTED = (VariantCount("AllTraffic", "ml.g5.xlarge", 1, 1.0),)

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows import closed
-from rightsizer.flows.closed import closed_answers, open_answers
-from rightsizer.flows.judge import judge
-from rightsizer.flows.situation import Situation
-from rightsizer.model.history import History
-from rightsizer.model.observation import EndpointKind, Mode, Objective
-from rightsizer.model.option import Excluded, Option, OptionKind
-from rightsizer.model.policy import ADDABLE, Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.finding import Suffering
+from rightsizer.domain.endpoint import EndpointKind, Mode, Objective
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.policy import ADDABLE, Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender import closed_dimensions as closed
+from rightsizer.recommender.closed_dimensions import closed_answers, open_answers
+from rightsizer.recommender.context import Situation
+from rightsizer.recommender.finding import Suffering
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 from tests.rules.test_carrying import seen
 from tests.rules.test_dimensions import SCALED, allowing, by_day_only, chosen, judged, smaller

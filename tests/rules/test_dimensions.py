@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import Endpoint, Mode, Objective, ScalableTarget
-from rightsizer.model.option import Option, OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.domain.endpoint import Endpoint, Mode, Objective, ScalableTarget
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 
 TRACKING = {"PolicyName": "keep", "PolicyType": "TargetTrackingScaling", "TargetTrackingScalingPolicyConfiguration": {}}

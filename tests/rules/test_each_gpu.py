@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.flows.judge import judge, judge_digests
-from rightsizer.model.demand import Demand, MemoryClass
-from rightsizer.model.digest import DayDigest, UsageDigest
-from rightsizer.model.history import History
-from rightsizer.model.observation import Mode
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.usage import GpuSeries, MetricWindow, Series
-from rightsizer.rules.demand import demand_of
-from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.each_gpu import with_each_gpu
-from rightsizer.rules.eligible import Limits, refusal
-from rightsizer.rules.memory import memory_need
+from rightsizer.domain.demand import Demand, MemoryClass
+from rightsizer.domain.digest import DayDigest, UsageDigest
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import GpuSeries, MetricWindow, Series
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.demand import demand_of
+from rightsizer.recommender.each_gpu import with_each_gpu
+from rightsizer.recommender.fit import Limits, refusal
+from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.recommend import judge, judge_digests
 from tests.rules import kit
 
 type Level = float | Callable[[int], float]

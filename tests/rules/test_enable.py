@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rightsizer.model.observation import EndpointRef, ScalableTarget
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.rules.enable import Today, instructions, property_diff, tag_command
+from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.recommender.enable import Today, instructions, property_diff, tag_command
 from tests import samples
 from tests.rules.test_ask import ENDPOINT
 

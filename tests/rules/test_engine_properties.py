@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.hardware import Catalogue
-from rightsizer.model.history import History
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import NoPrice, PriceTable
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Gate, Recommendation
-from rightsizer.rules.demand import latency_of
-from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.waiting import unqueued
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import NoPrice, PriceTable
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.demand import latency_of
+from rightsizer.recommender.queueing import unqueued
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 
 memory = st.floats(1, 99)

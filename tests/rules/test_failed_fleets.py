@@ -7,16 +7,16 @@ from datetime import date, timedelta
 
 import pytest
 
-from rightsizer.flows.judge import judge_digests
-from rightsizer.model.candidate import Goal
-from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Mode, ScalableTarget
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate, Recommendation
-from rightsizer.rules.finding import spent
+from rightsizer.domain.candidate import Goal
+from rightsizer.domain.digest import SLOTS, DayDigest, UsageDigest
+from rightsizer.domain.endpoint import Mode, ScalableTarget
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.finding import spent
+from rightsizer.recommender.recommend import judge_digests
 from tests.rules import kit
 from tests.rules.test_dimensions import TRACKING
 

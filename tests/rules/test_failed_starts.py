@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 
 MODEL = "chat"

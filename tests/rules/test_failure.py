@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.change import FailureClass
-from rightsizer.rules.failure import classify, refusal
+from rightsizer.changes.failure import classify, refusal
+from rightsizer.domain.change import FailureClass
 
 ICE = (
     "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error. Please retry using a "

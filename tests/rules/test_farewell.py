@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import ChangeState
-from rightsizer.model.plan import Plan
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import MetricWindow, NoMetrics, Series
-from rightsizer.rules.farewell import ALIVE, judge
+from rightsizer.changes.deletion import ALIVE, judge
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.plan import Plan
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
 from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)

@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.flows.carrying import carries, carries_alone
-from rightsizer.flows.drafts import Draft, draft_of
-from rightsizer.flows.given import Given
-from rightsizer.flows.hindsight import DayAfter, Moved, after, hindsight
-from rightsizer.flows.priced import offer
-from rightsizer.flows.seen import situated
-from rightsizer.flows.situation import Situation
-from rightsizer.model.backtest import Verdict
-from rightsizer.model.candidate import Goal
-from rightsizer.model.digest import SLOTS, DayDigest, Spread
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.option import Option, Risk, Target
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.serving import Plan
-from rightsizer.rules.finding import spent, suffering
-from rightsizer.rules.hindsight import Told, verdict_of
+from rightsizer.backtest.hindsight import Told, verdict_of
+from rightsizer.backtest.later_days import DayAfter, Moved, after, hindsight
+from rightsizer.domain.backtest import Verdict
+from rightsizer.domain.candidate import Goal
+from rightsizer.domain.digest import SLOTS, DayDigest, Spread
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import Option, Risk, Target
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.serving import Plan
+from rightsizer.recommender.candidates import Draft, draft_of
+from rightsizer.recommender.carrying import carries, carries_alone
+from rightsizer.recommender.context import Situation
+from rightsizer.recommender.finding import spent, suffering
+from rightsizer.recommender.given import Given
+from rightsizer.recommender.priced import offer
+from rightsizer.recommender.seen import situated
 from tests import samples
 from tests.rules import kit
 from tests.rules.test_failed_fleets import TYPE, index

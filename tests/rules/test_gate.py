@@ -5,16 +5,16 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.flows import choose
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History
-from rightsizer.model.observation import Mode
-from rightsizer.model.option import OptionKind, Risk
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import Commitment, Price
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Gate
-from rightsizer.rules.gate import Case, gate
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.history import History
+from rightsizer.domain.option import OptionKind, Risk
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import Commitment, Price
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate
+from rightsizer.recommender import choose
+from rightsizer.recommender.gate import Case, gate
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.flows.judge import digested, judge, judge_digests
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Mode
-from rightsizer.model.option import Effort, Option, OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import Effort, Option, OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.recommend import digested, judge, judge_digests
 from rightsizer.render import sentences
 from tests.rules import kit
 

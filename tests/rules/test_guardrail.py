@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.rules.guardrail import choose
+from rightsizer.changes.guardrail import choose
 
 COUNTS = st.lists(st.integers(1, 60), min_size=1, max_size=10)
 

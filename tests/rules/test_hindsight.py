@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.model.backtest import Backtest, Hindsight, Missed, Rehearsed, Verdict
-from rightsizer.model.option import Option, Risk
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.rules.hindsight import Told, calibration_of, verdict_of
+from rightsizer.backtest.hindsight import Told, calibration_of, verdict_of
+from rightsizer.domain.backtest import Backtest, Hindsight, Missed, Rehearsed, Verdict
+from rightsizer.domain.option import Option, Risk
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
 from tests import samples
 
 POLICY = Policy()

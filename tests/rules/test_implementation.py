@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.flows.planning import CONFIG_KINDS
-from rightsizer.model.implementation import WayBack, priced, starts_anew, way_back
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import Effort, Money, Option, OptionKind, Target, carried_out
-from rightsizer.rules.fallback import pool_option
+from rightsizer.changes.plan import CONFIG_KINDS
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.implementation import WayBack, priced, starts_anew, way_back
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target, carried_out
+from rightsizer.recommender.fallback import pool_option
 from tests.samples import price
 
 PROGRAM, OWNER, NONE = WayBack

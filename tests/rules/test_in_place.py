@@ -5,19 +5,19 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.flows.planning.capacity import to_zero
-from rightsizer.model.history import History
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import OF_OWNERS, Money, Option, OptionKind, Target, carried_out
-from rightsizer.model.plan import Before, VariantCount
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.rules.ask import reach_of
-from rightsizer.rules.offer import restore_option
-from rightsizer.rules.preflight import refusals
+from rightsizer.changes.plan.capacity import to_zero
+from rightsizer.changes.preflight import refusals
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.history import History
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import OF_OWNERS, Money, Option, OptionKind, Target, carried_out
+from rightsizer.domain.plan import Before, VariantCount
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.pricing import restore_option
+from rightsizer.recommender.proposal import reach_of
+from rightsizer.recommender.recommend import judge
 from tests import samples
 from tests.rules import kit
 from tests.rules.test_preflight import NOW, ground, proposed

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import EndpointKind, Mode
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.model.usage import MetricWindow, NoMetrics
+from rightsizer.domain.endpoint import EndpointKind, Mode
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.usage import MetricWindow, NoMetrics
+from rightsizer.recommender.recommend import judge
 from rightsizer.wire import dumps, loads
 from tests.rules import kit
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, EndpointKind, ScalableTarget
-from rightsizer.model.option import CHANGEABLE, OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate, Recommendation
-from rightsizer.rules.trial import NO_SHADOW
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, ScalableTarget
+from rightsizer.domain.history import History
+from rightsizer.domain.option import CHANGEABLE, OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.recommend import judge
+from rightsizer.recommender.shadow_test import NO_SHADOW
 from tests.rules import kit
 
 

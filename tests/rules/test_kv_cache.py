@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.demand import MemoryClass, MemoryNeed
-from rightsizer.model.digest import DayDigest
-from rightsizer.model.history import History
-from rightsizer.model.observation import Mode
-from rightsizer.model.option import Risk
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.usage import MetricWindow, Series
-from rightsizer.rules.demand import demand_of
-from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.finding import outgrown
-from rightsizer.rules.kv_cache import with_kv_cache
-from rightsizer.rules.memory import memory_need
-from rightsizer.rules.packing import needs_of
-from rightsizer.rules.pool import pool_refusal
-from rightsizer.rules.risk import memory_risk
+from rightsizer.domain.demand import MemoryClass, MemoryNeed
+from rightsizer.domain.digest import DayDigest
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Risk
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import MetricWindow, Series
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.demand import demand_of
+from rightsizer.recommender.finding import outgrown
+from rightsizer.recommender.instance_pool import pool_refusal
+from rightsizer.recommender.kv_cache import with_kv_cache
+from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.packing import needs_of
+from rightsizer.recommender.recommend import judge
+from rightsizer.recommender.risk import memory_risk
 from tests.rules import kit
 
 GIB = 1024**3

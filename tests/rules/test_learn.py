@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.digest import SLOTS, DayDigest
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.policy import Policy
-from rightsizer.rules.learn import Link, gpu_ratios, lesson, taken_back
-from rightsizer.rules.outcomes import middle, outcomes, weight, width
-from rightsizer.rules.speed import chance
+from rightsizer.domain.digest import SLOTS, DayDigest
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.policy import Policy
+from rightsizer.recommender.outcomes import middle, outcomes, weight, width
+from rightsizer.recommender.past_changes import Link, gpu_ratios, lesson, taken_back
+from rightsizer.recommender.recommend import judge
+from rightsizer.recommender.slowdown import chance
 from tests.rules.kit import NOW, catalogue, endpoint, prices, steady, window
 
 TYPES = catalogue()

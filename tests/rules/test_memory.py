@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import date, timedelta
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.demand import MemoryClass
-from rightsizer.model.digest import SLOTS, DayDigest, Spread
-from rightsizer.model.history import History
-from rightsizer.model.policy import Policy
-from rightsizer.rules.memory import memory_need
+from rightsizer.domain.demand import MemoryClass
+from rightsizer.domain.digest import SLOTS, DayDigest, Spread
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 from tests.rules.kit import catalogue
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.flows.planning.config import watching
-from rightsizer.model.history import History
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import Endpoint, Objective, ScalableTarget, allowed_errors, tracked_p95_s
-from rightsizer.model.plan import Before, VariantCount
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.demand import latency_of
-from rightsizer.rules.objective import goal_of
-from rightsizer.rules.proof import judge as proven
+from rightsizer.changes.plan.config import watching
+from rightsizer.changes.proof import judge as proven
+from rightsizer.domain.endpoint import Endpoint, Objective, ScalableTarget, allowed_errors, tracked_p95_s
+from rightsizer.domain.history import History
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.plan import Before, VariantCount
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.demand import latency_of
+from rightsizer.recommender.latency_objective import goal_of
+from rightsizer.recommender.recommend import judge
 from tests import samples
 from tests.rules import kit
 from tests.rules.test_proof import LIMITS, START, window

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.option import Option, OptionKind, Risk, Target
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.overruled import overruled, stands_against
+from rightsizer.changes.overruled import overruled, stands_against
+from rightsizer.domain.option import Option, OptionKind, Risk, Target
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from tests import samples
 
 DECIDED = samples.recommendation()

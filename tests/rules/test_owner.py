@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.aws.tags import wishes
-from rightsizer.model.owner import owner_of
-from rightsizer.model.reason import Code
-from rightsizer.rules.preflight import refusals
+from rightsizer.changes.preflight import refusals
+from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.reason import Code
 from tests.rules.test_preflight import ground
 
 CASES = [

@@ -8,16 +8,16 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History
-from rightsizer.model.observation import EndpointRef, Mode
-from rightsizer.model.packing import Needs, Pack
-from rightsizer.model.policy import Policy
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.report import Report
+from rightsizer.domain.endpoint import EndpointRef, Mode
+from rightsizer.domain.history import History
+from rightsizer.domain.packing import Needs, Pack
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import Report
+from rightsizer.recommender.packing import packs
+from rightsizer.recommender.recommend import judge
 from rightsizer.render.report_page import report as report_page
-from rightsizer.rules.packing import packs
-from rightsizer.rules.tally import Records, tally
+from rightsizer.reporting.totals import Records, tally
 from rightsizer.wire import dumps, loads
 from tests.rules import kit
 

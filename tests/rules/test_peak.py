@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.digest import SLOTS, DayDigest
-from rightsizer.rules.evidence import peak_of
+from rightsizer.domain.digest import SLOTS, DayDigest
+from rightsizer.recommender.evidence import peak_of
 
 MONDAY = date(2026, 11, 2)
 DAILY = (0, 1, 2, 3, 4, 5, 6)

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.ground import Deferred, Ground
-from rightsizer.model.limits import ChangeLimits, Switch
-from rightsizer.model.observation import EndpointKind, ScalableTarget
-from rightsizer.model.option import OptionKind, Target
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Gate
-from rightsizer.model.sight import AlarmSight, ConfigSight, EndpointSight, VariantSight
-from rightsizer.rules import preflight
-from rightsizer.rules.preflight import blindness, deferral, refusals, unchecked
+from rightsizer.changes import preflight
+from rightsizer.changes.preflight import blindness, deferral, refusals, unchecked
+from rightsizer.domain.endpoint import EndpointKind, ScalableTarget
+from rightsizer.domain.limits import ChangeLimits, Switch
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, VariantSight
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.preflight import Deferred, Ground
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate
 from tests import samples
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)

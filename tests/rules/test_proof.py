@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import Change, ChangeState, FailureClass
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.plan import Plan, VariantCount
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import MetricWindow, NoMetrics, Series, Signal
-from rightsizer.rules import proof
-from rightsizer.rules.proof import ERRORS, HOST_MEMORY, LATENCY, REQUESTS, judge
+from rightsizer.changes import proof
+from rightsizer.changes.proof import ERRORS, HOST_MEMORY, LATENCY, REQUESTS, judge
+from rightsizer.domain.change import Change, ChangeState, FailureClass
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.plan import Plan, VariantCount
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal
 from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)

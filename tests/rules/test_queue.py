@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import Change, ChangeState, FailureClass
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.option import OptionKind
-from rightsizer.model.usage import MetricWindow, Series, Signal
-from rightsizer.rules import proof
-from rightsizer.rules.proof.periods import BACKLOG, PROCESSED
+from rightsizer.changes import proof
+from rightsizer.changes.baseline import BACKLOG, PROCESSED
+from rightsizer.domain.change import Change, ChangeState, FailureClass
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.usage import MetricWindow, Series, Signal
 from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)

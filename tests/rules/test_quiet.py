@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from rightsizer.flows.judge import digested, judge, judge_digests
-from rightsizer.model.history import History
-from rightsizer.model.observation import EndpointKind, Mode, ScalableTarget
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.endpoint import EndpointKind, Mode, ScalableTarget
+from rightsizer.domain.history import History
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.recommend import digested, judge, judge_digests
 from tests.rules import kit
 
 COLD = {"rightsizer:cold-start-ok": "true"}

@@ -7,13 +7,13 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.flows.judge import judge, judge_digests
-from rightsizer.model.digest import SLOTS, DayDigest, UsageDigest
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Endpoint, EndpointKind, Mode
-from rightsizer.model.policy import Policy
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.rules.trial import Unsure, cost_of_test, hours_of_test, not_planned, telling, worth_testing
+from rightsizer.domain.digest import SLOTS, DayDigest, UsageDigest
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.recommend import judge, judge_digests
+from rightsizer.recommender.shadow_test import Unsure, cost_of_test, hours_of_test, not_planned, telling, worth_testing
 from tests.rules import kit
 
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.digest import SLOTS, DayDigest
-from rightsizer.model.serving import Plan, Stream
-from rightsizer.model.usage import MetricWindow, Series, Signal
-from rightsizer.rules.demand import latency_of
-from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.replay import concurrency, hourly_plan, serve
-from rightsizer.rules.stream import roughness, stream_of
-from rightsizer.rules.tail import late_share
-from rightsizer.rules.waiting import without_waiting
+from rightsizer.domain.digest import SLOTS, DayDigest
+from rightsizer.domain.serving import Plan, Stream
+from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.recommender.arrivals import roughness, stream_of
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.demand import latency_of
+from rightsizer.recommender.queueing import without_waiting
+from rightsizer.recommender.replay import concurrency, hourly_plan, serve
+from rightsizer.recommender.tail import late_share
 from tests.rules.kit import catalogue
 
 HOUR = 3600.0

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.change import Change, Course
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.plan import VariantCount
-from rightsizer.model.sight import EndpointSight, Sight, VariantSight
-from rightsizer.model.step import Step
-from rightsizer.rules import returning
+from rightsizer.changes import rollback_size as returning
+from rightsizer.domain.change import Change, Course
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight
+from rightsizer.domain.plan import VariantCount
+from rightsizer.domain.step import Step
 from tests.rules.test_advance import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
 
 SIZES = st.integers(1, 12)

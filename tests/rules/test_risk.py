@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from rightsizer.model.demand import Demand, Load, MemoryClass, MemoryNeed
-from rightsizer.model.hardware import Accelerator, InstanceType
-from rightsizer.model.option import Risk
-from rightsizer.model.policy import Policy
-from rightsizer.rules.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
-from rightsizer.rules.speed import slowdown
+from rightsizer.domain.demand import Demand, Load, MemoryClass, MemoryNeed
+from rightsizer.domain.hardware import Accelerator, InstanceType
+from rightsizer.domain.option import Risk
+from rightsizer.domain.policy import Policy
+from rightsizer.recommender.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
+from rightsizer.recommender.slowdown import slowdown
 
 LARGE = Accelerator("A", "NVIDIA", 100, 500, 48, 48.0, (8, 6))
 SMALL = replace(LARGE, model="B", memory_gib=16, usable_gib=16.0)

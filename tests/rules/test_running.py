@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.model.running import FunctionUse, Stack
-from rightsizer.rules.running import ALARM_METRICS, running_cost
+from rightsizer.domain.running import FunctionUse, Stack
+from rightsizer.reporting.own_cost import ALARM_METRICS, running_cost
 from tests.template.stack import EVERYTHING, stack
 
 USED = (FunctionUse("evaluate", 1769, 100, 60_000.0),)

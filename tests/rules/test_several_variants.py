@@ -5,15 +5,15 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, EndpointKind, ScalableTarget, Variant
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.usage import NoMetrics
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, ScalableTarget, Variant
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import NoMetrics
+from rightsizer.recommender.cost import monthly
+from rightsizer.recommender.recommend import judge
 from rightsizer.render import sentences
-from rightsizer.rules.cost import monthly
 from rightsizer.terminal.document import of_recommendation
 from tests.rules import kit
 

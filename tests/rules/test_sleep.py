@@ -5,8 +5,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from rightsizer.model.digest import SLOTS, DayDigest
-from rightsizer.rules.sleep import STOPPED_MINUTES, stopped
+from rightsizer.domain.digest import SLOTS, DayDigest
+from rightsizer.recommender.scale_to_zero import STOPPED_MINUTES, stopped
 
 HOUR = SLOTS // 24
 

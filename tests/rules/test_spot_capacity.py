@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.capacity import CapacityKind, MeasuredUse
-from rightsizer.model.group import Group, Handler, Purchase
-from rightsizer.model.hardware import Accelerator, InstanceType
-from rightsizer.model.observation import Mode
-from rightsizer.model.option import Excluded
-from rightsizer.model.reason import Code
-from rightsizer.model.spot import Need, Placement, Pool, PoolSight
-from rightsizer.rules.spot_capacity import alternatives, fitting, need_of, outlook, policy_change
+from rightsizer.domain.capacity import CapacityKind, MeasuredUse
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.hardware import Accelerator, InstanceType
+from rightsizer.domain.option import Excluded
+from rightsizer.domain.reason import Code
+from rightsizer.domain.scaling_group import Group, Handler, Purchase
+from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
+from rightsizer.spot.group_options import alternatives, fitting, need_of, outlook, policy_change
 
 A10G = Accelerator("A10G", "NVIDIA", 70, 600, 24, 22, (8, 6))
 L4 = Accelerator("L4", "NVIDIA", 121, 300, 24, 22, (8, 9))

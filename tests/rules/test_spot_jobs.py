@@ -11,10 +11,11 @@ from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob, Transition
-from rightsizer.model.observation import Mode
-from rightsizer.model.reason import Code
-from rightsizer.rules import spot_hyperpod, spot_training
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob, Transition
+from rightsizer.domain.reason import Code
+from rightsizer.spot import jobs as spot_training
+from rightsizer.spot import spot_hyperpod
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer.domain.reason import Code
+from rightsizer.domain.spot import Mark, Need, Placement, Pool, PoolSight, Signal
 from rightsizer.errors import InputError
-from rightsizer.model.reason import Code
-from rightsizer.model.spot import Mark, Need, Placement, Pool, PoolSight, Signal
-from rightsizer.rules.spot_place import place
-from rightsizer.rules.spot_pools import (
+from rightsizer.spot.placement import place
+from rightsizer.spot.spot_pools import (
     FIRST_MARK,
     FORGIVEN_AFTER,
     LONGEST_MARK,

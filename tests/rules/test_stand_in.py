@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.errand import Ended, Errand, GroupPolicy, GroupSight, LookAgain, Send, TurnBack
-from rightsizer.model.group import Group, Handler, Purchase
-from rightsizer.model.limits import Switch
-from rightsizer.model.observation import Mode
-from rightsizer.model.proposal import ProposalState
-from rightsizer.rules.errand import next_move
-from rightsizer.rules.spot_offer import STAND_IN, stand_in_errand
+from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight, LookAgain, Send, TurnBack
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.scaling_group import Group, Handler, Purchase
+from rightsizer.spot.capacity_change import next_move
+from rightsizer.spot.proposal import STAND_IN, stand_in_errand
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 OLD: dict[str, Any] = {

@@ -6,13 +6,13 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.change import ChangeState, Course, Entry
-from rightsizer.model.limits import Switch
-from rightsizer.model.move import Do, Replan, Steer, Wait
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import AlarmSight, EndpointSight, Hold, Sight, VariantSight
-from rightsizer.rules.advance import advance
+from rightsizer.changes.reconcile import advance
+from rightsizer.domain.change import ChangeState, Course, Entry
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.live_state import AlarmSight, EndpointSight, Hold, Sight, VariantSight
+from rightsizer.domain.move import Do, Replan, Steer, Wait
+from rightsizer.domain.reason import Code, Reason
 from tests.rules.test_advance import ALARM, CLEAR, CONFIG, NOW, PLAN, RESTORE, TIDY, TURN, WHO, change_after
 
 LIVE = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 1, 2)

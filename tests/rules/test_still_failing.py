@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History, PastChange
-from rightsizer.model.observation import Endpoint, EndpointKind, Objective
-from rightsizer.model.option import OptionKind
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Objective
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 
 SLOTS = 288

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.model.history import PastChange, Remembered
-from rightsizer.model.policy import Policy
-from rightsizer.model.track_record import TrackRecord
-from rightsizer.rules.track_record import exact_range, track_record
+from rightsizer.domain.history import PastChange, Remembered
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.track_record import TrackRecord
+from rightsizer.reporting.track_record import exact_range, track_record
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SINCE, UNTIL = NOW - timedelta(days=180), NOW + timedelta(hours=1)

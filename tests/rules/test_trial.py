@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.model.history import History
-from rightsizer.model.option import Effort, Option, OptionKind, Risk, Target
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import Price
-from rightsizer.rules.trial import Unsure, before_sure, cost_of_test, promising, worth_testing
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Effort, Option, OptionKind, Risk, Target
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import Price
+from rightsizer.recommender.shadow_test import Unsure, before_sure, cost_of_test, promising, worth_testing
 
 POLICY = Policy(test_chance=0.3, test_value=5.0, tests_per_month=4)
 NOTHING = Decimal(0)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rightsizer.model.change import FailureClass
-from rightsizer.model.plan import Before, Plan, VariantCount
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import Verdict
-from rightsizer.model.usage import MetricWindow, NoMetrics, Series
-from rightsizer.rules.trial_end import ERRORS, GPU, GPU_MEMORY, MEAN, MODEL_ERRORS, P95, REQUESTS, judge
+from rightsizer.changes.shadow_test_result import ERRORS, GPU, GPU_MEMORY, MEAN, MODEL_ERRORS, P95, REQUESTS, judge
+from rightsizer.domain.change import FailureClass
+from rightsizer.domain.live_state import Verdict
+from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
 from tests import samples
 from tests.rules.kit import NOW
 

@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rightsizer.model.change import Change, ChangeState, Course, Entry
-from rightsizer.model.limits import Switch
-from rightsizer.model.move import Do, Steer, Wait
-from rightsizer.model.plan import Before
-from rightsizer.model.sight import AlarmSight, EndpointSight, Sight, VariantSight
-from rightsizer.rules.advance import UNANSWERED, advance
-from rightsizer.rules.advance.steps import LAG
+from rightsizer.changes.reconcile import UNANSWERED, advance
+from rightsizer.changes.reconcile.steps import LAG
+from rightsizer.domain.change import Change, ChangeState, Course, Entry
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.live_state import AlarmSight, EndpointSight, Sight, VariantSight
+from rightsizer.domain.move import Do, Steer, Wait
+from rightsizer.domain.plan import Before
 from tests.rules.test_advance import BACK, BEFORE, NOW, TURN, change_after
 
 BREACHED = "Alarm chat-5xx was breached"

@@ -3,11 +3,11 @@
 import pytest
 
 from rightsizer.bootstrap import catalogue
-from rightsizer.flows.judge import judge
-from rightsizer.model.history import History
-from rightsizer.model.option import Option
-from rightsizer.model.policy import Policy
-from rightsizer.rules.cost import volumes
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Option
+from rightsizer.domain.policy import Policy
+from rightsizer.recommender.cost import volumes
+from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 
 KNOWN = catalogue().types

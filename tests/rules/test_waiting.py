@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.flows.judge import judge
-from rightsizer.model.demand import Demand, Latency
-from rightsizer.model.history import History
-from rightsizer.model.policy import Policy
-from rightsizer.rules.demand import demand_of, latency_of
-from rightsizer.rules.digest import Setup, fold
-from rightsizer.rules.memory import memory_need
-from rightsizer.rules.sizing import host_factor
-from rightsizer.rules.waiting import rates_of, unqueued
+from rightsizer.domain.demand import Demand, Latency
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.demand import demand_of, latency_of
+from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.queueing import rates_of, unqueued
+from rightsizer.recommender.recommend import judge
+from rightsizer.recommender.sizing import host_factor
 from tests.rules import kit
 
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, time, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.limits import ChangeWindow
-from rightsizer.model.peak import Peak
-from rightsizer.rules.window import LATE, LEAD, STEP, is_open, opens, over_peak
+from rightsizer.changes.window import LATE, LEAD, STEP, is_open, opens, over_peak
+from rightsizer.domain.limits import ChangeWindow
+from rightsizer.domain.peak import Peak
 
 NIGHT = ChangeWindow("Europe/Berlin", frozenset({4}), time(22), time(4))
 MOMENTS = st.integers(1_767_225_600, 1_798_761_600).map(lambda at: datetime.fromtimestamp(at, UTC))

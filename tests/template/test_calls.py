@@ -13,7 +13,8 @@ from botocore import xform_name
 from rightsizer.aws.session import OWN_MODELS
 from tests.template.stack import DOORS, EVERYTHING, ROOT, stack
 
-ADAPTERS = sorted((ROOT / "shared" / "rightsizer" / "aws").rglob("*.py"))
+LIBRARY = ROOT / "shared" / "rightsizer"
+ADAPTERS = sorted(path for folder in ("aws", "channels") for path in (LIBRARY / folder).rglob("*.py"))
 SERVICES = {
     "application-autoscaling": "application-autoscaling",
     "autoscaling": "autoscaling",

@@ -11,7 +11,7 @@ from tests.template.stack import DOORS, EVERYTHING, ROOT, stack
 from tests.template.test_calls import actions_by_method, calls
 
 BOOTSTRAP = sorted((ROOT / "shared" / "rightsizer" / "bootstrap").glob("*.py"))
-ADAPTERS = ROOT / "shared" / "rightsizer" / "aws"
+LIBRARY = ROOT / "shared" / "rightsizer"
 IMPLIED = {
     "application-autoscaling:TagResource": "RegisterScalableTarget with tags",
     "cloudwatch:TagResource": "PutMetricAlarm with tags",
@@ -56,8 +56,9 @@ def modules(tree: ast.AST, seen: set[str]) -> set[Path]:
     """The adapters that a builder imports, with what it calls of bootstrap and what they import themselves."""
     found: set[Path] = set()
     for module, name in imported(tree):
-        for path in (ADAPTERS / f"{module.removeprefix('rightsizer.aws.')}.py", ADAPTERS / f"{name}.py"):
-            if module.startswith("rightsizer.aws") and path.exists() and str(path) not in seen:
+        _, package, *_ = (*module.split("."), "")
+        for path in (LIBRARY / f"{'/'.join(module.split('.')[1:])}.py", LIBRARY / package / f"{name}.py"):
+            if package in ("aws", "channels") and path.exists() and str(path) not in seen:
                 seen.add(str(path))
                 found |= {path} | modules(ast.parse(path.read_text()), seen)
     for node in ast.walk(tree):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.model.approvers import SHORT, SLACK, WHOLE, Approvers
+from rightsizer.domain.approvers import SHORT, SLACK, WHOLE, Approvers
 from rightsizer.settings import LOOKBACK, Settings, from_environment
 from tests.template.stack import DOORS, EVERYTHING, ROOT, Stack, listed, source, stack
 

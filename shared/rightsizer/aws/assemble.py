@@ -8,8 +8,8 @@ from rightsizer.aws import kinds
 from rightsizer.aws.configuration import Configuration, ConfiguredVariant
 from rightsizer.aws.models import ModelFacts, framework_of
 from rightsizer.aws.tags import wishes
-from rightsizer.model.observation import Endpoint, EndpointKind, EndpointRef, Image, Mode, ScalableTarget, Variant
-from rightsizer.model.reason import Reason
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Image, Mode, ScalableTarget, Variant
+from rightsizer.domain.reason import Reason
 
 
 @dataclass(frozen=True, slots=True)

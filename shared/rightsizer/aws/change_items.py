@@ -7,7 +7,7 @@ from rightsizer import wire
 from rightsizer.aws.nouns import beside, versioned
 from rightsizer.aws.rows import Row, read_row
 from rightsizer.aws.table import Value, typed
-from rightsizer.model.change import Change
+from rightsizer.domain.change import Change
 
 OURS = frozenset({"pk", "sk", "version", "state", "endpoint", "proposal", "doc", "gsi1pk", "gsi1sk"})
 BOOKED_EVERY = timedelta(days=1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
 from rightsizer.aws.session import Session
-from rightsizer.model.price import Commitment
+from rightsizer.domain.price import Commitment
 
 if TYPE_CHECKING:
     from types_boto3_ce import CostExplorerClient

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.aws.errors import reading
 from rightsizer.aws.raw import UNKNOWN
 from rightsizer.aws.sights import utc
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.component_update import request_of, unknown
+from rightsizer.domain.live_state import MOVING
 from rightsizer.errors import VanishedError
-from rightsizer.model.component import ComponentSight
-from rightsizer.model.sight import MOVING
-from rightsizer.rules.component import request_of, unknown
 
 if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rightsizer.aws import kinds, raw
 from rightsizer.aws.errors import reading
-from rightsizer.model.observation import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind
 
 if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient

@@ -9,8 +9,8 @@ from typing import Any
 
 from rightsizer.aws.rows import Row, document, text, whole
 from rightsizer.aws.table import Table, epoch, stamp
+from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
-from rightsizer.model.proposal import Decision, ProposalState
 
 PREFIX = "PROPOSAL#"
 SORT = "PROPOSAL"

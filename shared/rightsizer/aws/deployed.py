@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import code_of, reading
+from rightsizer.domain.approvers import Approvers
 from rightsizer.errors import SettingsError
-from rightsizer.model.approvers import Approvers
 
 if TYPE_CHECKING:
     from rightsizer.aws.session import Session

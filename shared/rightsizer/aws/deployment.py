@@ -13,10 +13,10 @@ from botocore.exceptions import ClientError
 
 from rightsizer import wire
 from rightsizer.aws.errors import code_of, reading
-from rightsizer.aws.reads import DELETED
+from rightsizer.aws.read_checks import DELETED
 from rightsizer.aws.session import Session
+from rightsizer.domain.self_test import Check, Outcome, Tested
 from rightsizer.errors import PermissionMissingError, RightsizerError, SettingsError, VanishedError
-from rightsizer.model.self_test import Check, Outcome, Tested
 
 FUNCTION, MAPPING, SCHEDULE = "AWS::Lambda::Function", "AWS::Lambda::EventSourceMapping", "AWS::Scheduler::Schedule"
 EXPIRES = "expires"

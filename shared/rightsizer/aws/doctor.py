@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from rightsizer.aws.errors import reading
-from rightsizer.aws.reads import READS, Scene, attempt, promql
+from rightsizer.aws.read_checks import READS, Scene, attempt, promql
 from rightsizer.aws.session import Session
+from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import RightsizerError
-from rightsizer.model.self_test import Check, Outcome
 
 SCAN = (
     "sagemaker:ListEndpoints",

@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 from rightsizer.aws.errors import code_of, reading
 from rightsizer.aws.role_pass import simulated
 from rightsizer.aws.session import Session
+from rightsizer.domain.role_pass import ACTION, RolePass
+from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import RightsizerError
-from rightsizer.model.role_pass import ACTION, RolePass
-from rightsizer.model.self_test import Check, Outcome
 
 APPLY_ROLE = "ApplyRole"
 """Logical id of the role of the function that changes endpoints (template.yaml, translated by SAM)."""

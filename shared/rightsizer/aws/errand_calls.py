@@ -9,10 +9,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of, translate
 from rightsizer.aws.group_facts import mode_of, sendable
+from rightsizer.domain.capacity_change import GroupSight, PoolSeen
+from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.step import Step, StepKind
 from rightsizer.errors import ReadError, RightsizerError, VanishedError, WriteRefusedError
-from rightsizer.model.errand import GroupSight, PoolSeen
-from rightsizer.model.owner import owner_of
-from rightsizer.model.step import Step, StepKind
 
 if TYPE_CHECKING:
     from types_boto3_autoscaling import AutoScalingClient

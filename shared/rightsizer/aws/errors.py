@@ -11,9 +11,9 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.reason import Code, Reason
 
 LONGEST_TEXT = 1024
 """Characters of an error message of AWS, which may quote what was sent."""

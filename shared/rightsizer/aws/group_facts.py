@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.scaling_group import Group, Purchase
+from rightsizer.domain.spot_handler import handler_of
 from rightsizer.errors import InputError
-from rightsizer.model.group import Group, Purchase
-from rightsizer.model.observation import Mode
-from rightsizer.model.owner import owner_of
-from rightsizer.rules.spot_handler import handler_of
 
 MODE_TAG = "rightsizer:mode"
 OWNER_TAG = "rightsizer:owner"

@@ -13,11 +13,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, reason_of, text_of, translate
 from rightsizer.aws.group_facts import group_of, names_types, template_of, wanted
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.scaling_group import Foreign, Found, Group, Loose, Member, Way
+from rightsizer.domain.spot_handler import handler_of
 from rightsizer.errors import InputError, RightsizerError, VanishedError, WriteRefusedError
-from rightsizer.model.group import Foreign, Found, Group, Loose, Member, Way
-from rightsizer.model.reason import Code, Reason
-from rightsizer.ports_spot import Unread
-from rightsizer.rules.spot_handler import handler_of
+from rightsizer.ports.spot import Unread
 from rightsizer.telemetry import Failed, attempt
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from rightsizer import wire
 from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.rows import Row, if_readable, money, readable, text
 from rightsizer.aws.table import Item, Table, epoch, stamp
-from rightsizer.model.history import TEACHES_DAYS, History, PastChange, Remembered
-from rightsizer.model.outcome import UnreadRow
+from rightsizer.domain.history import TEACHES_DAYS, History, PastChange, Remembered
+from rightsizer.domain.outcome import UnreadRow
 
 KEPT_DAYS = 800
 FRESH = timedelta(minutes=5)

@@ -18,11 +18,11 @@ from rightsizer.aws.errors import code_of, reading
 from rightsizer.aws.parking import Parking
 from rightsizer.aws.rows import Row, if_readable, moment, passed_over, read_row, text
 from rightsizer.aws.table import Table, typed
+from rightsizer.domain.change import Change
+from rightsizer.domain.daily_budget import Room, room_for
+from rightsizer.domain.limits import ChangeLimits, Switch
+from rightsizer.domain.outcome import UnreadRow
 from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
-from rightsizer.model.change import Change
-from rightsizer.model.limits import ChangeLimits, Switch
-from rightsizer.model.outcome import UnreadRow
-from rightsizer.rules.budget import Room, room_for
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rightsizer.aws.models import ModelFacts
-from rightsizer.model.observation import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind
 
 PRECEDENCE = (
     EndpointKind.UNKNOWN,

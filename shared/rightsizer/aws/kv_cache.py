@@ -16,11 +16,11 @@ from functools import partial
 from typing import Any
 
 from rightsizer.aws.errors import reading, reason_of
-from rightsizer.aws.grid import Grid
 from rightsizer.aws.session import Session
+from rightsizer.domain.grid import Grid
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import Series
 from rightsizer.errors import ReadError
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import Series
 
 METRICS = (
     "vllm:kv_cache_usage_perc",

@@ -8,8 +8,8 @@ from rightsizer import wire
 from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.rows import readable
 from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.errors import ConflictError
-from rightsizer.model.outcome import LedgerEntry, Occurrence, UnreadRow
 
 OCCURRENCES_DAYS = 400
 """Occurrences go after this; ledger entries stay."""

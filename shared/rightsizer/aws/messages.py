@@ -7,7 +7,7 @@ from rightsizer.aws.decisions import PREFIX, SORT
 from rightsizer.aws.parking import Parking
 from rightsizer.aws.rows import Row, if_readable, text
 from rightsizer.aws.table import Table
-from rightsizer.model.proposal import MessageRef
+from rightsizer.domain.proposal import MessageRef
 
 
 class Messages:

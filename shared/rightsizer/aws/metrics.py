@@ -12,15 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading, reason_of
-from rightsizer.aws.gpu_places import UTILISATION, places_of, unpublished
-from rightsizer.aws.grid import Grid, align
+from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished
 from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.pace import Pace
 from rightsizer.aws.session import Session
+from rightsizer.domain.grid import Grid, align
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, NoMetrics, Series, Signal
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import OF_EACH_GPU, GpuSeries, MetricWindow, NoMetrics, Series, Signal
-from rightsizer.ports import MetricRequest
+from rightsizer.ports.evaluation import MetricRequest
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient

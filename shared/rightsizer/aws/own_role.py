@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import raise_transient
 from rightsizer.aws.role_pass import Identity, principal
-from rightsizer.model.observation import EndpointRef, ScalableTarget
-from rightsizer.model.role_pass import caller
+from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+from rightsizer.domain.role_pass import caller
 
 if TYPE_CHECKING:
     from types_boto3_iam import IAMClient

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.session import Session
 from rightsizer.catalog import tables
+from rightsizer.domain.price import Commitment, NoPrice, Price, PriceTable, ServerlessPrice
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError, RightsizerError
-from rightsizer.model.price import Commitment, NoPrice, Price, PriceTable, ServerlessPrice
-from rightsizer.model.reason import Code, Reason
 
 if TYPE_CHECKING:
     from types_boto3_pricing import PricingClient

@@ -12,9 +12,9 @@ from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.parking import Parking
 from rightsizer.aws.rows import Row, beyond, document, if_readable, readable, text, whole
 from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.errors import ConflictError, VanishedError
-from rightsizer.model.outcome import UnreadRow
-from rightsizer.model.proposal import Decision, Proposal, ProposalState
 from rightsizer.telemetry import Failed, attempt
 
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
@@ -180,5 +180,5 @@ class Proposals:
 
 
 def _of_an_endpoint(row: Row) -> bool:
-    """Errands live among the proposals (`rightsizer.aws.errand_book`), and carry their kind."""
+    """Errands live among the proposals (`rightsizer.aws.capacity_changes`), and carry their kind."""
     return "kind" not in row

@@ -8,8 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
 from rightsizer.aws.errors import code_of, text_of
+from rightsizer.domain.trigger import LookAt, LookBeyond
 from rightsizer.errors import WriteRefusedError
-from rightsizer.model.trigger import LookAt, LookBeyond
 
 if TYPE_CHECKING:
     from types_boto3_sqs.client import SQSClient

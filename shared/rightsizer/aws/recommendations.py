@@ -12,13 +12,13 @@ from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
 from rightsizer.aws.rows import Row, document, if_readable, moment, money, passed_over, readable, text, whole
 from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.domain.history import History
+from rightsizer.domain.option import ORDERED
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import UNREADABLE, Code
+from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.errors import ConflictError, UnreadableError
-from rightsizer.model.history import History
-from rightsizer.model.option import ORDERED
-from rightsizer.model.outcome import UnreadRow
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.reason import UNREADABLE, Code
-from rightsizer.model.recommendation import Finding, Recommendation
 
 KEPT_DAYS = 90
 """A recommendation that is not renewed goes: its endpoint does not exist any more."""

@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer.aws.table import Value
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.schema import newer_than_known
 from rightsizer.errors import InputError, ReadError, RightsizerError, UnreadableError
-from rightsizer.model.outcome import UnreadRow
-from rightsizer.model.schema import newer_than_known
 from rightsizer.telemetry import count, logger
 
 type Row = dict[str, Value]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rightsizer.aws.errors import reading
-from rightsizer.model.observation import ScalableTarget
+from rightsizer.domain.endpoint import ScalableTarget
 
 if TYPE_CHECKING:
     from types_boto3_application_autoscaling import ApplicationAutoScalingClient

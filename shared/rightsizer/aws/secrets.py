@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import DENIED, code_of, reading, text_of
+from rightsizer.domain.slack_app import SlackKeys
 from rightsizer.errors import PermissionMissingError, RightsizerError, SettingsError
-from rightsizer.model.slack_app import SlackKeys
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient

@@ -10,11 +10,11 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import code_of
-from rightsizer.aws.reads import DELETED, READS, Scene, attempt
+from rightsizer.aws.read_checks import DELETED, READS, Scene, attempt
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.schema import newer_than_known
+from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import ReadError, VanishedError
-from rightsizer.model.proposal import ProposalState
-from rightsizer.model.schema import newer_than_known
-from rightsizer.model.self_test import Check, Outcome
 
 ALARMS = (
     "cloudwatch:DescribeAlarms",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from rightsizer.model.sight import EndpointSight, VariantSight
+from rightsizer.domain.live_state import EndpointSight, VariantSight
 
 OUTPUT_ONLY_OF_ALARM = frozenset(
     {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Never
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, translate
+from rightsizer.domain.cleaned import one_line
 from rightsizer.errors import ConflictError, WriteRefusedError
-from rightsizer.model.cleaned import one_line
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading, reason_of
+from rightsizer.domain.endpoint import ERROR_TAG, Mode, Objective, allowed_errors
+from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import RightsizerError
-from rightsizer.model.observation import ERROR_TAG, Mode, Objective, allowed_errors
-from rightsizer.model.owner import owner_of
-from rightsizer.model.reason import Code, Reason
 from rightsizer.telemetry import logger
 
 if TYPE_CHECKING:

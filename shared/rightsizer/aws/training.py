@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
 from rightsizer.aws.group_facts import MODE_TAG, OWNER_TAG, mode_of
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.job import TrainingJob, Transition, base_name
 from rightsizer.errors import InputError
-from rightsizer.model.job import TrainingJob, Transition, base_name
-from rightsizer.model.observation import Mode
 
 if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient

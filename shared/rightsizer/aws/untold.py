@@ -11,9 +11,9 @@ from rightsizer.aws.decisions import ASKED_BACK, PREFIX
 from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.rows import Row, document, if_readable, text, whole
 from rightsizer.aws.table import Table, stamp
+from rightsizer.domain.capacity_change import Errand
+from rightsizer.domain.proposal import Proposal, ProposalState, shown_as
 from rightsizer.errors import ConflictError
-from rightsizer.model.errand import Errand
-from rightsizer.model.proposal import Proposal, ProposalState, shown_as
 from rightsizer.telemetry import Failed, attempt
 
 QUIET = timedelta(hours=1)

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.settings import Settings, from_environment, require
 
 if TYPE_CHECKING:
-    from rightsizer.aws.notifier import Channels
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
-    from rightsizer.aws.slack import Slack
     from rightsizer.aws.table import Table
+    from rightsizer.channels.notifier import Channels
+    from rightsizer.channels.slack import Slack
+    from rightsizer.domain.hardware import Catalogue
     from rightsizer.flows.evaluate import EvaluatePorts
-    from rightsizer.model.hardware import Catalogue
 
 
 def _wall_clock() -> datetime:
@@ -112,7 +112,7 @@ def store() -> Recommendations:
 def catalogue() -> Catalogue:
     """The packaged catalogue of hardware."""
     from rightsizer.catalog import tables
-    from rightsizer.rules.catalogue import catalogue as compiled
+    from rightsizer.catalog.catalogue import catalogue as compiled
 
     return compiled(tables.instances(), tables.accelerators())
 
@@ -121,7 +121,7 @@ def catalogue() -> Catalogue:
 def slack() -> Slack | None:
     """The channel of the stack; None where it has no Slack."""
     from rightsizer.aws.secrets import SlackSecret
-    from rightsizer.aws.slack import Slack
+    from rightsizer.channels.slack import Slack
 
     known = settings()
     if not (known.slack_secret and known.slack_channel):
@@ -133,8 +133,8 @@ def slack() -> Slack | None:
 @once
 def notifier() -> Channels:
     """Slack where the stack has it, the topic where it has one."""
-    from rightsizer.aws.notifier import Channels
-    from rightsizer.aws.topic import Topic
+    from rightsizer.channels.notifier import Channels
+    from rightsizer.channels.sns import Topic
     from rightsizer.render import notice
 
     known = settings()
@@ -146,12 +146,12 @@ def notifier() -> Channels:
 
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
     """What an evaluation reads of an account; also for a terminal, where nothing is deployed and nothing remembered."""
+    from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
     from rightsizer.aws.commitments import SavingsPlans
-    from rightsizer.aws.fleet import SageMakerFleet
+    from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import CloudWatchMetrics
     from rightsizer.aws.pace import QUOTA, SHARE, Pace
     from rightsizer.aws.prices import PriceListBook
-    from rightsizer.aws.quotas import FOR_A_DECISION, EndpointQuotas
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = PriceListBook(account, now, commitment=SavingsPlans(account, now))

@@ -8,22 +8,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import now, reading_ports
+from rightsizer.changes.approver import stranger
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
-from rightsizer.rules.approver import stranger
 
 if TYPE_CHECKING:
-    from rightsizer.aws.errand_book import Errands
+    from rightsizer.aws.capacity_changes import Errands
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
-    from rightsizer.flows.asking import Asking
+    from rightsizer.domain.approvers import Approvers
+    from rightsizer.domain.capacity_change import Errand
+    from rightsizer.domain.live_state import EndpointSight, Gone
+    from rightsizer.domain.proposal import ProposalState
+    from rightsizer.flows.component_orders import Asking
     from rightsizer.flows.orders import Orders
     from rightsizer.flows.report import ReportSources
-    from rightsizer.model.approvers import Approvers
-    from rightsizer.model.errand import Errand
-    from rightsizer.model.proposal import ProposalState
-    from rightsizer.model.sight import EndpointSight, Gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +57,27 @@ class Desk:
     def decide(self, proposal_id: str, state: ProposalState, comment: str = "") -> dict[str, Any]:
         """Record a decision by the same conditional write as a click in Slack; returns the proposal's document."""
         from rightsizer.aws import decisions
-        from rightsizer.model.proposal import Decision
+        from rightsizer.domain.proposal import Decision
 
         at = now()
         return decisions.decide(self.table, proposal_id, Decision(state, self.who, at, comment), at)
 
     def errand_back(self, errand_id: str) -> Errand | None:
         """Record that the old policy of a group is wanted back; None where the id is not an errand's."""
-        from rightsizer.flows.errands import order_back
+        from rightsizer.flows.change_capacity import order_back
 
         return order_back(self.errands, errand_id, self.who, now()) if self.errands.load(errand_id) else None
 
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
+    from rightsizer.aws.capacity_changes import Errands
     from rightsizer.aws.components import of_endpoint
     from rightsizer.aws.deployed import caller, stack_of
-    from rightsizer.aws.errand_book import Errands
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
-    from rightsizer.flows.asking import Asking
+    from rightsizer.flows.component_orders import Asking
     from rightsizer.flows.orders import Orders
 
     known = None if table_name else stack_of(account, stack)
@@ -117,9 +117,9 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     from rightsizer.aws.own_use import LambdaUse
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
+    from rightsizer.domain.policy import Policy
+    from rightsizer.domain.running import Stack
     from rightsizer.flows.report import ReportSources
-    from rightsizer.model.policy import Policy
-    from rightsizer.model.running import Stack
     from rightsizer.settings import from_environment
 
     table = Table(account.client("dynamodb"), table_name or table_of(account, stack))
@@ -139,7 +139,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
 
 
 def _look(account: Session, endpoint: str) -> EndpointSight | Gone:
-    from rightsizer.aws.changer import AwsChanger
+    from rightsizer.aws.changes import AwsChanger
 
     services = ("sagemaker", "application-autoscaling", "cloudwatch", "ec2", "iam", "ecr", "sts")
     return AwsChanger(*(account.client(service) for service in services)).endpoint(endpoint)

@@ -37,8 +37,8 @@ def _tested(door: str) -> dict[str, Any]:
     from rightsizer import __version__, wire
     from rightsizer.aws.self_test import Parts, checks, scene_of
     from rightsizer.bootstrap import now, session, settings, slack
+    from rightsizer.domain.self_test import Check, Outcome
     from rightsizer.errors import RightsizerError
-    from rightsizer.model.self_test import Check, Outcome
 
     versions = {"rightsizer": __version__, "python": platform.python_version(), "botocore": botocore.__version__}
     try:
@@ -57,7 +57,9 @@ def _tested(door: str) -> dict[str, Any]:
 
 def _builder(door: str) -> Callable[[], object]:
     """What makes the flow of the door."""
-    from rightsizer.bootstrap import asking, changing, looking
+    from rightsizer.bootstrap import changes as changing
+    from rightsizer.bootstrap import evaluation as looking
+    from rightsizer.bootstrap import proposals as asking
 
     builders: dict[str, Callable[[], object]] = {
         "sweep": looking.sweep,

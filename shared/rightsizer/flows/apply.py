@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.domain.change import Change, Entry
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.errors import ConflictError, InputError, UnreadableError
-from rightsizer.flows.apply_begin import Beginning
-from rightsizer.flows.apply_follow import Following
-from rightsizer.flows.apply_look import Looking
-from rightsizer.flows.apply_return import Returning
-from rightsizer.flows.apply_walk import Walking
+from rightsizer.flows.advance_change import Walking
 from rightsizer.flows.approval import approved_again, change_id_of
-from rightsizer.flows.errands import Errands
+from rightsizer.flows.begin_change import Beginning
+from rightsizer.flows.change_capacity import Errands
+from rightsizer.flows.notify import Tell, once, surely
 from rightsizer.flows.orders import Orders
-from rightsizer.flows.telling import Tell, once, surely
+from rightsizer.flows.read_state import Looking
+from rightsizer.flows.record_change import Following
+from rightsizer.flows.roll_back import Returning
 from rightsizer.flows.time_left import RESERVE_MS, TimeLeft, unlimited
-from rightsizer.model.change import Change, Entry
-from rightsizer.model.hardware import Catalogue
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.outcome import Occurrence
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.ports import MetricReader, QuotaReader, RecommendationStore
-from rightsizer.ports_change import Changer, Journal, PastBook, SavingsLedger
+from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
+from rightsizer.ports.evaluation import MetricReader, QuotaReader, RecommendationStore
 from rightsizer.telemetry import Failed, attempt, count
 
 LEASE = timedelta(minutes=4)

@@ -1,8 +1,8 @@
 """Which options may stand in for one whose type has no capacity."""
 
-from rightsizer.model.change import Change, FailureClass
-from rightsizer.model.option import Option
-from rightsizer.ports import RecommendationStore
+from rightsizer.domain.change import Change, FailureClass
+from rightsizer.domain.option import Option
+from rightsizer.ports.evaluation import RecommendationStore
 
 
 def ranking(store: RecommendationStore, change: Change) -> tuple[Option, ...]:

@@ -7,11 +7,11 @@ already, so that a part that is booked again after a crash is the same part.
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rightsizer.flows.apply_measure import counted, realised_usd
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.outcome import LedgerEntry
-from rightsizer.model.sight import EndpointSight
-from rightsizer.ports_change import Changer, Journal, SavingsLedger
+from rightsizer.changes.measurement import counted, realised_usd
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.live_state import EndpointSight
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.ports.changes import Changer, Journal, SavingsLedger
 
 PART = timedelta(days=1)
 NOTES = ("finish", "left")

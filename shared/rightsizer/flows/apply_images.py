@@ -7,16 +7,16 @@ somebody asked, and there is no other way back; who deploys the old code by its 
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rightsizer.flows.telling import Told
-from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
-from rightsizer.model.move import Steer
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import EndpointSight, Gone, Sight
-from rightsizer.model.step import Step, StepKind
-from rightsizer.ports import RecommendationStore
-from rightsizer.ports_change import Changer
-from rightsizer.rules import preflight
-from rightsizer.rules.advance import touched_scaling
+from rightsizer.changes import preflight
+from rightsizer.changes.reconcile import touched_scaling
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.live_state import EndpointSight, Gone, Sight
+from rightsizer.domain.move import Steer
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.step import Step, StepKind
+from rightsizer.flows.notify import Told
+from rightsizer.ports.changes import Changer
+from rightsizer.ports.evaluation import RecommendationStore
 
 IMAGES = "images"
 """The journal line that says that the way back brings other code."""

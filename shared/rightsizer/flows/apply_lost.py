@@ -8,13 +8,13 @@ withdrawn with a reason, or as expired and told; each order to go back is taken,
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.domain.change import Change
+from rightsizer.domain.outcome import Occurrence, UnreadRow
+from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
 from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.apply import Apply
-from rightsizer.flows.apply_follow import shown
-from rightsizer.flows.telling import once, surely
-from rightsizer.model.change import Change
-from rightsizer.model.outcome import Occurrence, UnreadRow
-from rightsizer.model.proposal import PATIENCE, Proposal, ProposalState
+from rightsizer.flows.notify import once, surely
+from rightsizer.flows.record_change import shown
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 LATE = timedelta(minutes=15)

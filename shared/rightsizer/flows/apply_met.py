@@ -7,15 +7,15 @@ change had settled is then as foreign to them as what it had stored.
 from dataclasses import replace
 from datetime import datetime
 
-from rightsizer.flows.apply_schedule import Due
-from rightsizer.model.change import Change, Course, Entry
-from rightsizer.model.plan import Met
-from rightsizer.model.sight import Sight
-from rightsizer.model.step import Step, StepKind
-from rightsizer.ports_change import Changer
-from rightsizer.rules import scaling
-from rightsizer.rules.advance import given_back
-from rightsizer.rules.schedule import caught_up
+from rightsizer.autoscaling import policies as scaling
+from rightsizer.autoscaling.met_actions import Due
+from rightsizer.autoscaling.scheduled_actions import caught_up
+from rightsizer.changes.reconcile import given_back
+from rightsizer.domain.change import Change, Course, Entry
+from rightsizer.domain.live_state import Sight
+from rightsizer.domain.plan import Met
+from rightsizer.domain.step import Step, StepKind
+from rightsizer.ports.changes import Changer
 
 MET = "met"
 """The journal line that says since when the return knows what it met."""

@@ -7,11 +7,11 @@ told by the hand-over itself.
 from dataclasses import replace
 from datetime import datetime
 
-from rightsizer.flows.telling import Told
-from rightsizer.model.change import Change, ChangeState, Entry, FailureClass
-from rightsizer.model.observation import ScalableTarget
-from rightsizer.model.sight import Sight
-from rightsizer.model.step import Step, StepKind
+from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.live_state import Sight
+from rightsizer.domain.step import Step, StepKind
+from rightsizer.flows.notify import Told
 
 INCIDENT, OVER = "incident", "incident-over"
 """Journal lines of the two messages, with the resource as their detail."""

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from rightsizer.changes.overruled import needs_no_judgement, overruled
+from rightsizer.changes.reconcile import touched_scaling
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.move import Do, Move, Steer, Wait
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.step import StepKind
 from rightsizer.errors import UnreadableError
-from rightsizer.flows.telling import Told
-from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
-from rightsizer.model.move import Do, Move, Steer, Wait
-from rightsizer.model.proposal import Proposal
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Gate, Recommendation
-from rightsizer.model.step import StepKind
-from rightsizer.ports import RecommendationStore
-from rightsizer.rules.advance import touched_scaling
-from rightsizer.rules.overruled import needs_no_judgement, overruled
+from rightsizer.flows.notify import Told
+from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.telemetry import count
 
 TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES, StepKind.UPDATE_COMPONENT})

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
+from rightsizer.domain.capacity_change import OPEN, Errand, ErrandMoved
+from rightsizer.domain.change import Change
+from rightsizer.domain.proposal import Proposal, ProposalMoved, ProposalState
+from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows import apply_lost
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.apply_books import Books, book_savings
-from rightsizer.flows.telling import surely
+from rightsizer.flows.notify import surely
 from rightsizer.flows.time_left import BOOKS_RESERVE_MS, RESERVE_MS, TimeLeft, unlimited
-from rightsizer.model.change import Change
-from rightsizer.model.errand import OPEN, Errand, ErrandMoved
-from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
-from rightsizer.model.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})

@@ -2,8 +2,8 @@
 
 import hashlib
 
-from rightsizer.model.change import Change, ChangeState
-from rightsizer.model.proposal import Proposal
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.proposal import Proposal
 
 
 def change_id_of(proposal: Proposal, *, again: bool = False) -> str:

@@ -6,21 +6,21 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import batched
 
-from rightsizer.flows.allowance import Allowance
+from rightsizer.backtest.allowance import Allowance
+from rightsizer.backtest.simulate import Rehearsal, Stage
+from rightsizer.domain.backtest import Backtest
+from rightsizer.domain.digest import UsageDigest
+from rightsizer.domain.endpoint import Endpoint, Mode, Unobserved
+from rightsizer.domain.history import History
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import NoMetrics
 from rightsizer.flows.evaluate import EvaluatePorts, Watcher, surroundings
-from rightsizer.flows.given import Given
-from rightsizer.flows.rehearse import Rehearsal, Stage
+from rightsizer.flows.read_usage import Usage, UsageReader
 from rightsizer.flows.turns import CHUNK
-from rightsizer.flows.usage import Usage, UsageReader
-from rightsizer.model.backtest import Backtest
-from rightsizer.model.digest import UsageDigest
-from rightsizer.model.history import History
-from rightsizer.model.limits import ChangeLimits
-from rightsizer.model.observation import Endpoint, Mode, Unobserved
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.usage import NoMetrics
-from rightsizer.ports import EndpointSummary
+from rightsizer.ports.evaluation import EndpointSummary
+from rightsizer.recommender.given import Given
 from rightsizer.telemetry import logger
 
 KEPT_DAYS = 63

@@ -4,12 +4,12 @@ from datetime import datetime
 from functools import partial
 from typing import assert_never
 
+from rightsizer.domain.trigger import JobMoved, LookBeyond
 from rightsizer.errors import InputError, ReadError
+from rightsizer.flows.group_options import CapacityPorts, propose_capacity
 from rightsizer.flows.hyperpod import HyperPodPorts, cluster_moved
-from rightsizer.flows.spot_options import CapacityPorts, propose_capacity
+from rightsizer.flows.jobs import TrainingPorts, look_at_job
 from rightsizer.flows.spot_stand_in import StandInPorts, stand_in
-from rightsizer.flows.training import TrainingPorts, look_at_job
-from rightsizer.model.trigger import JobMoved, LookBeyond
 from rightsizer.telemetry import Failed, attempt, logger
 
 type Ports = tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]

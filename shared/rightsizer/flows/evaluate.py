@@ -9,23 +9,30 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
+from rightsizer.changes.foreseen import unless_refused
+from rightsizer.domain.digest import UsageDigest
+from rightsizer.domain.endpoint import Endpoint, Unobserved
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import PriceTable
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import NoMetrics
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
-from rightsizer.flows.foreseen import unless_refused
-from rightsizer.flows.judge import judge, judge_digests
+from rightsizer.flows.read_usage import Memory, Usage, UsageReader
 from rightsizer.flows.turns import Turns
-from rightsizer.flows.usage import Memory, Usage, UsageReader
-from rightsizer.model.digest import UsageDigest
-from rightsizer.model.hardware import Catalogue
-from rightsizer.model.history import History
-from rightsizer.model.observation import Endpoint, Unobserved
-from rightsizer.model.policy import Policy
-from rightsizer.model.price import PriceTable
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.usage import NoMetrics
-from rightsizer.ports import EndpointSummary, FleetReader, MetricReader, PriceBook, QuotaReader, RecommendationStore
-from rightsizer.rules import enable
-from rightsizer.rules.ask import Reach, proposal_for, unless_undone
+from rightsizer.ports.evaluation import (
+    EndpointSummary,
+    FleetReader,
+    MetricReader,
+    PriceBook,
+    QuotaReader,
+    RecommendationStore,
+)
+from rightsizer.recommender import enable
+from rightsizer.recommender.proposal import Reach, proposal_for, unless_undone
+from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 NO_TIME = Reason(Code.NO_TIME, "the invocation has no time left for it; it is evaluated by another one")

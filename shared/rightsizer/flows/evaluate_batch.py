@@ -11,13 +11,11 @@ from datetime import datetime
 from functools import partial
 from typing import assert_never
 
-from rightsizer.errors import ReadError, WriteRefusedError
-from rightsizer.flows.evaluate import NotDone
-from rightsizer.model.observation import Unobserved
-from rightsizer.model.outcome import Occurrence
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.trigger import (
+from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.trigger import (
     EndpointMoved,
     InstanceMoved,
     JobMoved,
@@ -34,8 +32,10 @@ from rightsizer.model.trigger import (
     TickDue,
     Trigger,
 )
-from rightsizer.ports import AlarmReader
-from rightsizer.ports_change import SavingsLedger
+from rightsizer.errors import ReadError, WriteRefusedError
+from rightsizer.flows.evaluate import NotDone
+from rightsizer.ports.changes import SavingsLedger
+from rightsizer.ports.evaluation import AlarmReader
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 DIRECT = ""

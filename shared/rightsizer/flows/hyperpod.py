@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from rightsizer.domain.capacity_change import Errand
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.job import Handover, NoHandover
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.trigger import JobMoved
 from rightsizer.errors import VanishedError
-from rightsizer.model.errand import Errand
-from rightsizer.model.hardware import Catalogue
-from rightsizer.model.job import Handover, NoHandover
-from rightsizer.model.outcome import Occurrence
-from rightsizer.model.trigger import JobMoved
-from rightsizer.ports_change import SavingsLedger
-from rightsizer.ports_spot import ClusterReader, ErrandBook
-from rightsizer.rules.spot_capacity import stand_ins
-from rightsizer.rules.spot_hyperpod import further_group, is_short, is_spot, lacks_capacity, more_types
-from rightsizer.rules.spot_offer import hand_errand
+from rightsizer.ports.changes import SavingsLedger
+from rightsizer.ports.spot import ClusterReader, ErrandBook
+from rightsizer.spot.group_options import stand_ins
+from rightsizer.spot.proposal import hand_errand
+from rightsizer.spot.spot_hyperpod import further_group, is_short, is_spot, lacks_capacity, more_types
 from rightsizer.telemetry import logger
 
 MOST_NEW_TYPES = 3

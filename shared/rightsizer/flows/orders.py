@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from rightsizer.autoscaling.met_actions import as_due
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
-from rightsizer.flows.apply_schedule import as_due
-from rightsizer.model.change import Change, ChangeState, Course, Entry, FailureClass
-from rightsizer.model.limits import Switch
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.sight import EndpointSight, Gone
-from rightsizer.ports_change import Journal
+from rightsizer.ports.changes import Journal
 
 STANDING = (ChangeState.PROVEN, ChangeState.APPLIED)
 """Ends after which the endpoint runs what the change made."""

@@ -10,11 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from rightsizer.domain.capacity_change import Errand, ErrandMoved
+from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_as
 from rightsizer.errors import RightsizerError, WriteRefusedError
-from rightsizer.flows.telling import surely
-from rightsizer.model.errand import Errand, ErrandMoved
-from rightsizer.model.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_as
-from rightsizer.ports import EventSink, MessageBook, Notifier, ReportStore
+from rightsizer.flows.notify import surely
+from rightsizer.ports.evaluation import EventSink, MessageBook, Notifier, ReportStore
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 TOLD_BY_TEXT = frozenset(

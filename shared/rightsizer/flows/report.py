@@ -7,21 +7,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal
 
+from rightsizer.domain.history import TEACHES_DAYS
+from rightsizer.domain.outcome import LedgerEntry, UnreadRow
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import SHOWN, Report
+from rightsizer.domain.running import RunningCost, Stack
+from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.report_fold import folded, folded_proposals, lines
-from rightsizer.model.history import TEACHES_DAYS
-from rightsizer.model.outcome import LedgerEntry, UnreadRow
-from rightsizer.model.policy import Policy
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.report import SHOWN, Report
-from rightsizer.model.running import RunningCost, Stack
-from rightsizer.model.usage import SIGNALS
-from rightsizer.ports import Notifier, OwnUse, RecommendationStore, ReportStore
-from rightsizer.ports_change import PastBook, SavingsLedger
-from rightsizer.rules.packing import packs
-from rightsizer.rules.running import running_cost
-from rightsizer.rules.tally import Records, tally
-from rightsizer.rules.track_record import track_record
+from rightsizer.ports.changes import PastBook, SavingsLedger
+from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportStore
+from rightsizer.recommender.packing import packs
+from rightsizer.reporting.largest import folded, folded_proposals, lines
+from rightsizer.reporting.own_cost import running_cost
+from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.track_record import track_record
 from rightsizer.telemetry import Failed, attempt, logger
 
 type Period = Literal["weekly", "monthly"]

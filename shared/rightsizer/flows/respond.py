@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, assert_never
 
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified
 from rightsizer.errors import ConflictError, RightsizerError, VanishedError
-from rightsizer.model.proposal import Decision, ProposalState
-from rightsizer.model.trigger import Click, Interaction, NotClicked, NotVerified
 
 DECIDES: Mapping[str, ProposalState] = {
     "approve": ProposalState.APPROVED,

@@ -7,15 +7,15 @@ within minutes; `apply` writes the policy and puts the old one back.
 from dataclasses import dataclass
 from datetime import datetime
 
+from rightsizer.domain.capacity_change import Errand
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.option import Excluded
+from rightsizer.domain.scaling_group import Group
 from rightsizer.errors import VanishedError
-from rightsizer.model.errand import Errand
-from rightsizer.model.group import Group
-from rightsizer.model.hardware import Catalogue
-from rightsizer.model.option import Excluded
-from rightsizer.ports import PriceBook
-from rightsizer.ports_spot import ErrandBook, GroupNow, SpotBook, Unread
-from rightsizer.rules.spot_capacity import hosting_over_ec2, policy_change
-from rightsizer.rules.spot_offer import stand_in_errand
+from rightsizer.ports.evaluation import PriceBook
+from rightsizer.ports.spot import ErrandBook, GroupNow, SpotBook, Unread
+from rightsizer.spot.group_options import hosting_over_ec2, policy_change
+from rightsizer.spot.proposal import stand_in_errand
 from rightsizer.telemetry import logger
 
 

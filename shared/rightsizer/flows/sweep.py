@@ -12,10 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.domain.trigger import SweepDue, SweepKind, Trigger
 from rightsizer.errors import InputError, RightsizerError
-from rightsizer.model.trigger import SweepDue, SweepKind, Trigger
-from rightsizer.ports import AlarmReader, EndpointSummary, EvaluationLog, FleetReader, PageQueue, ProposalCloser
-from rightsizer.rules.page import DAYS, page_of
+from rightsizer.ports.evaluation import (
+    AlarmReader,
+    EndpointSummary,
+    EvaluationLog,
+    FleetReader,
+    PageQueue,
+    ProposalCloser,
+)
+from rightsizer.recommender.cache_page import DAYS, page_of
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 PAGE = 25

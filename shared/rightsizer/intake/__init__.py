@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rightsizer.domain.capacity_change import ErrandMoved
+    from rightsizer.domain.proposal import ProposalMoved
+    from rightsizer.domain.trigger import Received, Trigger
     from rightsizer.intake.queue import Message
-    from rightsizer.model.errand import ErrandMoved
-    from rightsizer.model.proposal import ProposalMoved
-    from rightsizer.model.trigger import Received, Trigger
 
 
 def parse(event: object, *, topic: str = "", replays: bool = False) -> Trigger:
@@ -39,9 +39,9 @@ def batch(event: Any, topic: str = "") -> list[Received]:
     """
     from functools import partial
 
+    from rightsizer.domain.trigger import Received
     from rightsizer.intake.registry import Way
     from rightsizer.intake.registry import parse as parse_event
-    from rightsizer.model.trigger import Received
     from rightsizer.telemetry import Failed, attempt
 
     if not (isinstance(event, dict) and "Records" in event):

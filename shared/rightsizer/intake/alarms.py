@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, StringConstraints, TypeAdapter, ValidationError
 
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.trigger import LookAt, LookAtAlarm, NoTrigger, Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake.edge import MOST_NAMES, Envelope, Moment, Name, SageMakerName, Shape, Text, read
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.trigger import LookAt, LookAtAlarm, NoTrigger, Trigger
+from rightsizer.intake.fields import MOST_NAMES, Envelope, Moment, Name, SageMakerName, Shape, Text, read
 
 STATE_CHANGE = "CloudWatch Alarm State Change"
 CONTRIBUTOR_CHANGE = "CloudWatch Alarm Contributor State Change"

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import Field
 
-from rightsizer.intake.edge import Envelope, Moment, Name, SageMakerName, Shape, Text, read
-from rightsizer.model.trigger import EndpointMoved, Trigger
+from rightsizer.domain.trigger import EndpointMoved, Trigger
+from rightsizer.intake.fields import Envelope, Moment, Name, SageMakerName, Shape, Text, read
 
 STATE_CHANGE = "SageMaker Endpoint State Change"
 DEPLOYMENT_CHANGE = "SageMaker Endpoint Deployment State Change"

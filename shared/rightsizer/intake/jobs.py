@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from rightsizer.intake.edge import Envelope, Moment, Name, SageMakerName, Shape, Text, read
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.trigger import JobMoved, Trigger
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.trigger import JobMoved, Trigger
+from rightsizer.intake.fields import Envelope, Moment, Name, SageMakerName, Shape, Text, read
 
 TRAINING = "SageMaker Training Job State Change"
 CLUSTER_STATE = "SageMaker HyperPod Cluster State Change"

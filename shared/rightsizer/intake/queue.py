@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rightsizer.errors import InputError
-from rightsizer.intake.edge import mapping, named
+from rightsizer.intake.fields import mapping, named
 
 
 @dataclass(frozen=True, slots=True)

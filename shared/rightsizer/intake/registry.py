@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.trigger import NoTrigger, Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake import alarms, capacity, endpoints, jobs, schedule
-from rightsizer.intake.edge import mapping
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.trigger import NoTrigger, Trigger
+from rightsizer.intake import alarms, endpoints, jobs
+from rightsizer.intake import own_messages as schedule
+from rightsizer.intake import spot as capacity
+from rightsizer.intake.fields import mapping
 
 type Parser = Callable[[Mapping[str, Any]], Trigger]
 

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
-from rightsizer.model.slack_app import SlackKeys
-from rightsizer.model.trigger import Click, Interaction, NotClicked, NotVerified, Verb
+from rightsizer.domain.slack_app import SlackKeys
+from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified, Verb
 
 WINDOW_S = 300
 """Slack's own advice: a request older than five minutes may be a replay."""

@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import Field
 
 from rightsizer import wire
+from rightsizer.domain.capacity_change import Errand, ErrandMoved
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.proposal import Proposal, ProposalMoved, ProposalState
 from rightsizer.errors import InputError
-from rightsizer.intake.edge import Shape, mapping, named, read
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.errand import Errand, ErrandMoved
-from rightsizer.model.proposal import Proposal, ProposalMoved, ProposalState
+from rightsizer.intake.fields import Shape, mapping, named, read
 from rightsizer.telemetry import Failed, attempt
 
 PROPOSAL = "PROPOSAL#"

@@ -4,10 +4,10 @@ import csv
 import io
 from unicodedata import normalize
 
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.option import Option
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.model.report import Report
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.option import Option
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import Report
 
 HEADS = (
     *("account", "region", "endpoint", "owner", "mode", "finding", "reason_code", "reason"),

@@ -2,11 +2,11 @@
 
 from decimal import Decimal
 
-from rightsizer.model.option import Option
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.domain.option import Option
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import effects, sentences, svg
-from rightsizer.render.frame import Cell, badge, card, facts, page, section, table
+from rightsizer.render.html import Cell, badge, card, facts, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
 from rightsizer.render.spark import highest
 

@@ -2,9 +2,9 @@
 
 from typing import assert_never
 
-from rightsizer.model.implementation import WayBack, way_back
-from rightsizer.model.option import Option, OptionKind
-from rightsizer.model.recommendation import Gate, Recommendation
+from rightsizer.domain.implementation import WayBack, way_back
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.recommendation import Gate, Recommendation
 
 NOTHING_DEPLOYED = frozenset(
     {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rightsizer.model.outcome import UnreadRow
+from rightsizer.domain.outcome import UnreadRow
 from rightsizer.render import blocks as kit
 
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"

@@ -1,7 +1,7 @@
 """What was promised against what it turned out to be, in words: slowdowns and stated risks, and what is not known."""
 
-from rightsizer.model.quantile import CONFORMAL
-from rightsizer.model.track_record import RiskLevel, SpeedSummary, TrackRecord
+from rightsizer.domain.quantile import CONFORMAL
+from rightsizer.domain.track_record import RiskLevel, SpeedSummary, TrackRecord
 from rightsizer.render import sentences
 
 ENDED = {

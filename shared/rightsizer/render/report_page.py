@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.reason import Code
-from rightsizer.model.recommendation import Finding, Gate, Recommendation
-from rightsizer.model.report import SHOWN, Report
-from rightsizer.render import notice, report_parts, report_promises, sentences, svg
-from rightsizer.render.frame import Cell, badge, bars, card, page, section, table
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.report import SHOWN, Report
+from rightsizer.render import notice, report_promises, sentences, svg
+from rightsizer.render import report_tables as report_parts
+from rightsizer.render.html import Cell, badge, bars, card, page, section, table
 from rightsizer.render.markup import Markup, Node, join, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from rightsizer.model.option import Risk
-from rightsizer.model.report import Report
-from rightsizer.model.track_record import SpeedOutcome, SpeedSummary, TrackRecord
-from rightsizer.render import promise_words, report_parts, sentences
-from rightsizer.render.frame import Cell, badge, table
+from rightsizer.domain.option import Risk
+from rightsizer.domain.report import Report
+from rightsizer.domain.track_record import SpeedOutcome, SpeedSummary, TrackRecord
+from rightsizer.render import promise_words, sentences
+from rightsizer.render import report_tables as report_parts
+from rightsizer.render.html import Cell, badge, table
 from rightsizer.render.markup import Markup, join, tag
 
 UNKNOWN = "not known"

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.observation import EndpointKind
-from rightsizer.model.option import ORDERED, Effort, Option, OptionKind, Risk
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Evidence, Finding, Gate, Recommendation
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
 
 RISKS = {
     Risk.VERY_LOW: "very low",

@@ -2,13 +2,14 @@
 
 from pathlib import PurePosixPath
 
-from rightsizer.model.cleaned import one_line, shortened
-from rightsizer.model.option import Option
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.recommendation import Evidence, Recommendation
-from rightsizer.model.report import Report
+from rightsizer.domain.cleaned import one_line, shortened
+from rightsizer.domain.option import Option
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.recommendation import Evidence, Recommendation
+from rightsizer.domain.report import Report
 from rightsizer.render import blocks as kit
-from rightsizer.render import effects, promise_words, report_parts, sentences
+from rightsizer.render import effects, promise_words, sentences
+from rightsizer.render import report_tables as report_parts
 from rightsizer.render.blocks import Block
 from rightsizer.render.spark import highest, sparkline
 

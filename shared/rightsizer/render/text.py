@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.proposal import Proposal, ProposalState
-from rightsizer.model.report import Report
-from rightsizer.render import effects, promise_words, report_parts, sentences
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.report import Report
+from rightsizer.render import effects, promise_words, sentences
+from rightsizer.render import report_tables as report_parts
 from rightsizer.render.spark import sparkline
 
 

@@ -13,11 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from rightsizer import bootstrap
 from rightsizer.aws.session import Session
-from rightsizer.model.policy import Policy
-from rightsizer.model.self_test import Outcome
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.self_test import Outcome
 from rightsizer.settings import LOOKBACK
-from rightsizer.terminal import checkup, document, show
-from rightsizer.terminal.exits import Exit
+from rightsizer.terminal import doctor as checkup
+from rightsizer.terminal import document
+from rightsizer.terminal import tables as show
+from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey, survey
 

@@ -8,20 +8,20 @@ import typer
 from rightsizer import bootstrap
 from rightsizer.aws.deployed import limits_of
 from rightsizer.aws.session import Session
-from rightsizer.bootstrap.looking import policy_of
+from rightsizer.backtest.hindsight import calibration_of
+from rightsizer.bootstrap.evaluation import policy_of
+from rightsizer.domain.backtest import Backtest
+from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ReadError, SettingsError
 from rightsizer.flows.backtest import backtests
 from rightsizer.flows.evaluate import Watcher
-from rightsizer.model.backtest import Backtest
-from rightsizer.model.observation import Unobserved
-from rightsizer.model.reason import Code, Reason
-from rightsizer.rules.hindsight import calibration_of
 from rightsizer.settings import Settings, change_limits, from_environment
-from rightsizer.terminal import show
+from rightsizer.terminal import tables as show
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, app, print_json, progress_of
-from rightsizer.terminal.exits import Exit
+from rightsizer.terminal.backtest_tables import Account, shown
+from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.screen import Screen
-from rightsizer.terminal.tried import Account, shown
 from rightsizer.terminal.tried_document import document_of
 
 UNTESTED = (Code.OTHER_KIND, Code.VANISHED)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rightsizer.model.change import Change
-from rightsizer.rules.advance import left_open
+from rightsizer.changes.reconcile import left_open
+from rightsizer.domain.change import Change
 
 
 def left(one: Change, hard: bool) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 import typer
 
 from rightsizer import bootstrap
-from rightsizer.model.option import ScaleIn
+from rightsizer.domain.option import ScaleIn
 from rightsizer.render import sentences
-from rightsizer.terminal import document, show
+from rightsizer.terminal import document
+from rightsizer.terminal import tables as show
 from rightsizer.terminal.app import app, print_json
-from rightsizer.terminal.given import Given, order
+from rightsizer.terminal.options import Given, order
 
 
 class Strategy(StrEnum):

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from rightsizer.model.implementation import way_back
-from rightsizer.model.option import Option
-from rightsizer.model.price import Price
-from rightsizer.model.reason import Reason
-from rightsizer.model.recommendation import Recommendation
+from rightsizer.domain.implementation import way_back
+from rightsizer.domain.option import Option
+from rightsizer.domain.price import Price
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import sentences
 from rightsizer.terminal.survey import Survey
 

@@ -6,15 +6,16 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from rightsizer.changes.reconcile import left_open
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.errors import ConflictError, InputError
-from rightsizer.model.cleaned import one_line
-from rightsizer.model.outcome import UnreadRow
-from rightsizer.model.proposal import Proposal, ProposalState
 from rightsizer.render import notice, sentences
-from rightsizer.rules.advance import left_open
-from rightsizer.terminal import changes, document, show
+from rightsizer.terminal import changes, document
+from rightsizer.terminal import tables as show
 from rightsizer.terminal.app import app, print_json
-from rightsizer.terminal.given import Given, obey, order
+from rightsizer.terminal.options import Given, obey, order
 
 HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
 PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."

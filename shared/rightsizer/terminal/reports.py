@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from rightsizer import bootstrap
+from rightsizer.domain.cleaned import one_line
 from rightsizer.flows.report import made, window
-from rightsizer.model.cleaned import one_line
-from rightsizer.render import data, notice, text
-from rightsizer.terminal import show
+from rightsizer.render import notice, text
+from rightsizer.render import report_json as data
+from rightsizer.terminal import tables as show
 from rightsizer.terminal.app import app, print_json
-from rightsizer.terminal.given import Given, order
+from rightsizer.terminal.options import Given, order
 
 
 @app.command(epilog="Examples: rightsizer report; rightsizer report --monthly --json > report.json")

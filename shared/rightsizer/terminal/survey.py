@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
 from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
-from rightsizer.model.observation import Unobserved
-from rightsizer.model.policy import Policy
-from rightsizer.model.reason import Code, Reason
-from rightsizer.model.recommendation import Recommendation
-from rightsizer.ports import EndpointSummary
+from rightsizer.ports.evaluation import EndpointSummary
 
 
 @dataclass(frozen=True, slots=True)

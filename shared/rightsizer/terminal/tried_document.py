@@ -3,9 +3,9 @@
 from decimal import Decimal
 from typing import Any
 
-from rightsizer.model.backtest import Backtest, Hindsight, Rehearsed
+from rightsizer.domain.backtest import Backtest, Hindsight, Rehearsed
 from rightsizer.terminal import document
-from rightsizer.terminal.tried import NOT_KNOWN, Account
+from rightsizer.terminal.backtest_tables import NOT_KNOWN, Account
 
 
 def document_of(found: Account) -> dict[str, Any]:

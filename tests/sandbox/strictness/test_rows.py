@@ -16,7 +16,8 @@ from tests.sandbox.strictness.states import STATES
 from tests.sandbox.strictness.wrong import WRONG
 
 ROOT = Path(__file__).parents[3]
-ADAPTERS = ROOT / "shared" / "rightsizer" / "aws"
+LIBRARY = ROOT / "shared" / "rightsizer"
+ADAPTERS = (LIBRARY / "aws", LIBRARY / "channels")
 OWN_MODELS = {"query_metrics": "cloudwatch:QueryMetrics"}
 """Calls of a service that botocore has no model of."""
 MEANT = {
@@ -35,7 +36,7 @@ SLACK = ("chat.postMessage", "chat.update")
 
 
 def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(ADAPTERS.rglob("*.py")):
+    for path in sorted(path for folder in ADAPTERS for path in folder.rglob("*.py")):
         yield path, ast.parse(path.read_text())
 
 

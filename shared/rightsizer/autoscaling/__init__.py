@@ -1,0 +1,1 @@
+"""What Application Auto Scaling does with an endpoint, reckoned without asking it."""

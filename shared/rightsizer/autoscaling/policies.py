@@ -1,0 +1,209 @@
+"""Take autoscaling away for a change and give it back: as it was, or re-targeted to the new capacity.
+
+Deregistering deletes policies and scheduled actions and strips the customer's alarms of their actions (Application Auto
+Scaling); a re-created step policy has a new ARN. So everything is rebuilt from the snapshot, alarms included.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.option import Target
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.wiring import placed
+
+NAMESPACE = "sagemaker"
+POLICY_FIELDS = frozenset(
+    {
+        "PolicyName",
+        "ServiceNamespace",
+        "ResourceId",
+        "ScalableDimension",
+        "PolicyType",
+        "StepScalingPolicyConfiguration",
+        "TargetTrackingScalingPolicyConfiguration",
+    }
+)
+POLICY_OUTPUT = frozenset({"PolicyARN", "Alarms", "CreationTime"})
+SCHEDULED_FIELDS = frozenset(
+    {
+        "ServiceNamespace",
+        "Schedule",
+        "Timezone",
+        "ScheduledActionName",
+        "ResourceId",
+        "ScalableDimension",
+        "StartTime",
+        "EndTime",
+        "ScalableTargetAction",
+    }
+)
+SCHEDULED_OUTPUT = frozenset({"ScheduledActionARN", "CreationTime"})
+CAPACITY_METRICS = frozenset(
+    {
+        "SageMakerVariantInvocationsPerInstance",
+        "SageMakerVariantConcurrentRequestsPerModelHighResolution",
+    }
+)
+"""Targets per instance: they follow the capacity of an instance."""
+HOURLY = re.compile(r"rightsizer-.+-\d\d")
+"""Names of our scheduled actions: the change and the hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How a fleet compares with the one before: `new` instances serve what `old` did."""
+
+    old: int
+    new: int
+
+    @property
+    def per_instance(self) -> float:
+        """Capacity of one new instance over one old instance."""
+        return self.old / self.new if self.new > 0 else 1.0
+
+
+def refusals(
+    targets: Iterable[ScalableTarget], may_rewire: bool, alarms: Sequence[Mapping[str, Any]]
+) -> tuple[Reason, ...]:
+    """Why this autoscaling could not be given back whole; empty when it can."""
+    found = []
+    for target in targets:
+        for row in target.policies:
+            found += _unknown(target, row, POLICY_FIELDS | POLICY_OUTPUT, str(row.get("PolicyName", "")))
+            if row.get("PolicyType") not in ("TargetTrackingScaling", "StepScaling"):
+                text = f"policy {row.get('PolicyName')} of {target.resource_id} is of type {row.get('PolicyType')}"
+                found.append(Reason(Code.UNKNOWN_FIELD, f"{text}, which this program does not know how to put back"))
+        for row in target.scheduled:
+            found += _unknown(target, row, SCHEDULED_FIELDS | SCHEDULED_OUTPUT, str(row.get("ScheduledActionName", "")))
+    if alarms and not may_rewire:
+        names = ", ".join(sorted(str(a["AlarmName"]) for a in alarms))
+        text = f"alarms of yours ({names}) start step policies and would have to be re-wired; the stack parameter "
+        found.append(Reason(Code.AUTOSCALED, text + "that lets rightsizer write customers' alarms is off"))
+    return tuple(found)
+
+
+def _unknown(target: ScalableTarget, row: Mapping[str, Any], known: frozenset[str], name: str) -> list[Reason]:
+    odd = sorted(k for k, v in row.items() if k not in known and v not in (None, [], {}))
+    if not odd:
+        return []
+    text = f"{name} of {target.resource_id} has fields that this program does not know: {', '.join(odd)}"
+    return [Reason(Code.UNKNOWN_FIELD, text)]
+
+
+def clear(targets: Iterable[ScalableTarget]) -> tuple[Step, ...]:
+    """Steps that deregister the targets; SageMaker refuses a change of type while they are registered."""
+    return tuple(Step(StepKind.DEREGISTER_TARGET, t.resource_id, _who(t)) for t in targets)
+
+
+def rebuild(
+    targets: Sequence[ScalableTarget],
+    alarms: Sequence[Mapping[str, Any]],
+    snapshot: Sequence[ScalableTarget],
+) -> tuple[Step, ...]:
+    """Steps that register the targets with everything on them and re-wire the alarms to the new policies.
+
+    `snapshot` says which old policy ARN is which policy. What a schedule has moved since is not in them.
+    """
+    steps: list[Step] = []
+    for target in targets:
+        who = _who(target)
+        bounds: dict[str, Any] = {**who, "MinCapacity": target.minimum, "MaxCapacity": target.maximum}
+        if any(target.suspended.values()):
+            bounds["SuspendedState"] = dict(target.suspended)
+        if tags := own_tags(target):
+            bounds["Tags"] = tags
+        steps.append(Step(StepKind.REGISTER_TARGET, target.resource_id, bounds))
+        for policy in target.policies:
+            params = {k: v for k, v in policy.items() if k in POLICY_FIELDS}
+            steps.append(Step(StepKind.PUT_POLICY, target.resource_id, params))
+        for action in target.scheduled:
+            params = {k: v for k, v in action.items() if k in SCHEDULED_FIELDS}
+            steps.append(Step(StepKind.PUT_SCHEDULED, target.resource_id, params))
+    return (*steps, *(Step(StepKind.PUT_ALARM, str(a["AlarmName"]), placed(a, snapshot)) for a in alarms))
+
+
+def own_tags(target: ScalableTarget) -> dict[str, str]:
+    """Tags of a target that a caller may set; AWS refuses a request with a tag of its own prefix, ``aws:``."""
+    return {k: v for k, v in target.tags.items() if not k.lower().startswith("aws:")}
+
+
+def retarget(targets: Sequence[ScalableTarget], wanted: Target, capacity: Capacity) -> tuple[ScalableTarget, ...]:
+    """The same autoscaling for the new capacity.
+
+    Bounds follow the number of instances that serve the same, targets per instance follow the capacity of one: the
+    option's figure, else the counts'. The option's own bounds and target come first. Steps and cooldowns are the
+    owner's and stay.
+    """
+    return tuple(_retargeted(t, wanted, capacity) for t in targets)
+
+
+def _retargeted(target: ScalableTarget, wanted: Target, capacity: Capacity) -> ScalableTarget:
+    def scaled(count: int) -> int:
+        return count if count == 0 else max(1, math.ceil(count / ratio - 1e-9))
+
+    ratio = wanted.per_instance or capacity.per_instance
+    minimum = wanted.minimum if wanted.minimum is not None else scaled(target.minimum)
+    maximum = wanted.maximum if wanted.maximum is not None else scaled(target.maximum)
+    policies = tuple(_policy(p, wanted, ratio) for p in target.policies)
+    scheduled = tuple(
+        {
+            **action,
+            "ScalableTargetAction": {
+                k: scaled(v) if isinstance(v, int) else v for k, v in action.get("ScalableTargetAction", {}).items()
+            },
+        }
+        for action in target.scheduled
+    )
+    return replace(target, minimum=minimum, maximum=max(minimum, maximum), policies=policies, scheduled=scheduled)
+
+
+def _policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[str, Any]:
+    config = policy.get("TargetTrackingScalingPolicyConfiguration")
+    if not config:
+        return policy
+    metric = config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType", "")
+    if metric not in CAPACITY_METRICS:
+        return policy
+    value = wanted.target_value or round(config["TargetValue"] * ratio, 4)
+    return {**policy, "TargetTrackingScalingPolicyConfiguration": {**config, "TargetValue": value}}
+
+
+def by_the_hour(endpoint: str, variant: str, counts: Sequence[int], change_id: str) -> tuple[Step, ...]:
+    """Register the variant and schedule its count by the hour of the day (UTC); one action for each change of count."""
+    who = {
+        "ServiceNamespace": NAMESPACE,
+        "ResourceId": f"endpoint/{endpoint}/variant/{variant}",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    resource = str(who["ResourceId"])
+    bounds = {**who, "MinCapacity": min(counts), "MaxCapacity": max(counts)}
+    steps = [Step(StepKind.REGISTER_TARGET, resource, bounds)]
+    for hour, count in enumerate(counts):
+        if count != counts[hour - 1]:
+            action = {
+                **who,
+                "ScheduledActionName": f"rightsizer-{change_id}-{hour:02d}",
+                "Schedule": f"cron(0 {hour} * * ? *)",
+                "ScalableTargetAction": {"MinCapacity": count, "MaxCapacity": count},
+            }
+            steps.append(Step(StepKind.PUT_SCHEDULED, resource, action))
+    return tuple(steps)
+
+
+def hourly_alone(target: ScalableTarget) -> bool:
+    """Whether the target holds nothing but actions of `by_the_hour`: no policy, and no action of the owner's."""
+    names = [str(action.get("ScheduledActionName", "")) for action in target.scheduled]
+    return bool(names) and not target.policies and all(HOURLY.fullmatch(name) for name in names)
+
+
+def _who(target: ScalableTarget) -> dict[str, Any]:
+    return {
+        "ServiceNamespace": NAMESPACE,
+        "ResourceId": target.resource_id,
+        "ScalableDimension": target.dimension,
+    }

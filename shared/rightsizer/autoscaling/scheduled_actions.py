@@ -1,0 +1,209 @@
+"""What the owner's scheduled actions would have done while their autoscaling was away.
+
+Deregistering a scalable target deletes its scheduled actions, so an action whose time comes meanwhile is lost until its
+next time. Its bounds are what the owner wants at this hour, so they are the ones that are given back.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from rightsizer.autoscaling.cron import UnreadableError, read
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.step import Step, StepKind
+
+__all__ = ["CaughtUp", "caught_up", "last_fired", "over", "unreadable"]
+
+UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+SUSPENDED = "ScheduledScalingSuspended"
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Steps of a plan as they are due at one moment, and what differs from the plan, by the key of the step."""
+
+    steps: tuple[Step, ...]
+    said: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Firing:
+    at: datetime
+    name: str
+    minimum: int | None
+    maximum: int | None
+
+
+def unreadable(targets: Iterable[ScalableTarget]) -> tuple[Reason, ...]:
+    """Every scheduled action of which nobody here could say whether it fired; empty when all are understood."""
+    found = []
+    for target in targets:
+        for action in () if target.suspended.get(SUSPENDED) else target.scheduled:
+            try:
+                _fired(action, datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC))
+            except UnreadableError as error:
+                text = f"the scheduled action {action.get('ScheduledActionName')} of {target.resource_id} has the "
+                text += f"schedule {action.get('Schedule')}, which is not understood ({error}); were it due while "
+                found.append(Reason(Code.UNKNOWN_FIELD, text + "autoscaling is away, its bounds would be lost"))
+    return tuple(found)
+
+
+def caught_up(
+    steps: Sequence[Step], snapshot: Sequence[ScalableTarget], since: datetime, now: datetime, *, all_actions: bool
+) -> CaughtUp:
+    """The steps with the bounds that the actions which fired after `since` would have set, and without what is over.
+
+    Actions are those that the steps put; with `all_actions` also those of the snapshot that stayed registered. Pure.
+    """
+    kept: list[Step] = []
+    said: dict[str, str] = {}
+    for step in steps:
+        if step.kind is StepKind.PUT_SCHEDULED:
+            if not over(step.params, now):
+                kept.append(_future(step, now))
+            continue
+        if step.kind is StepKind.REGISTER_TARGET:
+            step, sentence = _moved(step, _actions(step, steps, snapshot, all_actions), since, now)
+            if sentence:
+                said[step.key] = sentence
+        kept.append(step)
+    return CaughtUp(tuple(kept), said)
+
+
+def _actions(
+    register: Step, steps: Sequence[Step], snapshot: Sequence[ScalableTarget], all_actions: bool
+) -> list[Mapping[str, Any]]:
+    """The target's actions; those that are put again keep the creation time from which a rate counts."""
+    who = (register.params.get("ResourceId"), register.params.get("ScalableDimension"))
+    stored = {
+        str(row.get("ScheduledActionName")): row
+        for target in snapshot
+        if (target.resource_id, target.dimension) == who
+        for row in target.scheduled
+    }
+    put = {
+        str(s.params["ScheduledActionName"]): s.params
+        for s in steps
+        if s.kind is StepKind.PUT_SCHEDULED and (s.params.get("ResourceId"), s.params.get("ScalableDimension")) == who
+    }
+    names = dict.fromkeys((*put, *(stored if all_actions else ())))
+    return [{**stored.get(name, {}), **put.get(name, {})} for name in names]
+
+
+def _moved(register: Step, actions: Sequence[Mapping[str, Any]], since: datetime, now: datetime) -> tuple[Step, str]:
+    if register.params.get("SuspendedState", {}).get(SUSPENDED):
+        return register, ""
+    firings, unknown = [], []
+    for action in actions:
+        try:
+            at = _fired(action, since, now)
+        except UnreadableError:
+            unknown.append(str(action.get("ScheduledActionName")))
+            continue
+        if at is not None:
+            bounds = action.get("ScalableTargetAction", {})
+            name = str(action.get("ScheduledActionName"))
+            firings.append(_Firing(at, name, bounds.get("MinCapacity"), bounds.get("MaxCapacity")))
+    old = (register.params["MinCapacity"], register.params["MaxCapacity"])
+    minimum, maximum = old
+    for firing in sorted(firings, key=lambda f: (f.at, f.minimum or 0, f.maximum or 0)):  # at one time the larger wins
+        minimum = minimum if firing.minimum is None else firing.minimum
+        maximum = maximum if firing.maximum is None else firing.maximum
+    maximum = max(minimum, maximum)
+    sentence = f"whether {', '.join(unknown)} of {register.subject} fired is not known" if unknown else ""
+    if (minimum, maximum) == old:
+        return register, sentence
+    last = max(firings, key=lambda f: f.at)
+    moved = (
+        f"the scheduled action {last.name} of {register.subject} was due at {last.at.astimezone(UTC):%Y-%m-%d %H:%M}"
+    )
+    moved += f" UTC; its bounds of {minimum} to {maximum} are registered, not {old[0]} to {old[1]}"
+    params = {**register.params, "MinCapacity": minimum, "MaxCapacity": maximum}
+    return replace(register, params=params), "; ".join(filter(None, (moved, sentence)))
+
+
+def last_fired(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | Reason | None:
+    """When a scheduled action fired last after `since` and not after `until`; None: it did not; a reason: not known."""
+    try:
+        return _fired(action, since, until)
+    except UnreadableError as error:
+        return Reason(Code.UNKNOWN_FIELD, f"the schedule {action.get('Schedule')} is not understood: {error}")
+
+
+def _fired(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | None:
+    schedule, zone = str(action.get("Schedule", "")), _zone(action)
+    begin, end = moment(action.get("StartTime")), moment(action.get("EndTime"))
+    since = max(since, begin - timedelta(microseconds=1)) if begin is not None else since
+    until = min(until, end) if end is not None else until
+    kind, _, inside = schedule.removesuffix(")").partition("(")
+    if not schedule.endswith(")") or kind not in ("at", "cron", "rate"):
+        raise UnreadableError("it is neither at(), cron() nor rate()")
+    if kind == "cron":
+        cron = read(inside)
+        return cron.last(since, until, zone) if since < until else None
+    at = _at(inside, zone) if kind == "at" else _rated(inside, action, begin, until)
+    return at if at is not None and since < at <= until else None
+
+
+def _at(text: str, zone: tzinfo) -> datetime:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=zone)
+    except ValueError as error:
+        raise UnreadableError(f"{text!r} is no time") from error
+
+
+def _rated(text: str, action: Mapping[str, Any], begin: datetime | None, until: datetime) -> datetime | None:
+    """A rate counts from its start, or from the creation of the action, where the first time is one step later."""
+    match = re.fullmatch(r"([1-9]\d{0,5}) (minute|hour|day)s?", text)
+    base = begin or moment(action.get("CreationTime"))
+    if match is None or base is None:
+        raise UnreadableError(f"{text!r} is no rate" if match is None else "nobody knows when it was created")
+    step = UNITS[match[2]] * int(match[1])
+    steps = (until - base) // step
+    return base + step * steps if steps >= (0 if begin is not None else 1) else None
+
+
+def _zone(action: Mapping[str, Any]) -> tzinfo:
+    name = str(action.get("Timezone") or "UTC")
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise UnreadableError(f"the time zone {name!r} is not known") from error
+
+
+def over(action: Mapping[str, Any], now: datetime) -> bool:
+    """Whether a scheduled action will never fire again: its end or its only time has passed."""
+    end = moment(action.get("EndTime"))
+    if end is not None and end <= now:
+        return True
+    schedule = str(action.get("Schedule", ""))
+    if not schedule.startswith("at("):
+        return False
+    try:
+        return _at(schedule.removeprefix("at(").removesuffix(")"), _zone(action)) <= now
+    except UnreadableError:
+        return False
+
+
+def _future(step: Step, now: datetime) -> Step:
+    """A start that has passed needs no repeating, and Application Auto Scaling wants starts that lie ahead."""
+    start = moment(step.params.get("StartTime"))
+    if start is None or start > now:
+        return step
+    return replace(step, params={k: v for k, v in step.params.items() if k != "StartTime"})
+
+
+def moment(value: Any) -> datetime | None:
+    """A time of a record, whether AWS gave a datetime or the journal kept ISO text; None where there is none."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, datetime):
+        return None
+    return value if value.tzinfo else value.replace(tzinfo=UTC)

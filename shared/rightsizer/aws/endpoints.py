@@ -1,0 +1,171 @@
+"""The fleet: every endpoint with configuration, tags, autoscaling and models, in few calls.
+
+For each endpoint DescribeEndpoint, DescribeEndpointConfig (cached) and DescribeModel (once a model); tags by the
+hundred, scalable targets by fifty. What cannot be read of one endpoint never stops the others.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws import assemble
+from rightsizer.aws.configuration import Configuration, ConfigurationCache, ConfigurationReader, InMemoryConfigurations
+from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.model_data import weights_size
+from rightsizer.aws.models import ModelFacts, ModelReader
+from rightsizer.aws.scaling import ScalingReader
+from rightsizer.aws.session import Session
+from rightsizer.aws.tags import TagReader, Tags
+from rightsizer.domain.endpoint import Endpoint, EndpointRef, Observation, ScalableTarget, Unobserved
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.errors import ReadError, RightsizerError, VanishedError
+from rightsizer.ports.evaluation import EndpointSummary
+
+if TYPE_CHECKING:
+    from types_boto3_sagemaker import SageMakerClient
+
+CHUNK = 100
+"""Endpoints observed together: one request of the tagging API."""
+type Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What a chunk of endpoints shares, and what could not be read of it."""
+
+    tags: Mapping[str, Tags | Reason]
+    scaling: Mapping[str, tuple[ScalableTarget, ...]] | None
+    notes: tuple[Reason, ...]
+
+
+class SageMakerFleet:
+    """Reads the endpoints of the session's account and Region (port `FleetReader`)."""
+
+    def __init__(self, session: Session, cache: ConfigurationCache | None = None, workers: int = 8) -> None:
+        self._session = session
+        self._client: SageMakerClient = session.client("sagemaker")
+        self._configurations = ConfigurationReader(self._client, cache or InMemoryConfigurations())
+        self._models = ModelReader(self._client)
+        self._tags = TagReader(session.client("resourcegroupstaggingapi"), self._client)
+        self._scaling = ScalingReader(session.client("application-autoscaling"))
+        self._workers = workers
+        self._described: dict[str, Answer] = {}
+        self._lock = threading.Lock()
+
+    def list_endpoints(self) -> Iterator[EndpointSummary]:
+        """Every endpoint of the account and Region, in pages of 100."""
+        token: dict[str, Any] = {}
+        while True:
+            with reading("sagemaker:ListEndpoints", "listing the endpoints"):
+                page = self._client.list_endpoints(MaxResults=100, **token)
+            yield from (_summary(row) for row in page["Endpoints"])
+            if not page.get("NextToken"):
+                return
+            token = {"NextToken": page["NextToken"]}
+
+    def find(self, names: Iterable[str]) -> list[EndpointSummary]:
+        """The summaries of these endpoints; names that do not exist are left out.
+
+        The descriptions are kept for the next `observe`, so that looking once costs one call.
+        """
+        found = []
+        for name in dict.fromkeys(names):
+            try:
+                answer = self._describe(name)
+            except VanishedError:
+                continue
+            summary = _summary(answer)
+            with self._lock:
+                self._described[summary.ref.arn] = answer
+            found.append(summary)
+        return found
+
+    def observe(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
+        """Each endpoint with configuration, tags, autoscaling and models; Unobserved where that failed."""
+        self._models.forget()
+        for start in range(0, len(summaries), CHUNK):
+            yield from self._chunk(summaries[start : start + CHUNK])
+
+    def _chunk(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
+        with ThreadPoolExecutor(self._workers) as pool:
+            known = list(pool.map(self._know, summaries))
+            shared = self._share(summaries, [fact for fact in known if not isinstance(fact, Unobserved)])
+            yield from pool.map(partial(self._join, shared), summaries, known)
+
+    def _know(self, summary: EndpointSummary) -> "tuple[Answer, Configuration] | Unobserved":
+        """The endpoint and its configuration."""
+        try:
+            with self._lock:
+                answer = self._described.pop(summary.ref.arn, None)
+            endpoint = answer or self._describe(summary.ref.name)
+            name = endpoint.get("EndpointConfigName", "")
+            if not name:
+                sentence = f"{summary.ref.name} is {endpoint['EndpointStatus']} and names no configuration"
+                return Unobserved(summary.ref, Reason(Code.NOT_IN_SERVICE, sentence))
+            return endpoint, self._configurations.read(summary.ref.arn, endpoint["LastModifiedTime"], name)
+        except RightsizerError as error:
+            return Unobserved(summary.ref, reason_of(error))
+
+    def _share(self, summaries: Sequence[EndpointSummary], known: Sequence[tuple[Answer, Configuration]]) -> _Shared:
+        notes = []
+        scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
+        tags = self._tags.read([summary.ref.arn for summary in summaries])
+        resources = [
+            assemble.resource_id(endpoint["EndpointName"], variant["VariantName"])
+            for endpoint, _ in known
+            for variant in endpoint.get("ProductionVariants") or ()
+        ]
+        try:
+            scaling = self._scaling.read(resources)
+        except RightsizerError as error:
+            notes.append(reason_of(error))
+        return _Shared(tags, scaling, tuple(notes))
+
+    def _join(
+        self, shared: _Shared, summary: EndpointSummary, known: "tuple[Answer, Configuration] | Unobserved"
+    ) -> Observation:
+        if isinstance(known, Unobserved):
+            return known
+        endpoint, configuration = known
+        models, notes = [], list(shared.notes)
+        for name in dict.fromkeys(variant.model_name for variant in configuration.variants if variant.model_name):
+            try:
+                models.append(self._models.read(name, summary.ref.account))
+            except ReadError as error:
+                notes.append(reason_of(error))
+        tags = shared.tags[summary.ref.arn]
+        if isinstance(tags, Reason):
+            notes.append(tags)
+        parts = assemble.Parts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
+        try:
+            return self._weighed(assemble.endpoint(parts, tuple(notes)), models)
+        except (KeyError, TypeError, ValueError) as error:
+            sentence = f"{summary.ref.name}: AWS's description lacks or garbles a field ({error!r})"
+            return Unobserved(summary.ref, Reason(Code.READ_FAILED, sentence))
+
+    def _weighed(self, endpoint: Endpoint, models: Sequence[ModelFacts]) -> Endpoint:
+        """The endpoint with the size of its model, asked only where the use of its KV cache is known beside it."""
+        places = models[0].weights if len(models) == 1 else ()
+        if not endpoint.shows_kv_cache or not places:
+            return endpoint
+        try:
+            return replace(endpoint, model_data_bytes=weights_size(self._session.client("s3"), places))
+        except ReadError as error:
+            return replace(endpoint, notes=(*endpoint.notes, reason_of(error)))
+
+    def _describe(self, name: str) -> Answer:
+        with reading("sagemaker:DescribeEndpoint", f"describing the endpoint {name}"):
+            return self._client.describe_endpoint(EndpointName=name)
+
+
+def _summary(row: Mapping[str, Any]) -> EndpointSummary:
+    _, partition, _, region, account, _ = row["EndpointArn"].split(":", 5)
+    return EndpointSummary(
+        EndpointRef(account, region, row["EndpointName"], partition),
+        row["EndpointStatus"],
+        row["CreationTime"],
+        row["LastModifiedTime"],
+    )

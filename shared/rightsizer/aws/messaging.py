@@ -1,0 +1,73 @@
+"""Events of our own on the account's default bus, for machines that follow proposals. Documented in docs/events.md."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
+from rightsizer.domain.proposal import Proposal
+from rightsizer.errors import WriteRefusedError
+
+if TYPE_CHECKING:
+    from types_boto3_events import EventBridgeClient
+
+SOURCE = "rightsizer"
+"""The only source that the role may send (the template's condition on ``events:source``)."""
+PROPOSAL = "Rightsizer Proposal State Change"
+
+
+class EventBus:
+    """Keeps the promise of `ports.EventSink`."""
+
+    def __init__(self, client: "EventBridgeClient") -> None:
+        self._client = client
+
+    def proposal_moved(self, proposal: Proposal) -> None:
+        """Send one event about the state that the proposal has now. WriteRefusedError when the bus does not take it."""
+        doing = f"sending the event of proposal {proposal.id}"
+        entry: Any = {
+            "Source": SOURCE,
+            "DetailType": PROPOSAL,
+            "Resources": [proposal.ref.arn],
+            "Detail": json.dumps(detail(proposal)),
+        }
+        try:
+            answer = self._client.put_events(Entries=[entry])
+        except ClientError as error:
+            if code_of(error) in DENIED | THROTTLED:
+                raise translate(error, "events:PutEvents", doing) from error
+            raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
+        except BotoCoreError as error:
+            raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
+        if answer["FailedEntryCount"]:
+            (failed,) = answer["Entries"]
+            raise WriteRefusedError(doing, failed.get("ErrorCode", ""), failed.get("ErrorMessage", ""))
+
+
+def detail(proposal: Proposal) -> dict[str, Any]:
+    """What the event says: names and figures, no comment of a person, no metric, no secret."""
+    found, option = proposal.recommendation, proposal.recommendation.chosen
+    said: dict[str, Any] = {
+        "version": 1,
+        "key": f"{proposal.id}/{proposal.created_at.isoformat()}/{proposal.state}",
+        "proposal": proposal.id,
+        "state": str(proposal.state),
+        "endpoint": proposal.ref.name,
+        "owner": found.owner,
+        "finding": str(found.finding),
+        "approvable": proposal.approvable,
+        "created-at": proposal.created_at.isoformat(),
+        "expires-at": proposal.expires_at.isoformat(),
+        "from": {"instance-type": found.instance_type, "instance-count": found.instance_count},
+    }
+    if option is not None:
+        said |= {
+            "kind": str(option.kind),
+            "to": {"instance-type": option.target.instance_type, "instance-count": option.target.instance_count},
+            "saving-usd-per-month": str(option.saving_usd_per_month),
+            "performance-risk": int(option.risk),
+        }
+    if proposal.decision is not None:
+        said |= {"decided-by": proposal.decision.by, "decided-at": proposal.decision.at.isoformat()}
+    return said

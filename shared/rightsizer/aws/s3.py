@@ -1,0 +1,115 @@
+"""Digests of complete days in S3: one object per page of endpoints, written on the condition that nobody else did."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rightsizer import wire
+from rightsizer.aws.errors import code_of
+from rightsizer.domain.digest import KeptUsage
+from rightsizer.errors import InputError
+from rightsizer.telemetry import logger
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+FORMAT = 1
+TRIES = 4
+LOST = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
+MISSING = frozenset({"NoSuchKey", "404", "AccessDenied"})
+"""S3 says AccessDenied of an object that is not there to a role that may not list the bucket, as ours may not."""
+FORGET = timedelta(days=63)
+"""An endpoint that was not read for so long is gone: CloudWatch has forgotten its five-minute datapoints too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    kept: tuple[KeptUsage, ...]
+
+
+class S3Digests:
+    """Port `DigestStore`. Every failure is a cache miss, told in the log: the metrics themselves are the truth.
+
+    No page stays in memory: one takes up to 300 MiB there, and a process meets them all.
+    """
+
+    def __init__(self, client: "S3Client", bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def load(self, page: str) -> Sequence[KeptUsage]:
+        """What is kept under `page`."""
+        return self._read(page)[1]
+
+    def _read(self, page: str) -> tuple[str, tuple[KeptUsage, ...]]:
+        """The page's ETag and what it keeps; an empty ETag where there is no page, or it could not be read."""
+        try:
+            answer = self._client.get_object(Bucket=self._bucket, Key=_key(page))
+            tag, body = answer["ETag"], answer["Body"].read()
+        except (ClientError, BotoCoreError) as error:
+            if not isinstance(error, ClientError) or code_of(error) not in MISSING:
+                logger.warning("digests not read", extra={"page": page, "problem": str(error)})
+            return "", ()
+        return tag, _opened(body, page)
+
+    def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
+        """Merge `kept` into the page as it is now; when another writer comes between, the page is read once more."""
+        for _ in range(TRIES):
+            tag, there = self._read(page)
+            condition: dict[str, Any] = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
+            try:
+                self._client.put_object(
+                    Bucket=self._bucket,
+                    Key=_key(page),
+                    Body=_closed(merged(there, kept)),
+                    ContentType="application/json",
+                    ContentEncoding="gzip",
+                    **condition,
+                )
+            except (ClientError, BotoCoreError) as error:
+                if isinstance(error, ClientError) and code_of(error) in LOST:
+                    continue
+                logger.warning("digests not kept", extra={"page": page, "problem": str(error)})
+                return
+            return
+        logger.warning("digests not kept", extra={"page": page, "problem": f"another writer won {TRIES} times"})
+
+
+def merged(there: Sequence[KeptUsage], ours: Sequence[KeptUsage]) -> list[KeptUsage]:
+    """One record for each variant: of two the later modification, then the one that was read further."""
+    found = {(one.endpoint, one.variant): one for one in there}
+    for one in ours:
+        other = found.get((one.endpoint, one.variant))
+        if other is None or (one.modified_at, one.until) >= (other.modified_at, other.until):
+            found[one.endpoint, one.variant] = one
+    newest = max((one.until for one in found.values()), default=date.min)
+    return [found[key] for key in sorted(found) if newest - found[key].until < FORGET]
+
+
+def _key(page: str) -> str:
+    return f"digests/{page}.json.gz"
+
+
+def _closed(kept: Sequence[KeptUsage]) -> bytes:
+    records = wire.dumps(_Page(tuple(kept)))
+    body = f'{{"format":{FORMAT},"crc32":{zlib.crc32(records.encode())},"records":{json.dumps(records)}}}'
+    return gzip.compress(body.encode(), 6, mtime=0)
+
+
+def _opened(body: bytes, page: str) -> tuple[KeptUsage, ...]:
+    """The records, or nothing when anything about the object is not as it was written."""
+    try:
+        outer = json.loads(gzip.decompress(body))
+        records = outer["records"]
+        if outer["format"] != FORMAT or outer["crc32"] != zlib.crc32(records.encode()):
+            raise InputError("its format or its checksum is another")
+        return wire.loads(_Page, records).kept
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+        logger.warning("digests corrupt: the metrics are read in full", extra={"page": page, "problem": str(error)})
+        return ()

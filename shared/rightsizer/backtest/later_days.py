@@ -1,0 +1,206 @@
+"""Days that a judgement had not seen, served by the replay on the fleet that it would have led to."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from rightsizer.backtest.hindsight import Told, verdict_of
+from rightsizer.domain.backtest import Hindsight
+from rightsizer.domain.candidate import Goal
+from rightsizer.domain.demand import MemoryClass
+from rightsizer.domain.digest import BIN, DayDigest, busy
+from rightsizer.domain.endpoint import Endpoint
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Option
+from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.serving import Plan, Served, Stream
+from rightsizer.recommender.arrivals import stream_of
+from rightsizer.recommender.candidates import fit_on, ratio_on
+from rightsizer.recommender.context import Situation
+from rightsizer.recommender.cost import kept_by_commitment
+from rightsizer.recommender.fleet_size import plan_of
+from rightsizer.recommender.given import Given
+from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.replay import serve
+from rightsizer.recommender.seen import situated
+from rightsizer.recommender.strain import strain_of
+
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A fleet that never ran: the endpoint as it would be, the option that led there, the endpoint that really ran."""
+
+    real: Endpoint
+    then: Endpoint
+    option: Option
+    goal: Goal | None
+    """The latency to keep, as the judgement knew it; None: as the days themselves show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayAfter:
+    """One day on a fleet that never ran; parts of requests are chance, averaged."""
+
+    digest: DayDigest
+    requests: float
+    late: float
+    """At the bound of the slowdown."""
+    likely: float
+    """At its middle."""
+    before: float
+    """On the fleet that really ran."""
+    rings: bool
+    """Whether the guard of a change would more likely than not have rung, and not on the fleet that really ran."""
+    worst_p95_s: float
+    """At the bound."""
+    instances: float
+    """On average, what autoscaling adds included."""
+    hourly: tuple[float, ...]
+    """24 counts by hour of the day UTC."""
+    peak_gib: float | None
+    """GPU memory that was in use; None where that tells nothing about the need."""
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What serves the days after: two plans, for the slowdown of another type is known between bounds only."""
+
+    at: Situation
+    hardware: InstanceType
+    middle: Plan
+    bound: Plan
+
+    @property
+    def usable_gib(self) -> float | None:
+        """GPU memory of its card; None where that is no smaller than today's."""
+        old, new = self.at.runs.accelerator, self.hardware.accelerator
+        return new.usable_gib if old and new and new.usable_gib < old.usable_gib else None
+
+    def served(self, digest: DayDigest) -> DayAfter:
+        """That day on the fleet, and on the one that really ran."""
+        at = self.at
+        stream = stream_of([digest], at.service, at.policy.replay_requests)
+        before = self._serve(stream, Plan(_counts(digest, at), at.workers, at.random_base, 1.0))
+        bound = self._serve(stream, self.bound)
+        middle = bound if self.middle == self.bound else self._serve(stream, self.middle)
+        chances = stream.copies
+        return DayAfter(
+            digest,
+            digest.request_count,
+            _late(bound, digest),
+            _late(middle, digest),
+            _late(before, digest),
+            2 * middle.rung > chances >= 2 * before.rung,
+            bound.worst_p95_s,
+            middle.mean_instances,
+            (middle.mean_instances,) * 24 if self.middle.maximum else tuple(map(float, self.middle.counts)),
+            self._peak(digest),
+        )
+
+    def _serve(self, stream: Stream, plan: Plan) -> Served:
+        return serve(stream, plan, self.at.goal.p95_s, self.at.usual)
+
+    def _peak(self, digest: DayDigest) -> float | None:
+        if self.at.demand.memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or not digest.gpu_memory:
+            return None
+        need = memory_need([digest], self.at.given.catalogue, self.at.policy, "", None)
+        return need.peak_gib
+
+
+def after(moved: Moved, days: Sequence[DayDigest], given: Given) -> After | Reason:
+    """What serves these days, as they really were; or why that cannot be told.
+
+    The service times are those of the days themselves on the type that really ran: not a forecast, and no knowledge
+    that the judgement had.
+    """
+    hardware = given.catalogue.find(moved.option.target.instance_type)
+    at = situated(moved.real, days, replace(given, history=History()))
+    ratio = ratio_on(at, hardware) if at is not None and hardware is not None else None
+    if at is None or hardware is None or ratio is None:
+        sentence = "no whole day after it yet" if not days else "no latency was published on the days after it"
+        return Reason(Code.CANNOT_TELL, sentence)
+    at = replace(at, endpoint=moved.then, goal=moved.goal or at.goal, _served={})
+    middle, bound = (plan_of(at, moved.option, hardware, slower) for slower in (ratio.mid, ratio.bound))
+    return After(at, hardware, middle, bound)
+
+
+def hindsight(
+    moved: Moved, found: After | Reason, served: Sequence[DayAfter], days: Sequence[DayDigest], given: Given
+) -> Hindsight:
+    """What the days say together. `days` are those on the fleet; `served` has each where it could be told."""
+    saved = _saved(moved, days, [d.instances for d in served] if served else None, given)
+    if isinstance(found, Reason) or not served:
+        why = found if isinstance(found, Reason) else Reason(Code.CANNOT_TELL, "no whole day after it yet")
+        verdict, why = verdict_of(None, why, given.policy)
+        return Hindsight(len(days), round(_requests(days)), None, None, None, None, None, saved, verdict, why)
+    late, likely, before = (round(sum(v)) for v in zip(*((d.late, d.likely, d.before) for d in served), strict=True))
+    peak, chip = max((d.peak_gib or 0.0 for d in served), default=0.0), found.hardware.accelerator
+    margin = chip.usable_gib - peak if chip and peak else None
+    requests = round(_requests(days))
+    moves = found.middle != found.bound
+    fits = found.usable_gib is None or peak <= found.usable_gib
+    outgrown = None if fits else (peak, found.usable_gib or 0.0)
+    fit = fit_on(found.at, found.hardware)
+    dates = len({d.day for d in busy(days)})
+    told = Told(requests, late, likely, before, moves, found.at.goal.declared, dates, outgrown, fit)
+    verdict, why = verdict_of(told, None, given.policy)
+    service = sum(value * share for value, share in found.at.service) * found.bound.slower
+    goal = found.at.goal.p95_s
+    then, ran = Served(requests, late, max(d.worst_p95_s for d in served)), Served(requests, before, 0.0)
+    strain = strain_of(days, service, found.bound, then, ran, 1, goal, margin)
+    return Hindsight(len(days), requests, late, likely, before, goal, strain, saved, verdict, why)
+
+
+def as_served(day: DayAfter, goal_s: float) -> DayDigest:
+    """The digest as the fleet would have left it: its instances, and its late requests on top of the latency seen.
+
+    The rest stays what the real fleet published: utilisation and memory of a fleet that never ran are not known.
+    """
+    digest, total = day.digest, sum(weight for _, weight in day.digest.latency)
+    share = min(max(day.likely - day.before, 0.0) / max(day.requests, 1.0), 1.0)
+    bins = {index: weight * (1 - share) for index, weight in digest.latency}
+    over = math.ceil(math.log(max(goal_s, 0.001) * 1000) / math.log(BIN)) + 1
+    if share:
+        bins[over] = bins.get(over, 0.0) + share * total
+    seconds = digest.latency_total_s * (1 - share) + share * total * goal_s * BIN
+    return replace(digest, latency=tuple(sorted(bins.items())), latency_total_s=seconds, instances=day.hourly)
+
+
+def _counts(digest: DayDigest, at: Situation) -> tuple[int, ...]:
+    """The instances that really ran, by hour; those of the days around where they are not known."""
+    known = zip(digest.instances, at.fleet, strict=True)
+    return tuple(max(1, math.ceil(seen - 0.01)) if seen else usual for seen, usual in known)
+
+
+def _late(served: Served, digest: DayDigest) -> float:
+    """Late requests of the day: those that were kept, or served several times, speak for the others."""
+    speaks = digest.request_count / served.requests if served.requests else 0.0
+    return min(served.drowned + (served.late - served.drowned) * speaks, digest.request_count)
+
+
+def _requests(days: Sequence[DayDigest]) -> float:
+    return sum(d.request_count for d in days)
+
+
+def _saved(moved: Moved, days: Sequence[DayDigest], instances: Sequence[float] | None, given: Given) -> Decimal:
+    """US dollars of these days against the fleet that really ran, net of commitments, less the switch."""
+    variant, option = moved.real.variants[0], moved.option
+    price = given.prices.find(variant.instance_type)
+    if price is None or not days:
+        return -option.switch_usd if days else Decimal(0)
+    ran = 0.0
+    for digest in days:
+        known = [c for c in digest.instances if c is not None]
+        ran += sum(known) / len(known) if known else variant.current_count
+    counts = option.target.hourly_counts or (option.target.instance_count,)
+    planned = option.mean_instances or sum(counts) / len(counts)
+    runs = sum(instances) if instances is not None else planned * len(days)
+    spent = price.usd_per_hour * Decimal(str(round(ran, 4))) - option.price.usd_per_hour * Decimal(str(round(runs, 4)))
+    month = spent / len(days) * HOURS_PER_MONTH
+    net = (month - kept_by_commitment(month, given.prices.commitment)) * 24 * len(days) / HOURS_PER_MONTH
+    return (net - option.switch_usd).quantize(_CENT)

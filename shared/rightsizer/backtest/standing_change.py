@@ -1,0 +1,124 @@
+"""A change that is in force on days that have passed: what it would have led to, and what would have ended it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+
+from rightsizer.backtest.later_days import After, DayAfter, Moved, as_served
+from rightsizer.domain.digest import BIN, DayDigest
+from rightsizer.domain.endpoint import Endpoint, ScalableTarget
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.option import Option
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.context import Situation
+from rightsizer.recommender.finding import suffering
+from rightsizer.recommender.fleet_size import plan_of
+
+
+@dataclass(slots=True)
+class Standing:
+    """A change that is in force."""
+
+    started: datetime
+    first_day: date
+    recommendation: Recommendation
+    option: Option
+    moved: Moved
+    before: Endpoint
+    past: PastChange
+    """The change as the judgements after it read it."""
+    after: After | Reason
+    promised_late: float | None
+    previous: "Standing | None" = None
+    """The change that it took over from, and that stands again where it is taken back."""
+    served: list[DayAfter] = field(default_factory=list)
+    days: list[DayDigest] = field(default_factory=list)
+
+    @property
+    def other_type(self) -> bool:
+        """Whether its metrics would be those of a type that never ran."""
+        return self.before.variants[0].instance_type != self.moved.then.variants[0].instance_type
+
+
+def moved_to(endpoint: Endpoint, option: Option) -> Endpoint:
+    """The endpoint after the change, with the bounds that its autoscaling would have."""
+    target, variant = option.target, endpoint.variants[0]
+    count = target.instance_count
+    variant = replace(
+        variant,
+        instance_type=target.instance_type,
+        current_count=count,
+        desired_count=count,
+        routing=target.routing or variant.routing,
+    )
+    scaling = endpoint.scaling
+    low = target.minimum if target.minimum is not None else min(target.hourly_counts or (count,))
+    high = target.maximum if target.maximum is not None else max(target.hourly_counts or (count,))
+    if scaling and target.minimum is not None:
+        scaling = tuple(replace(t, minimum=low, maximum=high) for t in scaling)
+    elif target.hourly_counts:
+        resource = f"endpoint/{endpoint.ref.name}/variant/{variant.name}"
+        scaling = (ScalableTarget(resource, "sagemaker:variant:DesiredInstanceCount", low, high),)
+    return replace(endpoint, variants=(variant,), scaling=scaling)
+
+
+def past_of(
+    old: Endpoint, new: Endpoint, at: datetime, option: Option | None = None, demand: float | None = None
+) -> PastChange:
+    """The change as the next judgements read it; `demand` are the GPUs that the judgement planned for."""
+    one, other = old.variants[0], new.variants[0]
+    hourly = option.target.hourly_counts if option else None
+    return PastChange(
+        at,
+        one.instance_type,
+        other.instance_type,
+        one.current_count,
+        other.current_count,
+        "proven",
+        demand=demand,
+        mean_instances=sum(hourly) / len(hourly) if hourly else None,
+        from_routing=one.routing,
+    )
+
+
+def promised_late(at: Situation | None, option: Option, serving: After | Reason) -> float | None:
+    """The share of the look-back's requests that the judgement saw late on the option, at the bound."""
+    hardware = at.given.catalogue.find(option.target.instance_type) if at else None
+    if at is None or hardware is None:
+        return None
+    slower = (option.p95_s or at.latency.p95_s) / at.latency.p95_s
+    served = at.served(plan_of(at, option, hardware, slower))
+    return served.late / served.requests if served.requests and not isinstance(serving, Reason) else None
+
+
+def guarded(day: DayAfter, at: Standing) -> Reason | None:
+    """Why the first day would have rung the guard of the change."""
+    if day.digest.day != at.first_day or not day.rings:
+        return None
+    sentence = f"its guard would have rung on the first day: {day.likely:.0f} of {day.requests:.0f} requests late"
+    return Reason(Code.ROLLED_BACK, sentence)
+
+
+def left(at: Standing) -> Reason | None:
+    """Why another type would have been left for the one before: its memory, or late requests as `judge` counts them."""
+    if not at.other_type or isinstance(at.after, Reason):
+        return None
+    usable, peak, goal = at.after.usable_gib, at.served[-1].peak_gib, at.after.at.goal
+    if usable is not None and peak is not None and peak > usable:
+        sentence = f"{peak:.1f} GiB per GPU were in use, its card offers {usable:.1f} GiB"
+        return Reason(Code.MEMORY_TOO_SMALL, sentence)
+    for days in (at.served[-2:], at.served):
+        usual = _late_share([d.digest for d in days], goal.p95_s)
+        shown = [replace(as_served(d, goal.p95_s), instance_type=at.option.target.instance_type) for d in days]
+        found = suffering(shown, goal, usual, at.after.at.policy)
+        if found is not None:
+            return found.reason
+    return None
+
+
+def _late_share(days: Sequence[DayDigest], limit_s: float) -> float:
+    """The share of the requests that really was late."""
+    known = [(index, weight) for d in days for index, weight in d.latency]
+    late = sum(weight for index, weight in known if BIN**index / 1000 > limit_s)
+    return late / max(sum(weight for _, weight in known), 1.0)

@@ -1,0 +1,186 @@
+"""The flows of the doors that look: sweep, evaluate, interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
+from rightsizer.settings import Settings, require
+
+if TYPE_CHECKING:
+    from rightsizer.domain.endpoint import Endpoint, Unobserved
+    from rightsizer.domain.policy import Policy
+    from rightsizer.domain.recommendation import Recommendation
+    from rightsizer.domain.scaling_group import Reaction
+    from rightsizer.domain.trigger import JobMoved, LookBeyond, Received, SweepKind, Trigger
+    from rightsizer.flows.group_options import CapacityPorts
+    from rightsizer.flows.hyperpod import HyperPodPorts
+    from rightsizer.flows.jobs import TrainingPorts
+    from rightsizer.flows.spot_stand_in import StandInPorts
+    from rightsizer.flows.sweep import Swept
+    from rightsizer.ports.spot import LookQueue
+    from rightsizer.recommender.proposal import Reach
+
+SWIFT_S = 5.0
+"""Seconds for one answer while a Spot instance has two minutes left; a hung connection must not eat them."""
+
+
+@once
+def sweep() -> Callable[[Trigger], Swept]:
+    """The flow of the sweep door."""
+    from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.endpoints import SageMakerFleet
+    from rightsizer.aws.queue import SqsPages
+    from rightsizer.domain.trigger import SweepDue
+    from rightsizer.flows import sweep as flow
+
+    require(settings(), "queue_url")
+    queue = SqsPages(session().client("sqs"), settings().queue_url)
+    alarm = f"{settings().alarm_prefix}gpu-idle"
+    fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), settings().lookback_days
+    ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days)
+    beyond = _beyond_of_the_sweep(queue)
+
+    def run(trigger: Trigger) -> Swept:
+        try:
+            return flow.sweep(ports, trigger)
+        finally:  # groups and jobs are looked at although the endpoints failed
+            if isinstance(trigger, SweepDue):
+                beyond(trigger.sweep)
+
+    return run
+
+
+def _beyond_of_the_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
+    """What a sweep does beside the endpoints: facts of groups, and what `evaluate` is asked to look at."""
+    from rightsizer.aws.groups import Groups
+    from rightsizer.aws.spot_store import InterruptionBook
+    from rightsizer.aws.training import TrainingJobs
+    from rightsizer.flows import sweep_groups as flow
+
+    client = session().client
+    groups = Groups(client("autoscaling"), client("ec2"), session().region)
+    ports = flow.BeyondPorts(groups, TrainingJobs(client("sagemaker")), InterruptionBook(table()), queue)
+    return lambda kind: flow.look_beyond(ports, kind, now())
+
+
+@once
+def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
+    """The flow of the evaluate door: a batch and the seconds left in, the ids of the messages to deliver again out."""
+    from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.queue import SqsPages
+    from rightsizer.aws.s3 import S3Digests
+    from rightsizer.flows.evaluate import Keeping, NotDone
+    from rightsizer.flows.evaluate import evaluate as flow
+    from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
+    from rightsizer.flows.read_usage import Memory
+    from rightsizer.flows.sweep import send_pages
+    from rightsizer.flows.turns import turns_of
+
+    ports, policy = reading_ports(session(), store().history), policy_of(settings())
+    keeping = Keeping(store(), _reach(settings()), settings().proposal_days)
+
+    digests = S3Digests(session().client("s3"), settings().bucket) if settings().bucket else None
+
+    queue = SqsPages(session().client("sqs"), settings().queue_url) if settings().queue_url else None
+    alarms, ledger, beyond = CloudWatchAlarms(session()), SavingsBook(table()), _beyond()
+
+    def later(names: Sequence[str], because: str, at: datetime, fleet: int) -> Sequence[str]:
+        return names if queue is None else send_pages(queue, names, because, at, "later", fleet).refused
+
+    def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
+        turns = turns_of(policy.lookback_days, left)
+
+        def one(
+            names: Sequence[str], because: str, at: datetime, fleet: int
+        ) -> Iterable[Recommendation | Unobserved | NotDone]:
+            memory = Memory(digests, fleet, policy.lookback_days) if digests and fleet else None
+            return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)
+
+        return evaluate_batch(BatchPorts(one, alarms, ledger, beyond, later if queue else None), received, at)
+
+    return run
+
+
+def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
+    """Groups, training jobs and HyperPod clusters; built on the first message about one."""
+
+    @once
+    def flows() -> tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]:
+        from rightsizer.aws.agent_metrics import AgentMetrics
+        from rightsizer.aws.capacity_changes import Errands
+        from rightsizer.aws.ec2 import Market
+        from rightsizer.aws.groups import Groups
+        from rightsizer.aws.ledger import SavingsBook
+        from rightsizer.aws.prices import PriceListBook
+        from rightsizer.aws.spot_store import InterruptionBook
+        from rightsizer.aws.training import TrainingJobs
+        from rightsizer.flows.group_options import CapacityPorts
+        from rightsizer.flows.hyperpod import HyperPodPorts
+        from rightsizer.flows.jobs import TrainingPorts
+        from rightsizer.flows.spot_stand_in import StandInPorts
+
+        client, writes, days = session().client, not settings().dry_run, settings().proposal_days
+        errands, ledger, jobs = Errands(table()), SavingsBook(table()), TrainingJobs(client("sagemaker"))
+        book, market = InterruptionBook(table()), Market(client("ec2"), session().region, table(), now)
+        groups = Groups(client("autoscaling"), client("ec2"), session().region)
+        agent, prices = AgentMetrics(client("cloudwatch")), PriceListBook(None, now)
+        return (
+            CapacityPorts(book, market, prices, agent, catalogue(), ledger, errands, writes, days),
+            TrainingPorts(jobs, errands, ledger, catalogue(), writes, days),
+            HyperPodPorts(jobs, errands, ledger, catalogue(), days),
+            StandInPorts(groups, book, prices, catalogue(), errands, writes),
+        )
+
+    def look(asked: LookBeyond | JobMoved, at: datetime) -> None:
+        from rightsizer.flows.beyond import look as flow
+
+        flow(flows(), asked, at)
+
+    return look
+
+
+def policy_of(known: Settings) -> Policy:
+    """The thresholds of the decision in this deployment."""
+    from rightsizer.domain.policy import Policy
+
+    return Policy(
+        lookback_days=known.lookback_days,
+        minimum_saving_usd=known.minimum_saving_usd,
+        by_itself=known.limits.by_itself,
+    )
+
+
+def _reach(known: Settings) -> Callable[[Endpoint], Reach]:
+    from rightsizer.recommender.proposal import reach_of
+
+    return lambda endpoint: reach_of(endpoint, writes=not known.dry_run, untagged=known.change_untagged)
+
+
+@once
+def interruption() -> Callable[[Trigger, datetime], Reaction]:
+    """The flow of the interruption door."""
+    from rightsizer.aws.groups import Groups, GroupWrites
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.queue import SqsPages
+    from rightsizer.aws.spot_store import InterruptionBook
+    from rightsizer.flows import interruption as flow
+
+    client = session().client
+    scaling = client("autoscaling", seconds=SWIFT_S)
+    ports = flow.InterruptPorts(
+        groups=Groups(scaling, client("ec2", seconds=SWIFT_S), session().region),
+        writes=GroupWrites(scaling),
+        book=InterruptionBook(table()),
+        ledger=SavingsBook(table()),
+        notifier=notifier(),
+        dry_run=settings().dry_run,
+        switch=TableJournal(client("dynamodb"), settings().table).switch,
+        queue=SqsPages(client("sqs"), settings().queue_url) if settings().queue_url else None,
+    )
+    return lambda trigger, at: flow.interrupt(ports, trigger, at)

@@ -1,0 +1,112 @@
+"""The flows of the doors that ask and tell: propose, respond, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.bootstrap import notifier, now, once, session, settings, store, table, warn_about_botocore
+from rightsizer.settings import require
+
+if TYPE_CHECKING:
+    from rightsizer.domain.capacity_change import ErrandMoved
+    from rightsizer.domain.proposal import Decision, ProposalMoved
+    from rightsizer.domain.trigger import Click, Trigger
+    from rightsizer.flows.report import Written
+    from rightsizer.flows.respond import Answer
+
+
+@once
+def propose() -> Callable[[Sequence[ProposalMoved | ErrandMoved]], list[str]]:
+    """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
+    from rightsizer.aws.messages import Messages
+    from rightsizer.aws.messaging import EventBus
+    from rightsizer.aws.reports import BucketReports
+    from rightsizer.flows import propose as flow
+    from rightsizer.render import capacity_change as errand
+
+    require(settings(), "bucket")
+    pages = BucketReports(session().client("s3"), settings().bucket)
+    voice = flow.Voice(errand.blocks, errand.line, errand.plain, errand.html)
+    ports = flow.ProposePorts(notifier(), Messages(table()), pages, voice, EventBus(session().client("events")))
+    return lambda moves: flow.propose(ports, moves, now())
+
+
+@once
+def respond() -> Callable[[Any, datetime], Answer]:
+    """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
+    from rightsizer.aws import decisions
+    from rightsizer.aws.light import LightSession
+    from rightsizer.aws.links import PageLinks
+    from rightsizer.aws.secrets import SlackSecret
+    from rightsizer.aws.table import Table
+    from rightsizer.channels.response_url import ResponseUrls
+    from rightsizer.flows import respond as flow
+    from rightsizer.intake.slack import interaction
+    from rightsizer.render import answer
+
+    warn_about_botocore()
+    known, light = settings(), LightSession()
+    require(known, "table", "slack_secret", "bucket")
+    one_table = Table(light.dynamodb(), known.table)
+    secret = SlackSecret(light.secrets(), known.slack_secret, now)
+    urls = ResponseUrls(now, known.slack_endpoint)
+
+    def decide(proposal: str, decision: Decision, at: datetime) -> Any:
+        return decisions.decide(one_table, proposal, decision, at)
+
+    def ask_back(proposal: str, by: str, at: datetime) -> Any:
+        return decisions.ask_back(one_table, proposal, by, at)
+
+    def tell(click: Click, text: str, link: str) -> None:
+        urls.post(click.response_url, answer.body(text, link), click.sent_at)
+
+    ports = flow.RespondPorts(known.limits.approvers.slack, decide, ask_back, PageLinks(light, known.bucket).link, tell)
+    return lambda event, at: flow.respond(interaction(event, secret, at), ports, at)
+
+
+@once
+def report() -> Callable[[Trigger, datetime], Written]:
+    """The flow of the report door."""
+    from rightsizer.aws.history import HistoryBook
+    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.own_use import LambdaUse
+    from rightsizer.aws.reports import BucketReports
+    from rightsizer.domain.policy import Policy
+    from rightsizer.domain.running import Stack
+    from rightsizer.domain.trigger import ReportDue
+    from rightsizer.errors import InputError
+    from rightsizer.flows import report as flow
+    from rightsizer.render import csv, report_page, slack, text
+    from rightsizer.render import report_json as data
+
+    require(settings(), "bucket")
+
+    @once
+    def ports() -> flow.ReportPorts:
+        sources = flow.ReportSources(
+            account=session().account(),
+            region=session().region,
+            store=store(),
+            ledger=SavingsBook(table()),
+            past=HistoryBook(table()),
+            own=LambdaUse(session().client("cloudwatch"), settings().functions),
+            stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
+            policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
+            misread=settings().misread,
+        )
+        files = BucketReports(session().client("s3"), settings().bucket)
+        voice = flow.ReportVoice(
+            report_page.report, data.report, csv.report, data.line, slack.report_blocks, text.report
+        )
+        return flow.ReportPorts(sources, files, notifier(), voice)
+
+    def write(trigger: Trigger, at: datetime) -> Written:
+        if not isinstance(trigger, ReportDue):
+            raise InputError(f"a report is started by its schedule, not by {trigger.kind}")
+        written = flow.report(ports(), *flow.window(trigger.period, trigger.scheduled_at), at)
+        flow.tell(ports(), written)
+        return written
+
+    return write

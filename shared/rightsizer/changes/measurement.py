@@ -1,0 +1,145 @@
+"""What a change is measured by while it is watched: instance hours that were billed, and how it served."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.domain.change import Change
+from rightsizer.domain.endpoint import LEAST
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.live_state import EndpointSight, Sight
+from rightsizer.domain.option import ORDERED
+from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.recommender.queueing import ShadowRun, ratios
+
+SAMPLED_S = 60.0
+"""GPU seconds in all, of shadow and production each, from which samples of a minute tell a ratio."""
+ENOUGH = 200
+"""Requests before and after a change from which GPU seconds of a request are compared."""
+
+
+def measured(change: Change, sight: Sight, now: datetime) -> Change:
+    """The change with the instance hours since the last look, and what its requests say. Nothing before it turned.
+
+    The count of a look is taken to have run since the look before: autoscaling moves it in between, and the looks are
+    an hour apart at most on the first day.
+    """
+    if sight.verdict is not None and sight.verdict.figures:
+        change = replace(change, measured=dict(sight.verdict.figures))
+    if change.turned_at is None or change.returned_at is not None or not isinstance(sight.endpoint, EndpointSight):
+        return change
+    return counted(change, sight.endpoint, now)
+
+
+def counted(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
+    """The change with the instance hours until then, at the count of now, or the plan's where hours have counts."""
+    if change.turned_at is None:
+        return change
+    since = change.counted_until or change.turned_at
+    running: float = next((v.current_count for v in endpoint.variants if v.name == change.variant), 0)
+    if change.closed and change.option.target.hourly_counts:
+        running = planned_instances(change)
+    hours = max(0.0, (until - since).total_seconds() / 3600)
+    fallback, unseen = _elsewhere(change, endpoint)
+    return replace(
+        change,
+        instance_hours=change.instance_hours + hours * running,
+        fallback_hours=change.fallback_hours + hours * fallback,
+        unseen_hours=change.unseen_hours + hours * unseen,
+        counted_until=max(since, until),
+    )
+
+
+def _elsewhere(change: Change, endpoint: EndpointSight) -> tuple[int, int]:
+    """Instances that run on a fallback pool, and those of which AWS shows no pool; none where there are no pools."""
+    variant = next((v for v in endpoint.variants if v.name == change.variant), None)
+    if variant is None or not change.option.target.pools:
+        return 0, 0
+    first = sum(count for kind, count in variant.pools if kind == change.option.target.instance_type)
+    others = sum(count for kind, count in variant.pools) - first
+    return others, max(0, variant.current_count - first - others)
+
+
+def realised_usd(change: Change, hours: float) -> Decimal:
+    """What `hours` on the new fleet saved: the old fleet's cost, less the instance hours that really ran.
+
+    Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
+    a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost. A change that
+    promised nothing saves nothing in the books: instances that come and go with the load are no merit of its own.
+    """
+    if change.option.kind in ORDERED:
+        return Decimal(0)
+    saving = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
+    planned = planned_instances(change)
+    if change.counted_until is None or planned <= 0 or change.option.usd_per_month <= 0:
+        return saving
+    each = change.option.usd_per_month / HOURS_PER_MONTH / Decimal(str(planned))
+    beyond = change.instance_hours - planned * hours
+    dearer = _old_each(change) - each
+    elsewhere = change.fallback_hours + change.unseen_hours
+    return saving - each * Decimal(str(round(beyond, 4))) - dearer * Decimal(str(round(elsewhere, 4)))
+
+
+def _old_each(change: Change) -> Decimal:
+    """What an instance of the old fleet cost, USD per hour, by the decision."""
+    before = change.before.variants if change.before else ()
+    count = next((v.count for v in before if v.name == change.variant), 0) or planned_instances(change)
+    hourly = (change.saving_usd_per_month + change.option.usd_per_month) / HOURS_PER_MONTH
+    return hourly / Decimal(str(max(1, count)))
+
+
+def planned_instances(change: Change) -> float:
+    """Instances of the changed variant on average over the day, as decided and priced: autoscaling's included."""
+    counts, mean = change.option.target.hourly_counts, change.option.mean_instances
+    if mean is not None and not counts:
+        return mean
+    return sum(counts) / len(counts) if counts else float(change.option.target.instance_count)
+
+
+def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
+    """The record with what was measured: GPU seconds and latency against before, largest GPU memory, mean instances."""
+    figures, base = change.measured, change.baseline
+    if change.off_target > 0:
+        return past  # the metrics are of several types together, so they tell nothing about the new one
+    gpu, ratio = _beside(past, change) if change.plan.kind == "shadow-test" else _before_and_after(figures, base)
+    if past.from_type == past.to_type or (change.before and len(change.before.variants) != 1):
+        gpu = None  # fewer instances overlap more requests; and several variants are measured together
+    hardware = catalogue.find(change.option.target.instance_type)
+    memory, chip = figures.get("gpu_memory_percent"), hardware.accelerator if hardware else None
+    gib = None
+    if memory and chip is not None and hardware is not None and not change.option.target.pools:
+        gib = memory / 100 / max(1, hardware.accelerator_count) * chip.memory_gib
+    mean = planned_instances(change) if change.option.target.hourly_counts else None
+    return replace(past, latency_ratio=ratio, realised_slowdown=gpu, memory_gib=gib, mean_instances=mean)
+
+
+def _beside(past: PastChange, change: Change) -> tuple[float | None, float | None]:
+    """GPU seconds and latency on the shadow over production's, as `rules.waiting` reckons them."""
+    found, alone = change.measured, past.from_count == 1 and not change.scaled_out
+    if "requests" not in found:
+        return None, None
+    worked = min(found.get("gpu_s", 0.0), found.get("live_gpu_s", 0.0)) * found["requests"] >= SAMPLED_S
+    run = ShadowRun(
+        found["requests"],
+        found["hours"],
+        found.get("mean_s"),
+        found.get("live_mean_s"),
+        found.get("gpu_s") if worked else None,
+        found.get("live_gpu_s"),
+        found["live_spread"],
+        queued=alone or past.from_routing != LEAST,
+        alike=False,  # of the same requests, but GPU seconds are samples
+    )
+    return ratios(run)
+
+
+def _before_and_after(after: Mapping[str, float], before: Mapping[str, float]) -> tuple[float | None, float | None]:
+    """GPU seconds and latency of a request since the change over those before it; None where too little is known."""
+    enough = min(after.get("gpu_requests", 0.0), before.get("gpu_requests", 0.0)) >= ENOUGH
+    return _over(after, before, "gpu_s") if enough else None, _over(after, before, "mean_s")
+
+
+def _over(after: Mapping[str, float], before: Mapping[str, float], name: str) -> float | None:
+    return after[name] / before[name] if after.get(name) and before.get(name) else None

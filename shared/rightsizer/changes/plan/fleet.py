@@ -1,0 +1,74 @@
+"""What the endpoint runs, and what it shall run."""
+
+import math
+
+from rightsizer.autoscaling import policies as scaling
+from rightsizer.domain.change import Change
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.live_state import ConfigSight, EndpointSight
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.plan import VariantCount
+from rightsizer.domain.preflight import Ground
+from rightsizer.domain.reason import Code, Reason
+
+
+def live(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ...]:
+    """Types from the configuration, counts and weights from what is live: autoscaling and people move them."""
+    types = {v["VariantName"]: v.get("InstanceType", "") for v in config.body.get("ProductionVariants", [])}
+    return tuple(
+        VariantCount(v.name, types.get(v.name, ""), v.desired_count, v.desired_weight) for v in endpoint.variants
+    )
+
+
+def wanted(variant: VariantCount, change: Change, ground: Ground) -> VariantCount:
+    """What a variant shall run. An autoscaled fleet keeps the share of its size that is needed at this hour."""
+    if variant.name != change.variant:
+        return variant
+    target, count = change.option.target, change.option.target.instance_count
+    own = mine(ground, variant.name)
+    if own is not None:
+        capacity = capacity_of(change, ground)
+        bounds = scaling.retarget((own,), target, capacity)[0]
+        needed = math.ceil(variant.count * capacity.new / capacity.old - 1e-9)
+        count = min(max(needed, bounds.minimum, 1), max(bounds.maximum, 1))
+    return VariantCount(variant.name, target.instance_type, count, variant.weight)
+
+
+def unbounded(change: Change, ground: Ground) -> tuple[Reason, ...]:
+    """Why an option that grows with its load would not: it counts on autoscaling that the variant does not have.
+
+    It was judged with instances that autoscaling adds, and no policy here is made up for it. The owner's schedule moves
+    the bounds of another type as it moved those of today's. Sleeping brings its own policies; a restore of what served
+    the load before waits for nothing.
+    """
+    target, own = change.option.target, mine(ground, change.variant)
+    fixed = max(target.instance_count, *(target.hourly_counts or (0,)))
+    moved = target.instance_type != ground.proposal.recommendation.instance_type
+    if own is not None and (own.policies or (moved and own.scheduled)):
+        return ()
+    if change.option.restores or change.option.kind is OptionKind.SCALE_TO_ZERO:
+        return ()
+    if (target.maximum or 0) <= fixed:
+        return ()
+    text = f"this counts on autoscaling up to {target.maximum} instances, and variant {change.variant} of "
+    text += f"{change.ref.name} is not autoscaled: it would stay at {fixed}"
+    return (Reason(Code.CHANGED_SINCE, text),)
+
+
+def mine(ground: Ground, variant: str) -> ScalableTarget | None:
+    resource = f"endpoint/{ground.proposal.ref.name}/variant/{variant}"
+    return next((t for t in ground.scaling if t.resource_id == resource), None)
+
+
+def most(change: Change, ground: Ground) -> int:
+    """Instances of another type that autoscaling could ask for after the change; 0 where nothing new is asked for."""
+    own, target = mine(ground, change.variant), change.option.target
+    if own is None or target.instance_type == ground.proposal.recommendation.instance_type:
+        return 0
+    return scaling.retarget((own,), target, capacity_of(change, ground))[0].maximum
+
+
+def capacity_of(change: Change, ground: Ground) -> scaling.Capacity:
+    """The option serves with its count what the decision's fleet served with its own."""
+    old = max(1, ground.proposal.recommendation.instance_count)
+    return scaling.Capacity(old, max(1, change.option.target.instance_count))

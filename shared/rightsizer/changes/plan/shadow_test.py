@@ -1,0 +1,116 @@
+"""A shadow test as a plan: the candidate beside the fleet on copied requests, measured, and taken away again.
+
+The production variant stays what it is, so autoscaling stays registered: only a change of type or a removal of a
+variant is refused while it is. For the same reason its count may move at any time: both deployments keep the counts and
+weights that are live. Source: developer guide, shadow tests and endpoint-scaling-update.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rightsizer.changes import clone, guardrail, window
+from rightsizer.changes.plan.config import keeping_counts, watching
+from rightsizer.changes.plan.planned import Planned
+from rightsizer.domain.change import Change
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.live_state import ConfigSight
+from rightsizer.domain.option import CONFIG_KINDS, Option, Target
+from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.preflight import Deferred, Ground
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate
+from rightsizer.recommender import shadow_test as trial
+
+PEAK_PATIENCE = timedelta(days=6)
+HOURS = 2.0
+"""Length of a test where the option does not say (decision.md 4.6)."""
+
+
+def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: datetime) -> Deferred | None:
+    """A shadow test waits for the busiest hour, which alone tells how the candidate bears it; None where it is near.
+
+    On the last day of a change's patience it waits no longer: something was in its way at every peak.
+    """
+    if plan.peak is None or now - change.approved_at > PEAK_PATIENCE:
+        return None
+    lasts = timedelta(seconds=plan.test_s)
+    begins = window.over_peak(limits.window, plan.peak, lasts, now, window.STEP)
+    text = f"the shadow test begins at {begins:%Y-%m-%d %H:%M} to see the busiest hour, {plan.peak.hour:02d}:00 UTC"
+    return Deferred(begins, text) if begins > now else None
+
+
+def is_test(ground: Ground) -> bool:
+    """Whether what was approved is a shadow test of the option, not the option itself."""
+    return ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS
+
+
+def shadow_test(
+    change: Change,
+    ground: Ground,
+    config: ConfigSight,
+    before: Before,
+    catalogue: Catalogue,
+    limits: ChangeLimits,
+) -> Planned | tuple[Reason, ...]:
+    """The plan, or every reason why there is none. One instance of the candidate takes its share of the requests."""
+    if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
+        text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
+        return (Reason(Code.TEST_NOT_POSSIBLE, text),)
+    barred = trial.forbidden(ground.tags)
+    if barred is not None:
+        return (barred,)
+    new = _with_shadow(change, ground, config, before.variants[0], catalogue)
+    if not isinstance(new, clone.Clone):
+        return new
+    watched = watching(change, new.name, before.variants, limits)
+    names = tuple(step.subject for step in watched)
+    count = before.variants[0].count
+    guard = guardrail.choose([count], [count], names, limits.bake_s, excluded="")
+    hours = test_hours(change.option)
+    plan = replace(
+        keeping_counts(change, config, before, new, watched, guard, limits),
+        kind="shadow-test",
+        guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
+        shadow=shadow_name(before.variants[0].name),
+        test_s=int(timedelta(hours=hours).total_seconds()),
+        peak=ground.proposal.recommendation.peak,
+    )
+    return Planned(before, plan, new.notes)
+
+
+def _with_shadow(
+    change: Change, ground: Ground, config: ConfigSight, mine: VariantCount, catalogue: Catalogue
+) -> clone.Clone | tuple[Reason, ...]:
+    """The configuration as it is, and beside its variant one instance of the candidate."""
+    tags = {clone.CHANGE_TAG: change.id}
+    today = Target(mine.instance_type, mine.count)
+    same = clone.clone(config, (mine,), today, catalogue, tags, ground.endpoint.capture_stopped)
+    if not isinstance(same, clone.Clone):
+        return same
+    other = Target(change.option.target.instance_type, 1)
+    candidate = clone.clone(
+        config, (replace(mine, instance_type=other.instance_type, count=1),), other, catalogue, tags
+    )
+    if not isinstance(candidate, clone.Clone):
+        return candidate
+    share = mine.weight / max(1, mine.count)
+    variant = {
+        **candidate.body["ProductionVariants"][0],
+        "VariantName": shadow_name(mine.name),
+        "InitialVariantWeight": share,
+    }
+    return clone.renamed(same, config.name, {**same.body, "ShadowProductionVariants": [variant]})
+
+
+def shadow_name(variant: str) -> str:
+    """Name of the shadow of a variant, at most 63 characters."""
+    return f"{variant[:56].rstrip('-')}-shadow"
+
+
+def test_hours(option: Option) -> float:
+    """Hours that the option asks for, between one and a day."""
+    try:
+        return min(24.0, max(1.0, float(option.facts.get("test hours", HOURS))))
+    except ValueError:
+        return HOURS

@@ -1,0 +1,78 @@
+"""Whether a deployment would resolve an image to other code than the one that runs."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from rightsizer.changes.preflight.consent import by_policy
+from rightsizer.domain.live_state import EndpointSight, ImageSight
+from rightsizer.domain.preflight import Ground
+from rightsizer.domain.reason import Code, Reason
+
+MOVING_WORDS = frozenset({"latest", "stable", "main", "master", "dev", "nightly", "edge", "snapshot"})
+VERSION = re.compile(r"(?:^|[-_+])(?:v?\d+\.\d+|(?:v\d+|\d{3,}|(?=[a-f]*\d)[0-9a-f]{7,40})(?=$|[-_.+]))")
+"""In a tag: 1.2, v3, a build number or a date, a commit. A figure in a word (cu124, py310, eu1) is no version."""
+
+
+def image(ground: Ground) -> Reason | None:
+    """A new deployment resolves image tags again: the code that runs must be what the tags mean today.
+
+    Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
+    """
+    parts = (pair for seen in ground.components.values() for pair in seen.images if "@sha256:" not in pair[0])
+    return moved(ground.endpoint, ground.registry, by_policy(ground), parts)
+
+
+def moved(
+    endpoint: EndpointSight,
+    registry: Mapping[str, ImageSight],
+    by_itself: bool,
+    more: Iterable[tuple[str, str]] = (),
+) -> Reason | None:
+    """Why a deployment would not bring the code that the endpoint runs now; None where it would.
+
+    `by_itself`: nobody took the risk of a tag that can move and that the registry does not explain. `more`: images with
+    a tag of inference components, as specified and as resolved. Total.
+    """
+    moving = ""
+    for name, resolved in (*_tagged(endpoint), *more):
+        sight, runs = registry.get(name), resolved.rpartition("@")[2]
+        if sight is not None and sight.gone:
+            text = f"the image {name} is not in its registry any more, so new instances could not start; push it again"
+            return Reason(Code.MOVING_TAG, text)
+        if sight is None or not sight.digests or not runs.startswith("sha256:"):
+            moving = moving or (name if _moves(name) else "")
+        elif runs not in sight.digests:
+            text = f"the tag {name} means {sight.digests[0]} today, and the endpoint runs {runs}: a new deployment "
+            return Reason(Code.MOVING_TAG, f"{text}would bring other code; deploy that first, or name it by its digest")
+    if not by_itself or not moving:
+        return None
+    text = f"the image {moving} is named by a tag without a version; it can move, "
+    text += "so a resize could also deploy other code"
+    return Reason(Code.MOVING_TAG, "; ".join((text, *_unread(registry))))
+
+
+def tagged(endpoint: EndpointSight) -> tuple[str, ...]:
+    """Names of the images that run and are named by a tag: what a deployment resolves again."""
+    return tuple(dict.fromkeys(name for name, _ in _tagged(endpoint)))
+
+
+def unchecked(ground: Ground) -> tuple[str, ...]:
+    """A sentence for each image of which nobody could say what its tag means today."""
+    return _unread(ground.registry)
+
+
+def _tagged(endpoint: EndpointSight) -> Iterator[tuple[str, str]]:
+    pairs = (pair for v in endpoint.variants for pair in v.resolved_images)
+    yield from (pair for pair in pairs if "@sha256:" not in pair[0])
+
+
+def _unread(registry: Mapping[str, ImageSight]) -> tuple[str, ...]:
+    found = (sight for sight in registry.values() if sight.problem)
+    return tuple(f"the digest of {s.name} was not compared with the registry: {s.problem}" for s in found)
+
+
+def _moves(image: str) -> bool:
+    """Whether the name may mean other code tomorrow: no digest, and no version, date or commit in the tag."""
+    _, _, tag = image.rpartition("/")[2].partition(":")
+    words = set(re.split(r"[-_.+]", tag.lower()))
+    return "@sha256:" not in image and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)

@@ -1,0 +1,249 @@
+"""The three courses: towards the new configuration and watching it, back to the old one, and closing."""
+
+from datetime import datetime, timedelta
+
+from rightsizer.changes.reconcile.drift import foreign, hand_over, old_config
+from rightsizer.changes.reconcile.journal import given_back, owners_again, reopened, touched_scaling
+from rightsizer.changes.reconcile.steps import attempt, first
+from rightsizer.changes.reconcile.still import expired, unsettled
+from rightsizer.changes.reconcile.turning import not_shown, rolled_back
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.domain.limits import Switch
+from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight, Verdict
+from rightsizer.domain.move import Finish, Move, Steer, Wait
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.step import Step, StepKind
+
+ALARMS_READY = timedelta(minutes=30)
+EARLY = timedelta(minutes=15)
+"""Until the first and the second look after a deployment that roll-back alarms watched."""
+
+
+def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, switch: Switch) -> Move:
+    """Forward, before the new configuration has arrived."""
+    plan = change.plan
+    if _arrived(change, sight, endpoint):
+        text = f"{change.ref.name} runs what was asked{_other_counts(change, endpoint)}; now it has to serve"
+        return Steer(Reason(Code.UNPROVEN, text), turned=True)
+    if plan.turn is not None and endpoint.config_name == plan.new_config:
+        return _misfit(change, endpoint)
+    unseen = not_shown(change, plan.turn, endpoint, now)
+    if unseen is not None:
+        return unseen
+    if plan.turn is not None and rolled_back(change, plan.turn, endpoint):
+        text = endpoint.failure_reason or "AWS gave no reason"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
+    if change.asked_back_by:
+        return undone(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the way back", FailureClass.ASKED)
+    late = expired(change, now)
+    if late is not None:
+        return late
+    if switch.frozen:
+        if not touched_scaling(change):
+            return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")
+        return undone(Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE)
+    move = _ready(change, sight, endpoint, now)
+    if move is not None:
+        return move
+    return attempt(change, plan.turn, now) if plan.turn is not None else _turned(change)
+
+
+def _turned(change: Change) -> Steer:
+    """Where nothing is deployed the last step before it is the turn."""
+    text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
+    if change.plan.kind == "delete":
+        text = f"{change.ref.name} is marked for deletion; from now on it is watched"
+    return Steer(Reason(Code.UNPROVEN, text), turned=True)
+
+
+def _ready(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move | None:
+    """Everything before the turn, in its order: autoscaling is not taken away while alarms warm up."""
+    plan = change.plan
+    move = first(change, sight, plan.prepare, now)
+    if move is None and plan.alarms:
+        move = _alarms_ready(change, sight, now)
+    move = move or unsettled(change, sight, endpoint, now, touched_scaling(change))
+    return move or first(change, sight, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
+
+
+def undone(code: Code, text: str, failure: FailureClass) -> Steer:
+    return Steer(Reason(code, text), Course.CLOSE, ChangeState.ROLLED_BACK, failure)
+
+
+def _arrived(change: Change, sight: Sight, endpoint: EndpointSight) -> bool:
+    """Law 2: in service, with what was asked, nothing pending, each variant at its count.
+
+    Where the deployment keeps the live counts, autoscaling may have moved them since the plan.
+    """
+    turn = change.plan.turn
+    if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.shows(turn):
+        return False
+    live = {v.name: v for v in endpoint.variants}
+    return all(
+        (v := live.get(w.name)) is not None
+        and v.current_count == v.desired_count
+        and (change.plan.keeps_counts or v.desired_count == w.count or _theirs(change, v, endpoint))
+        for w in change.plan.after
+    )
+
+
+def _theirs(change: Change, variant: VariantSight, endpoint: EndpointSight) -> bool:
+    """Whether a count that was not asked is the owner's: they set it on the new configuration since it arrived.
+
+    UpdateEndpoint without RetainAllVariantProperties brings the count of the configuration, so that another one that
+    is running whole was set since.
+    """
+    return bool(change.plan.new_config) and (variant.desired_count >= 1 or endpoint.asynchronous)
+
+
+def _other_counts(change: Change, endpoint: EndpointSight) -> str:
+    """A clause about the counts that somebody set since the deployment arrived; empty where there are none."""
+    asked = {v.name: v.count for v in change.plan.after}
+    moved = [v for v in endpoint.variants if v.desired_count != asked.get(v.name, v.desired_count)]
+    if not moved or change.plan.keeps_counts:
+        return ""
+    said = ", ".join(f"{v.name} has {v.desired_count} and {asked[v.name]} were asked" for v in moved)
+    return f", with counts that somebody set since ({said})"
+
+
+def _misfit(change: Change, endpoint: EndpointSight) -> Move:
+    counts = ", ".join(f"{v.name} {v.current_count} of {v.desired_count}" for v in endpoint.variants)
+    text = f"{change.ref.name} carries the new configuration, but not the counts that were asked: {counts}"
+    return Steer(Reason(Code.CHANGED_SINCE, text), Course.BACK, failure=FailureClass.OUTSIDE)
+
+
+def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
+    """Roll-back alarms must be OK before the start."""
+    states = {name: a.state for name, a in (sight.alarms or {}).items() if name in change.plan.alarms}
+    waiting = [name for name, state in states.items() if state != "OK"]
+    if not waiting:
+        return None
+    began = max((e.at for e in change.journal if e.step.startswith("PutMetricAlarm")), default=change.created_at)
+    if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
+        text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
+        return undone(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
+    text = (
+        f"alarm {waiting[0]} is {states[waiting[0]]} since {began:%Y-%m-%d %H:%M} UTC; it must be OK before the start, "
+    )
+    return Wait(now + timedelta(minutes=2), f"{text}and is waited for until {began + ALARMS_READY:%H:%M}")
+
+
+def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:
+    """Forward, after the new configuration has arrived: autoscaling, then proof."""
+    if change.plan.new_config and endpoint.config_name != change.plan.new_config:
+        text = f"somebody brought {change.ref.name} back to {endpoint.config_name} after the change"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+    if change.state is not ChangeState.APPLIED:
+        text = f"{change.ref.name} runs what was asked, autoscaling included; it is not proven yet"
+        return first(change, sight, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
+    if change.asked_back_by:
+        text = f"{change.asked_back_by} asked for the way back"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=FailureClass.ASKED)
+    verdict = sight.verdict
+    if verdict is None:
+        return Wait(now + timedelta(hours=1), "nothing is known yet about the requests served")
+    return _judged(change, verdict, now)
+
+
+def _judged(change: Change, verdict: Verdict, now: datetime) -> Move:
+    """What follows from what was seen since the change arrived."""
+    match verdict.judgement:
+        case "bad":
+            return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
+        case "proven" if change.plan.kind == "delete":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.HANDED_OVER, remaining=(_delete(change),))
+        case "given-up" if change.plan.kind == "delete":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.ROLLED_BACK)
+        case "proven" | "given-up" if change.plan.kind == "shadow-test":
+            return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
+        case "proven":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.PROVEN)
+        case "given-up":
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.APPLIED)
+        case "not-yet":
+            return Wait(_probation(change, now), verdict.reason.sentence)
+
+
+def _delete(change: Change) -> str:
+    """What the owner of an idle endpoint runs; the program has no permission for it."""
+    return f"aws sagemaker delete-endpoint --endpoint-name {change.ref.name}"
+
+
+def _probation(change: Change, now: datetime) -> datetime:
+    """Hourly in the first day, then every second day: a change costs at most 40 invocations.
+
+    After a deployment the first two looks come sooner. Whether AWS publishes metrics of the new configuration while it
+    deploys is not known: where it does not, no roll-back alarm could fire, and these looks are the first judgement.
+    """
+    since = now - (change.turned_at or now)
+    if change.plan.new_config and change.plan.alarms and since < 2 * EARLY:
+        return now + EARLY
+    return now + (timedelta(hours=1) if since < timedelta(hours=24) else timedelta(hours=48))
+
+
+def back(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:
+    """Towards the old configuration."""
+    plan = change.plan
+    if plan.back is None or (sight.shows(plan.back) and not endpoint.pending_config):
+        reason = change.reason or Reason(Code.ROLLED_BACK, f"{change.ref.name} is back on what it ran before")
+        return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, change.failure, returned=True)
+    unseen = not_shown(change, plan.back, endpoint, now)
+    if unseen is not None:
+        return unseen
+    if rolled_back(change, plan.back, endpoint):
+        text = f"the way back was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
+        return hand_over(Code.WAY_BACK_FAILED, text, FailureClass.UNKNOWN, plan.back.command)
+    way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
+    return first(change, sight, (*way, *plan.clear), now) or attempt(change, plan.back, now)
+
+
+def close(change: Change, sight: Sight, now: datetime) -> Move:
+    """Put autoscaling right for what the endpoint carries now, take away what was temporary, and finish."""
+    plan, endpoint = change.plan, sight.endpoint
+    ending = change.ending or ChangeState.HANDED_OVER
+    carries_new = isinstance(endpoint, EndpointSight) and (
+        endpoint.config_name == plan.new_config
+        if plan.new_config
+        else ending in (ChangeState.PROVEN, ChangeState.APPLIED)
+    )
+    if ending in (ChangeState.ROLLED_BACK, ChangeState.REFUSED) and plan.new_config and carries_new:
+        text = f"{change.ref.name} took the new configuration after all; it goes back to {old_config(change)}"
+        return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=change.failure)
+    goals: list[Step] = []
+    touched = touched_scaling(change) and ending is not ChangeState.REFUSED  # AWS refused what a refused one tried
+    if isinstance(endpoint, EndpointSight) and touched and not _settled(change, endpoint, carries_new):
+        goals += _missing(change, sight, now, plan.settle if carries_new or _failed(change, endpoint) else plan.restore)
+    goals += plan.tidy
+    open_goals = [g for g in goals if not {g.command, sight.concrete(g).command} & set(change.remaining)]
+    move = first(change, sight, open_goals, now)
+    if move is not None:
+        return move
+    return Finish(ending, change.reason or Reason(Code.PROVEN, f"{change.ref.name} is {ending.value}"))
+
+
+def _settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool:
+    """Whether autoscaling was given back, and what it is now is the owner's: of this change, or of a release since.
+
+    A change that was over may find that somebody else went back long ago: then this return changed nothing.
+    """
+    if not given_back(change):
+        return False
+    plan = change.plan
+    theirs = reopened(change) and bool(plan.new_config) and all(e.step != _key(plan.back) for e in change.journal)
+    return carries_new or theirs or bool(foreign(change, endpoint))
+
+
+def _failed(change: Change, endpoint: EndpointSight) -> bool:
+    """Whether a return took autoscaling away and did not arrive: what it met is given back, not what was stored."""
+    return change.met is not None and endpoint.config_name not in (old_config(change), change.plan.back_config)
+
+
+def _missing(change: Change, sight: Sight, now: datetime, goals: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Those goals without what the owner registered again since it was taken away."""
+    theirs = owners_again(change, sight, now)
+    alarms = StepKind.PUT_ALARM  # they point at policies, and there are others now
+    return tuple(s for s in goals if s.subject not in theirs and not (theirs and s.kind is alarms))
+
+
+def _key(step: Step | None) -> str:
+    return step.key if step is not None else ""

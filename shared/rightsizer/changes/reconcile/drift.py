@@ -1,0 +1,87 @@
+"""What others did to the endpoint: deleted it, replaced its configuration, broke it, or keep it busy."""
+
+from datetime import datetime, timedelta
+
+from rightsizer.changes.reconcile.journal import given_back
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.move import Move, Steer, Wait
+from rightsizer.domain.reason import Code, Reason
+
+LOOKS_MIN = (2, 5, 10, 15, 20, 30, 45, 60)
+"""Minutes until the next look while a deployment runs; events bring it forward."""
+SLACK = timedelta(hours=2)
+MAINTENANCE = timedelta(hours=24)
+"""How long AWS's own maintenance (SystemUpdating) is waited for."""
+LEFT_ALONE = "its autoscaling is left as it is, since it may belong to that deployment"
+BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
+
+
+def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
+    """Whether the endpoint is out of our hands."""
+    if isinstance(endpoint, Gone) or endpoint.status == "Deleting":
+        return hand_over(Code.VANISHED, f"endpoint {change.ref.name} was deleted by somebody", FailureClass.OUTSIDE)
+    status, back = endpoint.status, change.plan.back
+    if status == "Failed":
+        text = (
+            f"endpoint {change.ref.name} is Failed ({endpoint.failure_reason or 'no reason given'}); AWS allows only "
+        )
+        commands = (
+            f"aws sagemaker delete-endpoint --endpoint-name {change.ref.name}",
+            f"aws sagemaker create-endpoint --endpoint-name {change.ref.name} "
+            f"--endpoint-config-name {old_config(change)}",
+        )
+        return hand_over(Code.UNKNOWN_FAILURE, text + "its deletion and re-creation", FailureClass.UNKNOWN, *commands)
+    if status == "UpdateRollbackFailed":
+        text = f"the rolling deployment of {change.ref.name} failed, and so did its roll-back; it serves with a mix"
+        return hand_over(Code.UNKNOWN_FAILURE, text, FailureClass.UNKNOWN, *((back.command,) if back else ()))
+    if status not in BUSY and status != "InService":
+        text = f"endpoint {change.ref.name} is {status}, which this program does not repair"
+        return hand_over(Code.NOT_IN_SERVICE, text, FailureClass.UNKNOWN)
+    theirs = foreign(change, endpoint)
+    if theirs and change.plan.kind == "delete":
+        text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} after it was marked for deletion"
+        return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+    if theirs:
+        text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} during the change"
+        kept = f"; {LEFT_ALONE}" if given_back(change) else ""
+        return hand_over(Code.CHANGED_SINCE, text + kept, FailureClass.OUTSIDE)
+    return None
+
+
+def foreign(change: Change, endpoint: EndpointSight) -> frozenset[str]:
+    """Configurations that the endpoint runs or takes on, and that neither ran before nor are of this change."""
+    ours = {"", old_config(change), change.plan.new_config, change.plan.back_config}
+    return frozenset({endpoint.config_name, endpoint.pending_config} - ours)
+
+
+def hand_over(code: Code, text: str, failure: FailureClass, *commands: str) -> Steer:
+    return Steer(Reason(code, text), Course.CLOSE, ChangeState.HANDED_OVER, failure, remaining=commands)
+
+
+def busy(change: Change, endpoint: EndpointSight, now: datetime) -> Move:
+    """Wait for what goes on, which need not be ours: autoscaling moves the count in the middle of the probation.
+
+    Its age counts from our last write or from LastModifiedTime, whichever is later.
+    """
+    written = max((e.at for e in change.journal if e.status in ("intended", "done")), default=change.created_at)
+    began = max(written, endpoint.modified_at)
+    limit = MAINTENANCE if endpoint.status == "SystemUpdating" else _deployment_limit(change)
+    if now - began > limit:
+        hours = (now - began).total_seconds() / 3600
+        text = f"endpoint {change.ref.name} is {endpoint.status} for {hours:.1f} h, longer than any deployment may take"
+        back = change.plan.back
+        return hand_over(Code.TIMEOUT, text, FailureClass.TIMEOUT, *((back.command,) if back else ()))
+    return Wait(next_look(change, now), f"endpoint {change.ref.name} is {endpoint.status}")
+
+
+def _deployment_limit(change: Change) -> timedelta:
+    return timedelta(seconds=change.plan.deployment_limit_s) + SLACK
+
+
+def next_look(change: Change, now: datetime) -> datetime:
+    return now + timedelta(minutes=LOOKS_MIN[min(change.looks, len(LOOKS_MIN) - 1)])
+
+
+def old_config(change: Change) -> str:
+    return change.before.config_name if change.before else ""

@@ -1,0 +1,137 @@
+"""One step: whether it is due, waits to be tried again, or is given up."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from rightsizer.changes.reconcile.component import longest, standing
+from rightsizer.changes.reconcile.drift import next_look
+from rightsizer.changes.reconcile.journal import may_have_written
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.domain.live_state import MOVING, Sight
+from rightsizer.domain.move import Do, Move, Steer, Wait
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.role_pass import ACTION, caller, grant
+from rightsizer.domain.step import Step, StepKind, command, has_places
+
+RETRY_MIN = (1, 3, 10, 20, 30)
+"""Minutes until a step that failed for a passing reason is tried again."""
+ATTEMPTS = 6
+COPIES_LIMIT = timedelta(hours=4)
+"""Twice what one copy may take: an hour to load, an hour to answer (InferenceComponentStartupParameters)."""
+LAG = timedelta(minutes=3)
+"""An accepted update may take this long to show (inferred)."""
+SETTLES = timedelta(minutes=1)
+"""Application Auto Scaling is eventually consistent."""
+
+
+def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) -> Move | None:
+    """The first goal that AWS does not show yet, as a move; None when all are shown."""
+    for step in goals:
+        if _is_moving(sight, step):
+            return _moving(change, step, now)
+        stands = standing(change, sight, step, now) if step.kind is StepKind.UPDATE_COMPONENT else None
+        if stands is not None:
+            return give_up(change, step, stands) if isinstance(stands, str) else stands
+        if not sight.shows(step):
+            return attempt(change, sight.concrete(step), now, step.subject in sight.configs_differ)
+    return None
+
+
+def _is_moving(sight: Sight, step: Step) -> bool:
+    if step.kind is StepKind.UPDATE_COMPONENT:
+        live = sight.components.get(step.component)
+        return live is not None and live.moving
+    return step.kind is StepKind.SET_COPIES and sight.copies.get(step.subject) == MOVING
+
+
+def _moving(change: Change, step: Step, now: datetime) -> Move:
+    """Wait for a component that is being changed; a person gets one that never ends, with the line of its old copies.
+
+    Where nothing was written yet nobody has anything to do for us: the change is refused.
+
+    Its age counts from the last line of the journal, since a wait writes none.
+    """
+    began = max((e.at for e in change.journal if e.status != "failed"), default=change.created_at)
+    name, limit = step.component, longest(step, COPIES_LIMIT)
+    if now - began < limit:
+        return Wait(min(next_look(change, now), began + limit), f"component {name} is being changed")
+    hours = (now - began).total_seconds() / 3600
+    text = f"component {name} is being changed for {hours:.1f} h, longer than any change of it may take"
+    if change.course is Course.FORWARD and not may_have_written(change):
+        text += ", and nothing was written to it by this program"
+        return Steer(Reason(Code.TIMEOUT, text), Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE)
+    mine = (s for s in change.plan.restore if s.kind is step.kind and s.component == name)
+    shown = command("sagemaker", "DescribeInferenceComponent", {"InferenceComponentName": name})
+    reason = Reason(Code.TIMEOUT, f"{text}; once it is InService or Failed, it can be set as it was")
+    lines = (shown, next(mine, step).command)
+    return Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.TIMEOUT, remaining=lines)
+
+
+def attempt(change: Change, step: Step, now: datetime, config_differs: bool = False) -> Move:
+    """Do a step, wait before it is tried again, or give it up."""
+    tried, last = change.attempts(step), change.last(step, "done", "failed")
+    if lacks := _lacks(change, step):
+        return give_up(change, step, f"refused:{change.failure.value}:{lacks}{_cause(change)}")
+    if step.kind is StepKind.CREATE_CONFIG and config_differs:
+        return give_up(change, step, f"refused:unknown:a configuration {step.subject} with other content exists")
+    if last is not None and last.status == "done" and timedelta(0) <= now - last.at < SETTLES:
+        return Wait(last.at + SETTLES, f"{step.key} was accepted and does not show yet")
+    if last is None or last.status == "done":
+        done = sum(1 for e in change.journal if e.step == step.key and e.status == "done")
+        return (
+            Do(step) if done < ATTEMPTS and tried < ATTEMPTS else give_up(change, step, "again:unknown:it never shows")
+        )
+    if last.detail.startswith("refused") or tried >= (1 if _hopeless(change) else ATTEMPTS):
+        return give_up(change, step, last.detail)
+    due = last.at + timedelta(minutes=RETRY_MIN[min(tried, len(RETRY_MIN)) - 1])
+    return Do(step) if now >= due else Wait(due, f"{step.key} failed for now ({last.detail}); it is tried again")
+
+
+def _hopeless(change: Change) -> bool:
+    """Handed over for want of a permission: each goal that is left is tried once, so that people know soon."""
+    return change.ending is ChangeState.HANDED_OVER and change.failure is FailureClass.PERMISSION
+
+
+def _lacks(change: Change, step: Step) -> str:
+    """What the step needs and was given up, so that AWS is not asked; empty where nothing lacks."""
+    if step.kind in (StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED) and _unregistered(change, step):
+        return "its scalable target could not be registered"
+    if step.kind is StepKind.PUT_ALARM and has_places(step):
+        return "a policy that it starts could not be made"
+    return ""
+
+
+def _cause(change: Change) -> str:
+    """The last refusal of AWS itself, for the outcome of what could not be asked after it."""
+    refused = [e for e in change.journal if e.status == "failed" and e.detail.startswith("refused")]
+    return f" ({refused[-1].step} was refused: {refused[-1].detail.split(':', 2)[-1]})" if refused else ""
+
+
+def _unregistered(change: Change, step: Step) -> bool:
+    """Whether the registration that the step needs was given up."""
+    plan = change.plan
+    mine = [
+        s for s in (*plan.settle, *plan.restore) if s.kind is StepKind.REGISTER_TARGET and s.subject == step.subject
+    ]
+    return any(s.command in change.remaining for s in mine)
+
+
+def give_up(change: Change, step: Step, detail: str) -> Move:
+    """A step that AWS refuses for good. Before the turn nothing is lost; after it a person has to help."""
+    _, failure, text = (*detail.split(":", 2), "", "")[:3]
+    kind = FailureClass(failure) if failure in set(FailureClass) else FailureClass.UNKNOWN
+    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text or detail}{_remedy(step, text)}")
+    forward = change.course is Course.FORWARD and change.turned_at is None
+    if forward:
+        return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, kind)
+    tidying = step.kind is StepKind.DELETE_ALARMS and change.ending is not None
+    ending = change.ending if tidying else ChangeState.HANDED_OVER
+    return Steer(reason, Course.CLOSE, ending, kind, remaining=(step.command,))
+
+
+def _remedy(step: Step, text: str) -> str:
+    """The command that allows what AWS refused, where it is the passing of an execution role."""
+    role = str(step.params.get("ExecutionRoleArn") or "")
+    if step.kind is not StepKind.CREATE_CONFIG or not role or ACTION not in text:
+        return ""
+    return f"; an operator allows it with: {grant(caller(text), role)}"

@@ -1,0 +1,129 @@
+"""How many instances the way back needs: the fleet may have grown since the plan.
+
+Deploying a configuration resets the counts to what it says (UpdateEndpoint without RetainAllVariantProperties), so the
+counts of the plan's hour would take instances away in the middle of a peak.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rightsizer.domain.change import Change
+from rightsizer.domain.live_state import EndpointSight, Sight
+from rightsizer.domain.plan import VariantCount
+from rightsizer.domain.step import Step, StepKind
+
+
+def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
+    """What each variant shall run once it is back: as stored, or as its bounds say, or more where the fleet has grown.
+
+    It has grown where it runs more than was asked and more than its minimum, which a schedule may have raised.
+
+    Never fewer than an earlier look of the same return asked for. Pure; `quotas` are instances by type, absent is
+    unknown. Empty when there is nothing to go back to.
+    """
+    if change.before is None:
+        return ()
+    live = {v.name: max(v.current_count, v.desired_count) for v in endpoint.variants}
+    asked = {v.name: v.count for v in change.plan.after}
+    earlier = {v.name: v.count for v in change.plan.grown}
+    old_bounds, new_bounds = _bounds(change.plan.restore), _bounds(change.plan.settle)
+    made = []
+    for old in change.before.variants:
+        resource = f"endpoint/{change.ref.name}/variant/{old.name}"
+        least, most = old_bounds.get(resource, (0, None))
+        need, running = max(old.count, least), live.get(old.name, 0)
+        if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
+            exchanged = _exchanged(running, change.plan.exchange) if old.name == change.variant else 0
+            need = max(need, running, exchanged)
+        need = _within(need, old.count, (most, quotas.get(old.instance_type)))
+        made.append(replace(old, count=max(need, earlier.get(old.name, 0))))
+    return tuple(made)
+
+
+def edits(change: Change, sight: Sight) -> tuple[str, ...]:
+    """What the owner edited of the autoscaling that the change gave back, by the keys of steps and by name.
+
+    Empty where nothing was edited, where the change takes no autoscaling away, and once the return has taken it away.
+    """
+    plan, before = change.plan, change.before
+    if before is None or not plan.clear or not _given_back(change):
+        return ()
+    return sight.edits(plan.settle, before.scaling)
+
+
+def raised(change: Change, sight: Sight) -> tuple[Step, ...]:
+    """The steps that restore autoscaling, with the bounds that the owner raised since, by the exchange of the plan.
+
+    Bounds that a schedule moves are its own, and lower ones are not carried over: the way back is never smaller.
+    """
+    settled = _bounds(change.plan.settle)
+    made = []
+    for step in change.plan.restore:
+        live = sight.target(step) if step.kind is StepKind.REGISTER_TARGET else None
+        least, most = settled.get(step.subject, (0, None))
+        if live is not None and not live.scheduled and most is not None:
+            mine = step.subject.endswith(f"/variant/{change.variant}")
+            exchange = change.plan.exchange if mine else (1, 1)
+            low, high = step.params["MinCapacity"], step.params["MaxCapacity"]
+            low = max(low, _exchanged(live.minimum, exchange)) if live.minimum > least else low
+            high = max(low, high, _exchanged(live.maximum, exchange) if live.maximum > most else 0)
+            step = replace(step, params={**step.params, "MinCapacity": low, "MaxCapacity": high})
+        made.append(step)
+    return tuple(made)
+
+
+def in_place(change: Change, sight: Sight) -> Change:
+    """The change as it goes back where it deployed nothing: bounds and copies that somebody raised since are kept.
+
+    A view for one look, which is stable: what was put back once is not raised by it.
+    """
+    plan = change.plan
+    if plan.turn is not None or plan.kind != "change":
+        return change
+    asked = {s.subject: _copies(s) for s in plan.settle if s.kind is StepKind.SET_COPIES}
+    restore = tuple(
+        _with_copies(step, sight.copies.get(step.subject, 0), asked.get(step.subject, 0))
+        if step.kind is StepKind.SET_COPIES
+        else step
+        for step in raised(change, sight)
+    )
+    return replace(change, plan=replace(plan, restore=restore))
+
+
+def _copies(step: Step) -> int:
+    return int(step.params["DesiredRuntimeConfig"]["CopyCount"])
+
+
+def _with_copies(step: Step, live: int, asked: int) -> Step:
+    if live <= max(asked, _copies(step)):
+        return step
+    return replace(step, params={**step.params, "DesiredRuntimeConfig": {"CopyCount": live}})
+
+
+def _given_back(change: Change) -> bool:
+    """Whether autoscaling is the owner's at this moment: given back, and not taken away again for the return."""
+    settled, cleared = {s.key for s in change.plan.settle}, {s.key for s in change.plan.clear}
+    last = next((e.step for e in reversed(change.journal) if e.step in settled | cleared), "")
+    return change.turned_at is not None and last in settled
+
+
+def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:
+    """Least and most of each variant whose autoscaling the steps give back: what runs for its minimum is no load."""
+    return {
+        s.subject: (s.params["MinCapacity"], s.params["MaxCapacity"])
+        for s in steps
+        if s.kind is StepKind.REGISTER_TARGET
+    }
+
+
+def _exchanged(live: int, exchange: tuple[int, int]) -> int:
+    """Old instances that serve what `live` new ones do, by the exchange that was decided on."""
+    old, new = exchange
+    return math.ceil(live * old / new - 1e-9) if new > 0 else live
+
+
+def _within(need: int, stored: int, limits: tuple[int | None, ...]) -> int:
+    """Not beyond the old bounds, which would take it away, nor beyond the quota, which would refuse the return."""
+    known = [limit for limit in limits if limit is not None]
+    return max(stored, min([need, *known]))

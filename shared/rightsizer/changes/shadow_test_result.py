@@ -1,0 +1,164 @@
+"""Tell when a shadow test has seen enough, and what it measured.
+
+The shadow's answers go to nobody, so only the production variant can be harmed: it is watched as after any change. The
+shadow itself must answer: a model that fails at once looks quick. What is measured is what it answered, beside what
+production did in the same hours, each period with the weight of its requests.
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rightsizer.domain.change import Change, FailureClass
+from rightsizer.domain.live_state import Verdict
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
+
+MEAN = Signal("ModelLatency", "Average")
+P95 = Signal("ModelLatency", "p95")
+REQUESTS = Signal("Invocations", "Sum")
+ERRORS = Signal("Invocation5XXErrors", "Sum")
+MODEL_ERRORS = Signal("InvocationModelErrors", "Sum")
+"""Answers of the model that are no 2XX: out of memory may be told as a fault of the client."""
+FAILED = (ERRORS, MODEL_ERRORS)
+GPU = Signal("GPUUtilization", "Sum")
+GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
+BAD_SHARE = 0.1
+"""Share of failed requests from which production suffers, and from which the shadow needs no more hours."""
+FAILING_SHARE = 0.005
+"""Share of failed requests that a guarded change may have (decision.md 4.7)."""
+BAD_REQUESTS = 5
+WARM_UP = 3
+"""Periods of five minutes in which a model that starts may fail."""
+PATIENCE = timedelta(hours=6)
+"""How long the end of a test waits for metrics that cannot be read; its shadow costs money."""
+ANSWERED = 2
+"""Answers from which anything is measured."""
+SAMPLE_S = 60
+"""Seconds of a sample of utilisation, unless MetricPublishFrequencyInSeconds says otherwise: then of both alike."""
+
+WIDEST = 4.0
+"""Squared variation beyond which the tail tells nothing more, as of the latencies of the days."""
+
+type Window = MetricWindow | NoMetrics
+
+
+def judge(change: Change, production: Sequence[Window], shadow: Window, now: datetime) -> Verdict:
+    """Bad where production suffers, not yet while the test runs, proven with figures or given up without. Total."""
+    since, lasts = change.turned_at or now, timedelta(seconds=change.plan.test_s)
+    served = sum(_all(w, REQUESTS) for w in production)
+    failed = sum(_all(w, ERRORS) for w in production)
+    usual = change.baseline.get("error_share", 0.0)
+    if failed >= BAD_REQUESTS and failed > max(BAD_SHARE, 3 * usual) * max(served, failed):
+        text = f"{failed:.0f} of {served:.0f} requests failed while the shadow test ran"
+        return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+    missed = unread([*production, shadow])
+    if missed is not None:
+        text = f"not all metrics of the shadow test could be read: {missed.sentence}"
+        over = now - since >= lasts + PATIENCE
+        return Verdict("given-up" if over else "not-yet", Reason(Code.UNPROVEN, text))
+    failing = _failing(change, production, shadow, now - since >= lasts)
+    if failing is not None:
+        return failing
+    if now - since < lasts:
+        return Verdict(
+            "not-yet", Reason(Code.UNPROVEN, f"the shadow test runs until {since + lasts:%Y-%m-%d %H:%M} UTC")
+        )
+    return _told(change, production, shadow, now - since)
+
+
+def _told(change: Change, production: Sequence[Window], shadow: Window, ran: timedelta) -> Verdict:
+    """What a test that is over measured."""
+    kind = change.option.target.instance_type
+    old, new = _mean(production, MEAN), _mean([shadow], MEAN)
+    answered = _all(shadow, REQUESTS) - max(_all(shadow, signal) for signal in FAILED)
+    if old is None or new is None or old <= 0 or answered < ANSWERED:
+        text = f"the shadow test on {kind} served {max(answered, 0.0):.0f} requests, too few to measure anything"
+        return Verdict("given-up", Reason(Code.UNPROVEN, text))
+    text = (
+        f"tested: the mean latency on {kind} was {new / old:.2f} of today's for the same requests, then it was removed"
+    )
+    return Verdict("proven", Reason(Code.PROVEN, text), figures=_figures(production, shadow, answered, ran))
+
+
+def _failing(change: Change, production: Sequence[Window], shadow: Window, over: bool) -> Verdict | None:
+    """The end of the test where the shadow fails requests that production answers; None elsewhere.
+
+    A few too many are no proof against the type, and none for it. Where production got more instances than at the
+    start, the shadow had more than its share to do, and its failures say nothing either.
+    """
+    served = _all(shadow, REQUESTS, WARM_UP)
+    excess = max(_excess(production, shadow, signal) for signal in FAILED)
+    if excess <= (FAILING_SHARE if over else BAD_SHARE) * served or not (over or excess >= BAD_REQUESTS):
+        return None
+    kind = change.option.target.instance_type
+    failed = max(_all(shadow, signal, WARM_UP) for signal in FAILED)
+    text = f"{failed:.0f} of {max(served, failed):.0f} requests failed on the shadow on {kind}, so the test ended"
+    sure = excess >= BAD_REQUESTS and not change.scaled_out
+    return Verdict("given-up", Reason(Code.UNPROVEN, text), FailureClass.ERRORS if sure else FailureClass.NONE)
+
+
+def _excess(production: Sequence[Window], shadow: Window, signal: Signal) -> float:
+    """Failed requests of the shadow beyond those that production's share, twice its chance up, would have failed."""
+    calls = sum(_all(w, REQUESTS, WARM_UP) for w in production)
+    share = min(sum(_all(w, signal, WARM_UP) for w in production) / calls, 1.0) if calls > 0 else 0.0
+    expected = share * _all(shadow, REQUESTS, WARM_UP)
+    return _all(shadow, signal, WARM_UP) - expected - 2 * math.sqrt(expected)
+
+
+def _figures(production: Sequence[Window], shadow: Window, answered: float, ran: timedelta) -> dict[str, float]:
+    """What `Change.measured` keeps: ``live_`` is production in the same hours, seconds are of a request."""
+    figures = {"requests": answered, "hours": ran.total_seconds() / 3600, "live_spread": _spread(production)}
+    found = (
+        ("mean_s", _mean([shadow], MEAN), 1e-6),
+        ("live_mean_s", _mean(production, MEAN), 1e-6),
+        ("gpu_s", _work([shadow]), 1.0),
+        ("live_gpu_s", _work(production), 1.0),
+        ("gpu_memory_percent", max(_values(shadow, GPU_MEMORY), default=None), 1.0),
+    )
+    return figures | {name: value * scale for name, value, scale in found if value is not None}
+
+
+def _mean(windows: Sequence[Window], signal: Signal) -> float | None:
+    """The mean of a statistic over the requests, not over the periods; None where no period has both."""
+    pairs = [pair for w in windows for pair in _pairs(w, signal) if pair[1] > 0]
+    calls = sum(count for _, count in pairs)
+    return sum(value * count for value, count in pairs) / calls if calls > 0 else None
+
+
+def _work(windows: Sequence[Window]) -> float | None:
+    """GPU seconds of a request, over the periods with both metrics; None without any."""
+    pairs = [pair for w in windows for pair in _pairs(w, GPU)]
+    calls = sum(count for _, count in pairs)
+    return sum(value for value, _ in pairs) / 100 * SAMPLE_S / calls if calls > 0 else None
+
+
+def _spread(windows: Sequence[Window]) -> float:
+    """Squared variation of log-normal latencies with the mean and the 95th percentile that were seen; 1 unknown."""
+    mean, p95 = _mean(windows, MEAN), _mean(windows, P95)
+    if mean is None or p95 is None or mean <= 0:
+        return 1.0
+    ratio = math.log(max(p95 / mean, 1.0))
+    sigma = 1.645 - math.sqrt(max(1.645**2 - 2 * ratio, 0.0))
+    return min(math.expm1(sigma**2), WIDEST)
+
+
+def _pairs(window: Window, signal: Signal) -> list[tuple[float, float]]:
+    """(value, requests) of each period that has both."""
+    if not isinstance(window, MetricWindow):
+        return []
+    calls, series = window.series.get(REQUESTS), window.series.get(signal)
+    if calls is None or series is None:
+        return []
+    pairs = zip(series.values, calls.values, strict=False)
+    return [(value, count) for value, count in pairs if value == value and count == count]
+
+
+def _all(window: Window, signal: Signal, skipped: int = 0) -> float:
+    return sum(_values(window, signal, skipped))
+
+
+def _values(window: Window, signal: Signal, skipped: int = 0) -> list[float]:
+    """The datapoints without those of the first `skipped` periods."""
+    series = window.series.get(signal) if isinstance(window, MetricWindow) else None
+    return [v for v in series.values[skipped:] if v == v] if series is not None else []

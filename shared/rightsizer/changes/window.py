@@ -1,0 +1,83 @@
+"""Tell whether a change may start now, and when it may otherwise."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from rightsizer.domain.limits import ChangeWindow
+from rightsizer.domain.peak import Peak
+
+STEP = timedelta(minutes=15)
+HORIZON = timedelta(days=8)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+LEAD = timedelta(minutes=30)
+"""From the plan of a shadow test until its shadow gets requests: alarms, a deployment, a model that loads."""
+LATE = timedelta(minutes=15)
+"""How much of the busiest hour a test may miss, beside what whoever begins it comes late."""
+PASSED_OVER = timedelta(days=3)
+"""How much later a day may be on which the busiest hour carries what it usually does: over a weekend."""
+
+
+def opens(window: ChangeWindow, now: datetime) -> datetime:
+    """`now` when the window is open, else the next quarter of an hour at which it is. Wall time of the window's zone.
+
+    A window past midnight belongs to the day on which it starts.
+    """
+    if is_open(window, now):
+        return now
+    moment = now.astimezone(UTC).replace(minute=now.minute // 15 * 15, second=0, microsecond=0)
+    for _ in range(HORIZON // STEP):
+        moment += STEP
+        if is_open(window, moment):
+            return moment
+    return moment
+
+
+def is_open(window: ChangeWindow, now: datetime) -> bool:
+    """Whether `now` lies in the window."""
+    local = now.astimezone(UTC if window.zone == "UTC" else ZoneInfo(window.zone))
+    clock, day = local.time().replace(tzinfo=None), local.weekday()
+    if window.start == window.end:
+        return not window.days or day in window.days
+    if window.start < window.end:
+        inside = window.start <= clock < window.end
+    elif clock >= window.start:
+        inside = True
+    else:
+        inside, day = clock < window.end, (day - 1) % 7
+    return inside and (not window.days or day in window.days)
+
+
+def over_peak(
+    window: ChangeWindow, peak: Peak, lasts: timedelta, now: datetime, late: timedelta = timedelta(0)
+) -> datetime:
+    """`now` when a test of that length begun now sees the busiest hour whole, else the next time at which it may.
+
+    The test gets requests `LEAD` after it begins; it may miss `LATE` of the hour, and begin `late` after the last such
+    time, for whoever waited comes a little later. Of the times of one day at which the window is open, the one that
+    puts the hour nearest to the middle of the test; a day on which the hour carries little is passed over for one
+    within `PASSED_OVER` of it. A window that is never open at any such time goes before the hour, and a test of a day
+    sees every hour: the answer is that of `opens` then. Source: decision.md 4.6, two hours over the peak.
+    """
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [midnight + n * DAY for n in range(HORIZON.days)] if lasts < DAY else []
+    found = {day: _start(window, day + peak.hour * HOUR, lasts, now, late) for day in days}
+    free = [(day, at) for day, at in found.items() if at is not None]
+    if not free:
+        return opens(window, now)
+    usual = [at for day, at in free if day.weekday() in peak.weekdays and at - free[0][1] <= PASSED_OVER]
+    return usual[0] if usual else free[0][1]
+
+
+def _start(
+    window: ChangeWindow, busiest: datetime, lasts: timedelta, now: datetime, late: timedelta
+) -> datetime | None:
+    """When a test of that one busiest hour begins: now, if it may, or the best time to come; None where none is."""
+    spare = max(lasts - HOUR, timedelta(0))
+    last = busiest - LEAD
+    first, end = last - spare, last + LATE
+    if first <= now <= end + late and is_open(window, now):
+        return now
+    steps = (first + n * STEP for n in range((end - first) // STEP + 1))
+    free = [at for at in steps if at >= now and is_open(window, at) and is_open(window, at + late)]
+    return min(free, key=lambda at: abs(at - (last - spare / 2))) if free else None

@@ -1,0 +1,1 @@
+"""Where people are told and asked: Slack and SNS."""

@@ -1,0 +1,45 @@
+"""Plain text to an SNS topic."""
+
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
+from rightsizer.domain.cleaned import cleaned
+from rightsizer.errors import WriteRefusedError
+
+if TYPE_CHECKING:
+    from types_boto3_sns import SNSClient
+
+LONGEST_SUBJECT = 99
+"""SNS takes fewer than 100 characters, printable ASCII, no line breaks (SNS API reference, Publish)."""
+LONGEST_TEXT = 250_000
+"""SNS takes 256 KiB; UTF-8 bytes."""
+
+
+class Topic:
+    """Publishes to one topic."""
+
+    def __init__(self, client: "SNSClient", arn: str) -> None:
+        self._client = client
+        self._arn = arn
+
+    def publish(self, subject: str, text: str) -> None:
+        """Publish plain text; the subject is made fit for SNS, an overlong text is cut."""
+        body = cleaned(text, LONGEST_TEXT).encode()[:LONGEST_TEXT].decode(errors="ignore")
+        doing = f"publishing to the topic {self._arn}"
+        try:
+            self._client.publish(TopicArn=self._arn, Subject=fit(subject), Message=body)
+        except ClientError as error:
+            if code_of(error) in DENIED | THROTTLED:
+                raise translate(error, "sns:Publish", doing) from error
+            raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
+        except BotoCoreError as error:
+            raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
+
+
+def fit(subject: str) -> str:
+    """The subject as SNS accepts it: ASCII, one line, fewer than 100 characters, never empty."""
+    line = " ".join(subject.replace("×", "x").encode("ascii", "replace").decode().split())
+    line = "".join(letter for letter in line if letter.isprintable())
+    return (line if len(line) <= LONGEST_SUBJECT else line[: LONGEST_SUBJECT - 3] + "...") or "rightsizer"

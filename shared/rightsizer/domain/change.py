@@ -1,0 +1,221 @@
+"""A change of an endpoint as a journal of small steps, each written before it is done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Literal
+
+from rightsizer.domain.checks import aware, named
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.option import Option
+from rightsizer.domain.plan import Before, Met, Plan
+from rightsizer.domain.proposal import PATIENCE
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.step import Step
+
+
+class ChangeState(StrEnum):
+    """Where a change stands as a whole; what reports and messages show."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    APPLIED = "applied"
+    """The endpoint runs what was asked, but has not served enough requests to call it proven."""
+    PROVEN = "proven"
+    RETURNING = "returning"
+    """The way back is being walked."""
+    ROLLED_BACK = "rolled-back"
+    HANDED_OVER = "handed-over"
+    REFUSED = "refused"
+    """Preflight said no; nothing was written to AWS."""
+
+
+CLOSED = frozenset({ChangeState.PROVEN, ChangeState.ROLLED_BACK, ChangeState.HANDED_OVER, ChangeState.REFUSED})
+"""States in which nothing is left to do by itself."""
+
+
+class Course(StrEnum):
+    """Which way the journal is being walked."""
+
+    FORWARD = "forward"
+    """Towards the new configuration, and then watching it."""
+    BACK = "back"
+    """Towards the old configuration, because the new one proved bad or somebody asked."""
+    CLOSE = "close"
+    """Nothing that serves is changed any more: autoscaling goes back, temporary things go away."""
+
+
+class FailureClass(StrEnum):
+    """Why a change did not stand (SageMaker FailureReason texts and refusals)."""
+
+    NONE = ""
+    CAPACITY = "capacity"
+    HEALTH_CHECK = "health-check"
+    ALARM = "alarm"
+    MEMORY = "memory"
+    TIMEOUT = "timeout"
+    QUOTA = "quota"
+    PERMISSION = "permission"
+    PERFORMANCE = "performance"
+    OUTSIDE = "outside"
+    """Somebody else changed or deleted the endpoint."""
+    ASKED = "asked"
+    """A person asked for the way back."""
+    ERRORS = "errors"
+    """The shadow of a test failed requests that production answered."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal."""
+
+    at: datetime
+    step: str
+    """`Step.key`, or the name of a decision such as ``steer``."""
+    status: Literal["intended", "done", "failed", "noted"]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change from its first intent to its end."""
+
+    id: str
+    proposal_id: str
+    ref: EndpointRef
+    owner: str
+    variant: str
+    option: Option
+    saving_usd_per_month: Decimal
+    created_at: datetime
+    decided_at: datetime | None = None
+    """When it was approved; None for a change of an earlier release, whose creation counts instead."""
+    before: Before | None = None
+    """None until preflight has passed."""
+    met: Met | None = None
+    """Autoscaling as the last return found it; None until one takes it away."""
+    plan: Plan = field(default_factory=Plan)
+    state: ChangeState = ChangeState.PLANNED
+    course: Course = Course.FORWARD
+    ending: ChangeState | None = None
+    """The end that course CLOSE leads to."""
+    journal: tuple[Entry, ...] = ()
+    next_due: datetime | None = None
+    """When the tick looks again; None once closed."""
+    not_before: datetime | None = None
+    """No try begins earlier, whatever event or click asks: the back-off after a want of capacity. None: at once."""
+    version: int = 0
+    lease_until: datetime | None = None
+    """Until then one invocation acts on it alone."""
+    turn_mark: datetime | None = None
+    """LastModifiedTime of the endpoint right before the last turn or return was asked for."""
+    turned_at: datetime | None = None
+    """When the turn was first seen to have arrived (law 2)."""
+    returned_at: datetime | None = None
+    failure: FailureClass = FailureClass.NONE
+    back_for: FailureClass = FailureClass.NONE
+    """Why the way back began. `failure` becomes another where that way fails too."""
+    reason: Reason | None = None
+    """Why it ended, or is ending, as it does."""
+    outcome: str = ""
+    """How it stands, in one sentence."""
+    remaining: tuple[str, ...] = ()
+    """Command lines that a person has to run; only when handed over."""
+    looks: int = 0
+    """Looks since the last step; drives the back-off."""
+    booked_until: datetime | None = None
+    """Realised saving is in the ledger up to here."""
+    booked_usd: Decimal = Decimal(0)
+    """The realised saving that is in the ledger."""
+    saves: bool = True
+    """False once it was seen that the endpoint no longer runs what the change made: nothing more is booked."""
+    instance_hours: float = 0.0
+    """Instance hours of the changed variant since the turn, as the looks saw them."""
+    fallback_hours: float = 0.0
+    """Those of them that ran on another pool than the first, which saves nothing."""
+    unseen_hours: float = 0.0
+    """Those of them of which AWS did not show the pool; they are booked as saving nothing, and as unproven."""
+    counted_until: datetime | None = None
+    tries: int = 0
+    """Earlier tries that ended for want of capacity."""
+    measured: Mapping[str, float] = field(default_factory=dict)
+    """Since the turn: ``mean_s``, ``p95_s``, ``gpu_memory_percent`` (0 to 100 x GPUs), ``gpu_s`` over ``gpu_requests``;
+    of a shadow test `rules.trial_end` says what."""
+    models: tuple[str, ...] = ()
+    asked_back_by: str = ""
+    """Who asked for the way back."""
+    objective_p95_s: float | None = None
+    baseline: Mapping[str, float] = field(default_factory=dict)
+    """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
+    ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``."""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
+
+    def __post_init__(self) -> None:
+        named("Change.id", self.id)
+        aware("Change.created_at", self.created_at)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left to do by itself."""
+        return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
+
+    @property
+    def approved_at(self) -> datetime:
+        """When it was approved, or was made where that is not known."""
+        return self.decided_at or self.created_at
+
+    @property
+    def expires_at(self) -> datetime:
+        """When its approval is too old for the endpoint's own update, where that was not made yet."""
+        return self.approved_at + PATIENCE
+
+    def rests(self, now: datetime) -> bool:
+        """Whether its next try is still too early. Who asks for the way back is not kept waiting."""
+        begun, early = self.before is not None, self.not_before is not None and now < self.not_before
+        return early and not begun and not self.asked_back_by
+
+    @property
+    def once_usd(self) -> Decimal:
+        """What carrying out the plan costs once: the price of a shadow test alone, else the overlap of both fleets.
+
+        A test that was proposed before options had `test_usd` has its price in `switch_usd`.
+        """
+        if self.plan.kind == "shadow-test" and self.option.test_usd:
+            return self.option.test_usd
+        return self.option.switch_usd
+
+    @property
+    def scaled_out(self) -> bool:
+        """Whether the changed variant ran more instances since the turn, on average, than when it was planned."""
+        old = next((v.count for v in (self.before.variants if self.before else ()) if v.name == self.variant), 0)
+        if not old or self.turned_at is None or self.counted_until is None or self.counted_until <= self.turned_at:
+            return False
+        hours = (self.counted_until - self.turned_at).total_seconds() / 3600
+        return self.instance_hours > 1.05 * old * hours
+
+    @property
+    def off_target(self) -> float:
+        """The share of the instance hours since the turn that is not known to have run on the first pool, 0 to 1."""
+        return (self.fallback_hours + self.unseen_hours) / self.instance_hours if self.instance_hours > 0 else 0.0
+
+    @property
+    def goes_on_saving(self) -> bool:
+        """Whether it is closed, stands, and its saving is still to be booked day by day."""
+        stands = self.state in (ChangeState.PROVEN, ChangeState.APPLIED) and self.closed
+        return stands and self.saves and self.plan.kind == "change" and self.booked_until is not None
+
+    def attempts(self, step: Step) -> int:
+        """How often the step was begun since it was last done."""
+        count = 0
+        for entry in self.journal:
+            if entry.step == step.key:
+                count = 0 if entry.status == "done" else count + (entry.status == "intended")
+        return count
+
+    def last(self, step: Step, *statuses: str) -> Entry | None:
+        """The newest journal line of this step with one of these statuses."""
+        return next((e for e in reversed(self.journal) if e.step == step.key and e.status in statuses), None)

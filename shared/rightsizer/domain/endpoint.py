@@ -1,0 +1,243 @@
+"""What runs: one endpoint as SageMaker and Application Auto Scaling describe it now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from rightsizer.domain.checks import aware, named
+from rightsizer.domain.reason import Reason
+
+KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
+"""Servers whose KV cache detailed observability shows (SageMaker guide, OpenTelemetry metrics reference)."""
+LEAST = "LEAST_OUTSTANDING_REQUESTS"
+"""The routing strategy that sends a request to the instance with the fewest in service."""
+
+
+class EndpointKind(StrEnum):
+    """What sort of endpoint it is; only `REAL_TIME` is the plain kind (SageMaker DescribeEndpointConfig)."""
+
+    REAL_TIME = "real-time"
+    ASYNC = "asynchronous"
+    SERVERLESS = "serverless"
+    INFERENCE_COMPONENTS = "inference components"
+    MULTI_MODEL = "multi-model"
+    PIPELINE = "inference pipeline"
+    MULTI_VARIANT = "several production variants"
+    SHADOW = "shadow variant"
+    INSTANCE_POOLS = "instance pools"
+    MIG = "partitioned GPUs (MIG)"
+    RESERVED = "reserved capacity"
+    MARKETPLACE = "AWS Marketplace"
+    UNKNOWN = "unknown"
+
+
+class Mode(StrEnum):
+    """What the owner allows, from the tag ``rightsizer:mode``."""
+
+    OFF = "off"
+    REPORT = "report"
+    PROPOSE = "propose"
+    AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRef:
+    """An endpoint's full name."""
+
+    account: str
+    region: str
+    name: str
+    partition: str = "aws"
+
+    def __post_init__(self) -> None:
+        named("EndpointRef.name", self.name)
+
+    @property
+    def arn(self) -> str:
+        """SageMaker lower-cases the name in the ARN."""
+        return f"arn:{self.partition}:sagemaker:{self.region}:{self.account}:endpoint/{self.name.lower()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A container image as asked for and as resolved when it was deployed."""
+
+    specified: str
+    resolved: str
+
+    @property
+    def moving_tag(self) -> bool:
+        """Whether a new deployment could resolve to other code: no digest in what was asked for."""
+        return "@sha256:" not in self.specified
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One production variant: its configuration and its live state."""
+
+    name: str
+    model_name: str
+    instance_type: str
+    """Empty for serverless variants and instance pools."""
+    current_count: int
+    desired_count: int
+    weight: float
+    images: tuple[Image, ...] = ()
+    routing: str = ""
+    """``LEAST_OUTSTANDING_REQUESTS``, ``RANDOM``, ``PREFIX_AWARE``; empty when not set (AWS then routes at random)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalableTarget:
+    """A registration with Application Auto Scaling, with everything needed to restore it.
+
+    `policies` and `scheduled` hold the API's own records, as they must be sent back.
+    """
+
+    resource_id: str
+    dimension: str
+    minimum: int
+    maximum: int
+    suspended: Mapping[str, bool] = field(default_factory=dict)
+    policies: tuple[Mapping[str, Any], ...] = ()
+    scheduled: tuple[Mapping[str, Any], ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+ERROR_TAG = "rightsizer:error-percent"
+
+
+def allowed_errors(tags: Mapping[str, str]) -> float | None:
+    """Share of failed requests that the owner's tag allows, 0..1; None where it is absent or no percentage."""
+    try:
+        percent = float(tags.get(ERROR_TAG, ""))
+    except ValueError:
+        return None
+    return percent / 100 if 0 <= percent <= 100 else None
+
+
+def tracked_p95_s(scaling: Sequence[ScalableTarget]) -> float | None:
+    """The p95 of ModelLatency, seconds, that the owner's own target tracking holds; the least of several, or None.
+
+    Only a policy on that one percentile tells it: of an average or a maximum no p95 follows. The metric is in
+    microseconds (Application Auto Scaling API, CustomizedMetricSpecification; SageMaker guide, invocation metrics).
+    """
+    found = []
+    for policy in (policy for target in scaling for policy in target.policies):
+        tracking = policy.get("TargetTrackingScalingPolicyConfiguration") or {}
+        queries = list((tracking.get("CustomizedMetricSpecification") or {}).get("Metrics") or ())
+        stat = queries[0].get("MetricStat") or {} if len(queries) == 1 else {}
+        name = (stat.get("Metric") or {}).get("MetricName")
+        ours = (stat.get("Metric") or {}).get("Namespace") == "AWS/SageMaker"
+        if ours and name == "ModelLatency" and stat.get("Stat") == "p95" and tracking.get("TargetValue"):
+            found.append(float(tracking["TargetValue"]) / 1_000_000)
+    return min(found, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What the owner promised their users. From tags; None where nothing is declared."""
+
+    p95_s: float | None = None
+    """Seconds."""
+    error_share: float | None = None
+    """0..1 of requests."""
+    min_instances: int | None = None
+    """Instances that must always run, 1 or more; None: two or more are never made one without a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One endpoint as observed."""
+
+    ref: EndpointRef
+    status: str
+    config_name: str
+    created_at: datetime
+    modified_at: datetime
+    kind: EndpointKind
+    kinds: tuple[EndpointKind, ...]
+    """Every kind that applies; `kind` is the first that keeps us from acting."""
+    variants: tuple[Variant, ...]
+    tags: Mapping[str, str]
+    mode: Mode
+    mode_declared: bool
+    """False when the tag is absent, so that IAM conditions on it do not match."""
+    objective: Objective
+    owner: str
+    """Whom to ask: the tag ``rightsizer:owner`` or ``owner``; empty when nobody is named."""
+    owned_by: str
+    """The stack or tool that owns it (``CloudFormation stack x``, ``Terraform``); empty when none is found."""
+    scaling: tuple[ScalableTarget, ...] = ()
+    unknown_fields: tuple[str, ...] = ()
+    """Paths in the raw configuration that the service model does not know: never clone these."""
+    configuration_replaced: bool = False
+    """The configuration of that name is younger than the endpoint's last change."""
+    framework: str = ""
+    """Guessed from the image: vllm, tgi, lmi, sglang, triton, pytorch, tensorflow; empty when unknown."""
+    failure_reason: str = ""
+    bad_tags: tuple[Reason, ...] = ()
+    kms_key: str = ""
+    deploying: bool = False
+    """A PendingDeploymentSummary is present."""
+    model_data_bytes: int | None = None
+    """Bytes of the model's weights, where they are asked for (`shows_kv_cache`) and S3 tells them."""
+    enhanced_metrics: bool = False
+    """Whether its configuration has CloudWatch publish each instance and each GPU (EnableEnhancedMetrics)."""
+    detailed_observability: bool = False
+    """Whether its configuration has SageMaker publish OpenTelemetry metrics (EnableDetailedObservability)."""
+    publish_s: int = 60
+    """Seconds between two samples of utilisation of one instance (MetricPublishFrequencyInSeconds, 10 to 300)."""
+    notes: tuple[Reason, ...] = ()
+    """What could not be read about it (tags, autoscaling, a model), and why."""
+    tags_unread: Reason | None = None
+    """Why its tags could not be read; `mode` is then `report`, since nobody is known to allow more."""
+    kind_tag: Literal["endpoint"] = "endpoint"
+
+    def __post_init__(self) -> None:
+        aware("Endpoint.created_at", self.created_at)
+        aware("Endpoint.modified_at", self.modified_at)
+
+    @property
+    def plain(self) -> bool:
+        """One production variant, real-time, instance-based: the kind that can be changed in place."""
+        return self.kind is EndpointKind.REAL_TIME and len(self.variants) == 1
+
+    @property
+    def beside(self) -> tuple[Variant, ...]:
+        """The production variants after the first: of several the first alone is read, priced and sized."""
+        return self.variants[1:]
+
+    @property
+    def first_alone(self) -> "Endpoint":
+        """The endpoint with the autoscaling of its first variant only; the others' bounds say nothing about it."""
+        if not self.beside:
+            return self
+        own = f"/variant/{self.variants[0].name}"
+        of_first = (t for t in self.scaling if "/variant/" not in t.resource_id or t.resource_id.endswith(own))
+        return replace(self, scaling=tuple(of_first))
+
+    @property
+    def shows_kv_cache(self) -> bool:
+        """Whether CloudWatch may know how full the server's KV cache is."""
+        return self.detailed_observability and self.framework in KV_CACHE_SERVERS
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the endpoint's configuration or live deployment changed."""
+        counts = ",".join(f"{v.name}={v.desired_count}" for v in self.variants)
+        return f"{self.config_name}|{self.modified_at.isoformat()}|{counts}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unobserved:
+    """An endpoint that could not be read, and why; the others go on."""
+
+    ref: EndpointRef
+    reason: Reason
+    kind_tag: Literal["unobserved"] = "unobserved"
+
+
+type Observation = Endpoint | Unobserved

@@ -1,0 +1,129 @@
+"""What past changes and tests taught, as data for the next decision (never as an import)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from rightsizer.domain.checks import named
+
+TEACHES_DAYS = 180
+"""How far back changes of other endpoints teach something, and are held against their promises."""
+SERVED_BADLY = frozenset({"alarm", "performance", "errors", "memory", "health-check"})
+"""Failures by which a new fleet was too slow, failed requests, or did not start or fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastChange:
+    """One change or test of the endpoint, as it ended."""
+
+    at: datetime
+    from_type: str
+    to_type: str
+    from_count: int
+    to_count: int
+    ended: Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
+    """``applied``: it stands, but too few requests came to prove it."""
+    failure: str = ""
+    """Class of the failure: capacity, health-check, alarm, memory, errors, timeout, quota, unknown; empty when none."""
+    promised_slowdown: float | None = None
+    """GPU seconds of a request on the new type over the old one, as the decision took them to be."""
+    realised_slowdown: float | None = None
+    """The same as it was measured; None where too few requests were."""
+    demand: float | None = None
+    """GPU seconds per second at the time, to notice that the demand has changed since."""
+    framework: str = ""
+    mean_instances: float | None = None
+    """Instances on average over the day, where hourly counts were set."""
+    latency_ratio: float | None = None
+    """Mean latency on the new type over the old one for the same requests, where a test measured it."""
+    from_routing: str = ""
+    """Routing before the change; empty when it is not known."""
+    memory_gib: float | None = None
+    """Largest GPU memory seen on the new type, GiB per GPU."""
+
+    usd: Decimal = Decimal(0)
+    """What a test cost."""
+    models: tuple[str, ...] = ()
+    """Names of the models that the changed variant served; () where that was not recorded."""
+    promised_bound: float | None = None
+    """What `realised_slowdown` was to stay within; None where no bound was recorded."""
+    stated_risk: int | None = None
+    """Performance risk that was stated, 0 to 4; None of ways back, tests and orders of a person, or not recorded."""
+    back_for: str = ""
+    """Class of the failure for which the way back began; `failure` may be that of the way back itself. Empty where none
+    began, and where that was not recorded."""
+    restores: bool = False
+    """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
+
+    def outgrown(self, demand: float | None, share: float) -> bool:
+        """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
+
+        More demand than then lifts nothing: what did not carry less does not carry more.
+        """
+        return bool(self.demand and demand is not None and demand < self.demand * (1 - share))
+
+    def of_another(self, model: str) -> bool:
+        """Whether it was made with another version of the model; no where one of them is not known."""
+        return bool(self.models and model and model not in self.models)
+
+    @property
+    def no_start(self) -> bool:
+        """Whether the model did not start or did not fit on the new type, whatever the load was."""
+        return self.refuted and self.failure in ("health-check", "memory")
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the outcome speaks against the new type itself; a lack of capacity or quota does not."""
+        if self.ended == "tested":
+            return self.failure in ("memory", "health-check", "errors")
+        return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
+
+    @property
+    def fell_short(self) -> bool:
+        """Whether a change went back for how the new fleet served; not for want of capacity, or on request.
+
+        One that was to go back and was handed over did too: its users met the new fleet for longer, not for less.
+        """
+        why = self.back_for or self.failure
+        return self.ended in ("rolled-back", "update-failed", "handed-over") and why in SERVED_BADLY
+
+    @property
+    def silent(self) -> bool:
+        """Whether it says nothing about the new type, neither for nor against: nobody saw whether it serves."""
+        unseen = self.ended == "tested" and self.latency_ratio is None and self.realised_slowdown is None
+        return not self.refuted and (unseen or self.ended in ("rolled-back", "update-failed", "handed-over"))
+
+    @property
+    def lacked(self) -> bool:
+        """Whether there was no capacity for the new type, so that the endpoint never ran it."""
+        return self.ended == "update-failed" and self.failure == "capacity"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A past change with the endpoint that it was of, and its id."""
+
+    endpoint: str
+    change_id: str
+    past: PastChange
+
+    def __post_init__(self) -> None:
+        named("Remembered.endpoint", self.endpoint)
+        named("Remembered.change_id", self.change_id)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Past changes of one endpoint, and of the account it belongs to."""
+
+    endpoint: tuple[PastChange, ...] = ()
+    """Oldest first."""
+    account: tuple[PastChange, ...] = ()
+    """Of other endpoints; what they teach is shared by framework."""
+    tests_this_month: int = 0
+    """Shadow tests of this endpoint, in this month."""
+    tests_usd_this_month: Decimal = Decimal(0)
+    """What shadow tests of the account cost in this month."""
+    gpu_usd_per_month: Decimal | None = None
+    """What the account's judged endpoints cost a month, as the last full sweep added it up; None when not known."""

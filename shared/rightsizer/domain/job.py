@@ -1,0 +1,141 @@
+"""SageMaker training jobs and HyperPod clusters: what is known, and what we would do."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from rightsizer.domain.checks import aware, named, not_negative
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.step import command
+
+_STAMP = re.compile(r"-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}(-\d{1,3})?$|-\d{10,}$|-\d{1,4}$")
+"""What the SDKs and people put behind the name of a repeated job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One entry of SecondaryStatusTransitions."""
+
+    status: str
+    """``Starting``, ``Training``, ``Interrupted`` and so on."""
+    start: datetime
+    end: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingJob:
+    """A training job as DescribeTrainingJob gives it."""
+
+    name: str
+    arn: str
+    mode: Mode
+    owner: str
+    status: str
+    """``InProgress``, ``Completed``, ``Failed``, ``Stopping``, ``Stopped``."""
+    secondary: str
+    spot: bool
+    instance_type: str
+    instance_count: int
+    created_at: datetime
+    max_runtime_s: float
+    max_wait_s: float | None
+    """Waiting and running together, from the creation; None for an On-Demand job."""
+    transitions: tuple[Transition, ...]
+    trained_s: float | None
+    """TrainingTimeInSeconds; None while it runs."""
+    billable_s: float | None
+    checkpoint_uri: str
+    """Empty without CheckpointConfig."""
+    warm_pool: str = ""
+    """WarmPoolStatus: ``Available``, ``InUse``, ``Reused``, ``Terminated``; empty without one."""
+    keep_alive_s: float = 0.0
+    ended_at: datetime | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    """The answer as it came, for the request that is handed over."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        named("TrainingJob.name", self.name)
+        aware("TrainingJob.created_at", self.created_at)
+        not_negative("TrainingJob.max_runtime_s", self.max_runtime_s)
+
+    @property
+    def base_arn(self) -> str:
+        """Names all runs of the work: the ARN without what the SDKs put behind the name of each run."""
+        return base_name(self.arn)
+
+    @property
+    def interruptions(self) -> int:
+        """How often Spot capacity was taken from it."""
+        return sum(1 for found in self.transitions if found.status == "Interrupted")
+
+    def training_s(self, now: datetime) -> float:
+        """Seconds in the secondary status ``Training`` so far."""
+        return sum(
+            ((found.end or now) - found.start).total_seconds()
+            for found in self.transitions
+            if found.status == "Training"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitProjection:
+    """How a Spot job stands against its MaxWaitTimeInSeconds."""
+
+    left_s: float
+    """Seconds until MaxWait ends the job; negative when it is over."""
+    needs_s: float
+    """Seconds that the rest is expected to take, interruptions included."""
+    share: float
+    """0..1 of the time so far that was training."""
+    basis: str
+    """What the remaining work was taken from."""
+
+    @property
+    def runs_out(self) -> bool:
+        """Whether the job will be stopped before it is done."""
+        return self.needs_s > self.left_s
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """A request for a person to send; the program does not send it."""
+
+    subject: str
+    """Job or cluster."""
+    operation: Literal["CreateTrainingJob", "UpdateCluster"]
+    request: Mapping[str, Any]
+    reason: Reason
+    not_checked: tuple[str, ...] = ()
+    kind: Literal["handover"] = "handover"
+
+    @property
+    def command(self) -> str:
+        """The AWS CLI line that sends it."""
+        return command("sagemaker", self.operation, self.request)
+
+
+@dataclass(frozen=True, slots=True)
+class NoHandover:
+    """Nothing to hand over, and why."""
+
+    subject: str
+    reason: Reason
+    kind: Literal["no-handover"] = "no-handover"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseWarmPool:
+    """UpdateTrainingJob with KeepAlivePeriodInSeconds 0: an idle warm pool ends."""
+
+    job: str
+    reason: Reason
+    kind: Literal["release-warm-pool"] = "release-warm-pool"
+
+
+def base_name(name: str) -> str:
+    """The name without what the SDKs put behind it for each run."""
+    return _STAMP.sub("", name) or name

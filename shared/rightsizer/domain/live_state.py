@@ -1,0 +1,241 @@
+"""What AWS shows of a change's surroundings at one moment. Never cached: `apply` decides on nothing else."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from rightsizer.domain.alike import covers
+from rightsizer.domain.change import FailureClass
+from rightsizer.domain.component import ComponentSight, placement_of, strategy_of
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.wiring import wired
+
+AUTOSCALING = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
+"""Steps that put something of the owner's autoscaling."""
+MOVING = -1
+"""Copies of an inference component that is being changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantSight:
+    """One variant as DescribeEndpoint shows it; the instance type comes from its configuration."""
+
+    name: str
+    current_count: int
+    desired_count: int
+    weight: float
+    desired_weight: float
+    resolved_images: tuple[tuple[str, str], ...] = ()
+    """(as specified, as resolved) of each container."""
+    pools: tuple[tuple[str, int], ...] = ()
+    """Instances by type, where the variant has instance pools and AWS shows what runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSight:
+    """What the tag of an image means in its registry today."""
+
+    name: str
+    """As the model names it."""
+    digests: tuple[str, ...] = ()
+    """``sha256:...`` of what it names, then of the images in it where it is an index; () when not known."""
+    gone: bool = False
+    """The registry answered that there is no such image."""
+    problem: str = ""
+    """Why it is not known."""
+    passing: bool = False
+    """Whether the registry may answer later: it throttled, or gave no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSight:
+    """DescribeEndpoint, now."""
+
+    status: str
+    config_name: str
+    modified_at: datetime
+    failure_reason: str
+    pending_config: str
+    variants: tuple[VariantSight, ...]
+    capture_stopped: bool = False
+    """Data capture was configured, and somebody stopped it."""
+    asynchronous: bool = False
+    """Requests wait in a queue of SageMaker's, and other metrics count them."""
+    kind: Literal["endpoint"] = "endpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The endpoint does not exist any more."""
+
+    name: str
+    kind: Literal["gone"] = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSight:
+    """DescribeEndpointConfig, raw, with the paths that the service model does not know."""
+
+    name: str
+    body: Mapping[str, Any]
+    created_at: datetime
+    unknown_fields: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmSight:
+    """One metric alarm: state and the API's own body."""
+
+    name: str
+    state: str
+    body: Mapping[str, Any]
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the served requests say about the new configuration."""
+
+    judgement: Literal["proven", "not-yet", "bad", "given-up"]
+    reason: Reason
+    failure: FailureClass = FailureClass.NONE
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """What was measured since the turn, as `Change.measured` keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why no change may begin at this moment, and until when at least."""
+
+    until: datetime
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Everything that was looked at for one decision. None means: not looked at."""
+
+    endpoint: EndpointSight | Gone
+    configs: frozenset[str] = frozenset()
+    """Planned configurations that exist with the content that was planned."""
+    configs_differ: frozenset[str] = frozenset()
+    """Planned configurations whose name is taken by other content."""
+    tagged: frozenset[str] = frozenset()
+    """Configurations of the plan that carry the tag of a change, without which IAM refuses to deploy them."""
+    scaling: tuple[ScalableTarget, ...] | None = None
+    alarms: Mapping[str, AlarmSight] | None = None
+    copies: Mapping[str, int] = field(default_factory=dict)
+    """Copies of each component that run; `MOVING` while one is being changed."""
+    components: Mapping[str, ComponentSight] = field(default_factory=dict)
+    """Those of which the placement is changed; one that does not exist is left out."""
+    verdict: Verdict | None = None
+    hold: Hold | None = None
+    """The window or an incident alarm; looked at until the turn has arrived."""
+
+    def target(self, step: Step) -> ScalableTarget | None:
+        """The live scalable target that an Application Auto Scaling step is about."""
+        wanted = (step.params.get("ResourceId"), step.params.get("ScalableDimension"))
+        return next((t for t in self.scaling or () if (t.resource_id, t.dimension) == wanted), None)
+
+    def edits(self, goals: Iterable[Step], stored: Iterable[ScalableTarget]) -> tuple[str, ...]:
+        """What of autoscaling is not as these steps would put it, by their keys, and what is there that was not stored.
+
+        New policies and scheduled actions are named by their resource and name. Empty where nothing was looked at.
+        """
+        if self.scaling is None:
+            return ()
+        other = (s.key for s in goals if s.kind in AUTOSCALING and not self.shows(s))
+        return (*other, *(f"{resource} {name}" for resource, name in sorted(_names(self.scaling) - _names(stored))))
+
+    def concrete(self, step: Step) -> Step:
+        """The step as it is asked for now: an alarm wired to the live policies (`model.wiring`), and without idle tags;
+        a component with the specification that it has now, but for its placement.
+
+        Tags belong to the registration of a new target; one that is there still has its own (RegisterScalableTarget).
+        """
+        if step.kind is StepKind.REGISTER_TARGET and self.target(step) is not None:
+            return replace(step, params={k: v for k, v in step.params.items() if k != "Tags"})
+        if step.kind is StepKind.UPDATE_COMPONENT:  # nobody's edit of the specification or copies is undone
+            found = self.components.get(step.component)
+            whole = found.placed(strategy_of(step.params)) if found is not None and not found.moving else {}
+            return replace(step, params={**step.params, **whole})
+        if step.kind is not StepKind.PUT_ALARM:
+            return step
+        live = (self.alarms or {}).get(step.subject)
+        return wired(step, self.scaling or (), live.body if live is not None else None)
+
+    def shows(self, step: Step) -> bool:
+        """Whether AWS already shows what the step would bring about. Pure; raises nothing."""
+        match step.kind:
+            case StepKind.CREATE_CONFIG:
+                return step.subject in self.configs
+            case StepKind.TAG_CONFIG:
+                return step.subject in self.tagged
+            case StepKind.UPDATE_ENDPOINT | StepKind.SET_CAPACITY | StepKind.SET_COPIES:
+                return self._serving(step)
+            case StepKind.UPDATE_COMPONENT:
+                found = self.components.get(step.component)
+                return found is None or (found.status == "InService" and found.strategies <= placement_of(step))
+            case StepKind.PUT_ALARM:
+                alarm = (self.alarms or {}).get(step.subject)
+                return alarm is not None and covers(alarm.body, self.concrete(step).params, skip=("Tags",))
+            case StepKind.DELETE_ALARMS:
+                return not any(name in (self.alarms or {}) for name in step.params["AlarmNames"])
+            case _:
+                return self._scaled(step)
+
+    def _serving(self, step: Step) -> bool:
+        if isinstance(self.endpoint, Gone):
+            return False
+        if step.kind is StepKind.SET_COPIES:
+            return bool(self.copies.get(step.subject) == step.params["DesiredRuntimeConfig"]["CopyCount"])
+        if step.kind is StepKind.UPDATE_ENDPOINT:
+            return bool(self.endpoint.config_name == step.params["EndpointConfigName"])
+        wanted = {d["VariantName"]: d.get("DesiredInstanceCount") for d in step.params["DesiredWeightsAndCapacities"]}
+        live = {v.name: v.desired_count for v in self.endpoint.variants}
+        return all(live.get(name) == count for name, count in wanted.items())
+
+    def _scaled(self, step: Step) -> bool:
+        target = self.target(step)
+        match step.kind:
+            case StepKind.DEREGISTER_TARGET:
+                return target is None
+            case StepKind.DELETE_POLICY:
+                return target is None or _record(target.policies, "PolicyName", step) is None
+            case StepKind.REGISTER_TARGET:
+                return target is not None and _bounds(target) == (
+                    step.params["MinCapacity"],
+                    step.params["MaxCapacity"],
+                    _suspended(step.params.get("SuspendedState", {})),
+                )
+            case StepKind.PUT_POLICY:
+                live = None if target is None else _record(target.policies, "PolicyName", step)
+            case _:
+                live = None if target is None else _record(target.scheduled, "ScheduledActionName", step)
+        return live is not None and covers(live, step.params, skip=())
+
+
+def _names(targets: Iterable[ScalableTarget]) -> set[tuple[str, str]]:
+    """The policies and scheduled actions, each with its resource."""
+    return {
+        (t.resource_id, str(row.get("PolicyName") or row.get("ScheduledActionName") or ""))
+        for t in targets
+        for row in (*t.policies, *t.scheduled)
+    }
+
+
+def _record(rows: tuple[Mapping[str, Any], ...], key: str, step: Step) -> Mapping[str, Any] | None:
+    return next((row for row in rows if row.get(key) == step.params.get(key)), None)
+
+
+def _bounds(target: ScalableTarget) -> tuple[int, int, dict[str, bool]]:
+    return target.minimum, target.maximum, _suspended(target.suspended)
+
+
+def _suspended(state: Mapping[str, bool]) -> dict[str, bool]:
+    """Only what is suspended: AWS reports the rest as false or leaves it out."""
+    return {key: True for key, value in state.items() if value}

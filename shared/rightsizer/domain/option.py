@@ -1,0 +1,227 @@
+"""What would serve the demand: one option with its cost, its risk and what it asks of people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum, StrEnum
+from typing import Literal
+
+from rightsizer.domain.candidate import Promise
+from rightsizer.domain.checks import named
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.price import Price
+from rightsizer.domain.reason import Reason
+from rightsizer.errors import InputError
+
+
+class OptionKind(StrEnum):
+    """The dimension in which an option differs from today."""
+
+    INSTANCE_TYPE = "instance-type"
+    INSTANCE_COUNT = "instance-count"
+    TYPE_AND_COUNT = "type-and-count"
+    AUTOSCALING = "autoscaling"
+    SCHEDULE = "schedule"
+    ROUTING = "routing"
+    INSTANCE_POOLS = "instance-pools"
+    SCALE_TO_ZERO = "scale-to-zero"
+    ASYNC = "asynchronous"
+    SERVERLESS = "serverless"
+    PACKING = "packing"
+    DELETE = "delete"
+    OTHER_ARCHITECTURE = "other-architecture"
+    FEWER_GPUS = "fewer-gpus"
+    COPIES = "component-copies"
+    SCALE_IN = "scale-in-policy"
+    PLACEMENT = "component-placement"
+
+
+class Risk(IntEnum):
+    """Performance risk, Compute Optimizer's scale: the maximum over the resources."""
+
+    VERY_LOW = 0
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+    VERY_HIGH = 4
+
+
+class Effort(StrEnum):
+    """Implementation effort, Cost Optimization Hub's words."""
+
+    VERY_LOW = "VeryLow"
+    LOW = "Low"
+    MEDIUM = "Medium"
+    HIGH = "High"
+    VERY_HIGH = "VeryHigh"
+
+
+ORDERED = frozenset({OptionKind.SCALE_IN, OptionKind.PLACEMENT})
+"""Options that a person asks for and no evaluation proposes: their saving is unknown, so none is promised or booked."""
+
+
+CONFIG_KINDS = frozenset(
+    {
+        OptionKind.INSTANCE_TYPE,
+        OptionKind.TYPE_AND_COUNT,
+        OptionKind.FEWER_GPUS,
+        OptionKind.INSTANCE_POOLS,
+        OptionKind.ROUTING,
+        OptionKind.SCALE_IN,
+    }
+)
+"""Options that need a new configuration."""
+
+
+CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
+"""Kinds of endpoint that an approval may change in place; automatic mode takes the plain kind only."""
+OF_COMPONENTS = ORDERED | {OptionKind.COPIES}
+"""What an approval may change of an endpoint of inference components."""
+OF_OWNERS = frozenset(
+    {OptionKind.ASYNC, OptionKind.SERVERLESS, OptionKind.PACKING, OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE}
+)
+"""Options that the program carries out on no endpoint: their owners or their callers do."""
+
+
+def carried_out(kind: EndpointKind, option: OptionKind) -> bool:
+    """Whether the program changes that dimension of such an endpoint, after an approval at the latest."""
+    if kind is EndpointKind.INFERENCE_COMPONENTS:
+        return option in OF_COMPONENTS
+    if option is OptionKind.SCALE_TO_ZERO:
+        return kind is EndpointKind.ASYNC  # its queue keeps what comes while no instance runs
+    return kind in CHANGEABLE and option not in OF_COMPONENTS | OF_OWNERS
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleIn:
+    """How managed instance scaling gives instances back (SageMaker, ManagedInstanceScaling.ScaleInPolicy).
+
+    Raises InputError outside AWS's limits. What is None stays as it is, or is AWS's default.
+    """
+
+    variant: str
+    strategy: Literal["IDLE_RELEASE", "CONSOLIDATION"]
+    """IDLE_RELEASE gives back empty instances only; CONSOLIDATION moves copies together to empty some."""
+    maximum_step: int | None = None
+    """Instances that go at a time, 1 to 100; AWS's default is 1."""
+    cooldown_minutes: int | None = None
+    """5 to 1440; AWS's default is 20."""
+
+    def __post_init__(self) -> None:
+        named("ScaleIn.variant", self.variant)
+        limits = (("maximum_step", self.maximum_step, 1, 100), ("cooldown_minutes", self.cooldown_minutes, 5, 1440))
+        for name, value, least, most in limits:
+            if value is not None and not least <= value <= most:
+                raise InputError(f"ScaleIn.{name} must be {least} to {most}, got {value}")
+
+    @property
+    def policy(self) -> dict[str, str | int]:
+        """The members of ScaleInPolicy that are asked for."""
+        asked = {"MaximumStepSize": self.maximum_step, "CooldownInMinutes": self.cooldown_minutes}
+        return {"Strategy": self.strategy, **{k: v for k, v in asked.items() if v is not None}}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The configuration that an option leads to. Fields that are None stay as they are."""
+
+    instance_type: str
+    instance_count: int
+    hourly_counts: tuple[int, ...] | None = None
+    """24 counts, one per hour of the day UTC, carried out as scheduled actions."""
+    minimum: int | None = None
+    """Autoscaling bounds."""
+    maximum: int | None = None
+    routing: str | None = None
+    pools: tuple[str, ...] = ()
+    """Instance pools in order of priority."""
+    target_value: float | None = None
+    """Re-targeted value of the target-tracking policy."""
+    per_instance: float | None = None
+    """What one instance serves of what one of today's does; the owner's scaling follows it. None: by the counts."""
+    copies: tuple[tuple[str, int], ...] = ()
+    """(Inference component, copies that it shall have)."""
+    idle_minutes: int | None = None
+    """Minutes without a request after which all instances leave."""
+    scale_in: ScaleIn | None = field(default=None, repr=False)
+    """Not in the text of a target, from which the ids of proposals are made: those that exist keep theirs."""
+    placement: tuple[tuple[str, Literal["SPREAD", "BINPACK"]], ...] = field(default=(), repr=False)
+    """(Inference component, how its copies are placed). Not in the text of a target either."""
+
+
+def payback_of(once_usd: Decimal, saving: Decimal) -> float:
+    """Days until a monthly saving has paid `once_usd`; a million where it never does."""
+    days = float(once_usd / saving * 30) if saving > 0 else float("inf")
+    return round(days, 2) if days < 1e6 else 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """US dollars of an option: a month of it, what that saves, the one-off of the switch, and days until it is paid."""
+
+    usd_per_month: Decimal
+    saving: Decimal
+    switch_usd: Decimal
+    payback_days: float
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to serve the demand, priced and rated."""
+
+    kind: OptionKind
+    target: Target
+    price: Price
+    usd_per_month: Decimal
+    saving_usd_per_month: Decimal
+    """Net of commitments; the storage of instances is not in it; negative for a dearer option."""
+    switch_usd: Decimal
+    """One-off of the change: overlap of both fleets and expected roll-backs."""
+    payback_days: float
+    """Days of the saving that pay for the change, and for the shadow test where one comes first."""
+    risks: Mapping[str, Risk]
+    """By resource: ``gpu-memory``, ``host-memory``, ``vcpu``, ``latency``, ``capacity``."""
+    risk: Risk
+    confidence: float
+    """Days' worth of evidence: the least of days with data, hours with data and requests against those needed."""
+    effort: Effort
+    restart_needed: bool
+    """Whether the model starts again for it, on other instances or as other copies."""
+    rollback_possible: bool
+    """Whether what was there before can be brought back, by the program or by its owner."""
+    in_place: bool
+    """Whether the program could carry it out on the same endpoint."""
+    client_change: str
+    """What callers must change; empty when nothing."""
+    p95_s: float | None
+    """Predicted p95 latency, seconds; None without latency data."""
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Evidence for people: name and figure with its unit."""
+    not_checked: tuple[str, ...] = ()
+    restores: bool = False
+    """Brings back what was good while users suffer: it waits for nobody, and latency alone never undoes it."""
+    by_itself: bool = False
+    """Of an option behind the chosen one: automatic mode may apply it where the chosen type has no capacity."""
+    mean_instances: float | None = None
+    """Instances on average that `usd_per_month` pays for, autoscaling included; None: as the target counts."""
+    promise: Promise | None = None
+    """None where nothing was reckoned: what a person asked for, a return, a deletion."""
+    test_usd: Decimal = Decimal(0)
+    """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A candidate that was ruled out, and by what."""
+
+    instance_type: str
+    reason: Reason
+    dimension: OptionKind | None = None
+    """What was ruled out where it is no plain change of type; None for a type that could not serve."""
+    kind: Literal["excluded"] = "excluded"
+
+    @property
+    def what(self) -> str:
+        """The candidate as people name it: the type, and the dimension where there is one."""
+        return f"{self.dimension.value} ({self.instance_type})" if self.dimension else self.instance_type

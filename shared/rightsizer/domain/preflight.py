@@ -1,0 +1,63 @@
+"""Everything that preflight stands on: what was decided, and what AWS shows right before the first write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.limits import ChangeLimits, Switch
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, ImageSight
+from rightsizer.domain.option import Option
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.role_pass import RolePass
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One look before a change. Never cached."""
+
+    proposal: Proposal
+    option: Option
+    endpoint: EndpointSight
+    config: ConfigSight | None
+    """None: the configuration does not exist any more."""
+    tags: Mapping[str, str]
+    limits: ChangeLimits
+    scaling: tuple[ScalableTarget, ...]
+    customer_alarms: tuple[Mapping[str, object], ...] = ()
+    quota: int | None = None
+    """Applied quota of the target type; None is unknown."""
+    most: int = 0
+    """Instances of the target type that autoscaling could ask for once re-targeted; 0 without autoscaling."""
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """Applied quotas of all types; one that is absent is unknown."""
+    deploys: bool = False
+    """Whether a new configuration is deployed, so that an old and a new fleet overlap."""
+    sold: bool | None = None
+    """Whether the target type is offered where the endpoint's subnets are; None when it could not be asked."""
+    incident_alarms: tuple[AlarmSight, ...] = ()
+    switch: Switch = field(default_factory=Switch)
+    last_change_at: datetime | None = None
+    models: tuple[str, ...] = ()
+    copies: Mapping[str, int] = field(default_factory=dict)
+    """Copies of the components that the option is about."""
+    components: Mapping[str, ComponentSight] = field(default_factory=dict)
+    """Those of which the option changes the placement; one that does not exist is left out."""
+    registry: Mapping[str, ImageSight] = field(default_factory=dict)
+    """By name of each image with a tag, what it means today; empty where nothing is deployed."""
+    passes: RolePass | None = None
+    """Whether our role may pass the configuration's execution role; None where there is none, or none is needed."""
+    unrestorable: tuple[str, ...] = ()
+    """IAM actions that giving autoscaling back needs, and that our role is denied; () also where nobody knows."""
+    marketplace: bool = False
+    blind: str = ""
+    """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Not now: the change starts when the time has come."""
+
+    until: datetime
+    sentence: str

@@ -1,0 +1,96 @@
+"""What an instance hour costs, where the figure comes from, and what is committed already."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from rightsizer.domain.checks import money, named
+from rightsizer.domain.reason import Reason
+from rightsizer.errors import InputError
+
+HOURS_PER_MONTH = Decimal(730)
+"""AWS's own convention for monthly figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """On-Demand hosting price of one instance hour."""
+
+    instance_type: str
+    region: str
+    usd_per_hour: Decimal
+    source: Literal["price-list-api", "snapshot"]
+    basis: str
+    """``Hosting`` for the API; for the snapshot the basis column of the data, such as ``derived-verified``."""
+    as_of: str
+    """Publication date of the price list, or date of the snapshot row; may be partial, such as ``2026-09``."""
+    listed: bool = True
+    """Whether the source shows that the type is sold for hosting there. False (snapshot only): the price tells what an
+    existing endpoint costs, and is no evidence that a new one could be started."""
+    kind: Literal["price"] = "price"
+
+    def __post_init__(self) -> None:
+        named("Price.instance_type", self.instance_type)
+        if money("Price.usd_per_hour", self.usd_per_hour) <= 0:
+            raise InputError(
+                f"the price of {self.instance_type} in {self.region} must be above zero, got {self.usd_per_hour}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class NoPrice:
+    """A type that cannot be priced, and so is never a candidate."""
+
+    instance_type: str
+    region: str
+    reason: Reason
+    kind: Literal["no-price"] = "no-price"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerlessPrice:
+    """What serverless inference costs: US dollars for one GB of memory during one second of a request."""
+
+    region: str
+    usd_per_gb_second: Decimal
+    as_of: str
+    basis: str
+    """Where the figure comes from."""
+
+    def __post_init__(self) -> None:
+        if money("ServerlessPrice.usd_per_gb_second", self.usd_per_gb_second) <= 0:
+            raise InputError(f"a serverless price must be above zero, got {self.usd_per_gb_second}")
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """SageMaker Savings Plans of the account. Moving off committed use saves nothing until the plan ends."""
+
+    usd_per_hour: Decimal
+    """Committed spend, USD per hour; 0 without a plan."""
+    utilisation: float
+    """0..1: how much of the commitment the account uses now."""
+    known: bool
+    """False when the account could not be asked; then the saving is stated as before commitments."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """Prices of one Region by instance type, and the commitment that they must be read with."""
+
+    region: str
+    prices: Mapping[str, Price | NoPrice]
+    commitment: Commitment
+    notes: tuple[Reason, ...] = ()
+    """What could not be asked (the Price List API, the Savings Plans), and why."""
+    serverless: ServerlessPrice | None = None
+    """None where no price of serverless inference is known in the Region."""
+
+    def find(self, instance_type: str) -> Price | None:
+        """The price, or None when the type has none and so is no candidate."""
+        match self.prices.get(instance_type):
+            case Price() as price:
+                return price
+            case _:
+                return None

@@ -1,0 +1,104 @@
+"""What we ask a person, or tell a machine, to decide."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from rightsizer.domain.checks import aware, named
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.recommendation import Recommendation
+
+PATIENCE = timedelta(days=7)
+"""How long an approval is good for. What it has not changed by then is closed as expired, and told."""
+
+
+class ProposalState(StrEnum):
+    """Where a proposal stands. Only PENDING can be decided on; each transition is a conditional write."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    SNOOZED = "snoozed"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    APPLYING = "applying"
+    APPLIED = "applied"
+    """The change stands and is over, but it served too few requests to call it proven."""
+    PROVEN = "proven"
+    ROLLED_BACK = "rolled-back"
+    HANDED_OVER = "handed-over"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who decided what, where and when."""
+
+    state: ProposalState
+    by: str
+    """``slack:U123``, ``cli:arn:aws:iam::...``, ``policy`` for automatic mode."""
+    at: datetime
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A recommendation that waits for a decision, and later carries it."""
+
+    id: str
+    """Opaque; the same recommendation of the same endpoint has the same id, so it is asked once."""
+    recommendation: Recommendation
+    created_at: datetime
+    expires_at: datetime
+    state: ProposalState
+    approvable: bool
+    """False when the role may not change the endpoint; `enable` then says how to allow it."""
+    enable: str = ""
+    """The tag command, or the property of the owning stack, that enables the change."""
+    decision: Decision | None = None
+    change_id: str = ""
+    outcome: str = ""
+    """One sentence about how the change stands, for the message that follows it."""
+    asked_back_by: str = ""
+    """Who asked for the way back of its change; empty while nobody did."""
+
+    def __post_init__(self) -> None:
+        named("Proposal.id", self.id)
+        aware("Proposal.created_at", self.created_at)
+        aware("Proposal.expires_at", self.expires_at)
+
+    @property
+    def ref(self) -> EndpointRef:
+        """The endpoint it is about."""
+        return self.recommendation.ref
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRef:
+    """Where a proposal was posted, so that the message can follow it."""
+
+    proposal_id: str
+    channel: str
+    ts: str
+    shown: str
+    """The state that the message shows now; the same state is not posted twice."""
+
+
+def shown_as(state: str, outcome: str, asked_back_by: str = "") -> str:
+    """What a message shows of a proposal, so that the same is not told twice: the state first, then `|`."""
+    return f"{state}|{outcome}" + (f"|{asked_back_by}" if asked_back_by else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalMoved:
+    """One record of the table's stream: a proposal that was written, decided on, or moved by its change."""
+
+    sequence: str
+    """What Lambda wants back when the record fails."""
+    proposal: Proposal | None
+    """None when the record is no proposal, or is malformed."""
+    before: ProposalState | None = None
+    """The state before; None when the proposal is new."""
+    problem: str = ""
+    """Why the record is malformed; empty when it is not."""
+    id: str = ""
+    """The proposal or errand of a malformed record, as its key says; empty where the key does not say it either."""

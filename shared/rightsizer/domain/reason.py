@@ -1,0 +1,154 @@
+"""Why something was done, or was not: a code for machines and a sentence with numbers for people."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rightsizer.domain.checks import named
+from rightsizer.domain.cleaned import one_line
+
+
+class Code(StrEnum):
+    """Machine-readable reasons. They label metrics, fill report columns and never change their meaning."""
+
+    # intake
+    UNKNOWN_EVENT = "unknown-event"
+    NOT_FOR_US = "not-for-us"
+    NOT_TRUSTED = "not-trusted"
+    MUTED = "muted"
+    NOT_ALARMING = "not-alarming"
+    REPLAYED = "replayed"
+    STALE = "stale"
+    ALREADY_SEEN = "already-seen"
+    # observation
+    VANISHED = "vanished"
+    PERMISSION_MISSING = "permission-missing"
+    THROTTLED = "throttled"
+    READ_FAILED = "read-failed"
+    NO_TIME = "no-time"
+    NOT_IN_SERVICE = "not-in-service"
+    NO_ACCELERATOR = "no-accelerator"
+    OTHER_KIND = "other-kind"
+    UNKNOWN_FIELD = "unknown-field"
+    CONFIGURATION_REPLACED = "configuration-replaced"
+    OWNED_BY_STACK = "owned-by-stack"
+    BAD_TAG = "bad-tag"
+    # usage and demand
+    NO_DATAPOINTS = "no-datapoints"
+    TOO_FEW_DAYS = "too-few-days"
+    TOO_MANY_GAPS = "too-many-gaps"
+    TOO_FEW_REQUESTS = "too-few-requests"
+    NO_GPU_METRICS = "no-gpu-metrics"
+    UNKNOWN_MEMORY_NEED = "unknown-memory-need"
+    # options
+    NO_PRICE = "no-price"
+    NOT_SOLD = "not-sold"
+    NO_SPECIFICATION = "no-specification"
+    MEMORY_TOO_SMALL = "memory-too-small"
+    HOST_MEMORY_TOO_SMALL = "host-memory-too-small"
+    VCPU_TOO_FEW = "vcpu-too-few"
+    TOO_SLOW = "too-slow"
+    TOO_BUSY = "too-busy"
+    ANOTHER_ARCHITECTURE = "another-architecture"
+    ANOTHER_VENDOR = "another-vendor"
+    OTHER_GPU_COUNT = "other-gpu-count"
+    COMPUTE_CAPABILITY_TOO_OLD = "compute-capability-too-old"
+    NO_QUOTA = "no-quota"
+    NOT_CHEAPER = "not-cheaper"
+    NOT_APPLICABLE = "not-applicable"
+    NEEDS_PARTNERS = "needs-partners"
+    # decision
+    IDLE = "idle"
+    ALREADY_RIGHT = "already-right"
+    UNDER_PROVISIONED = "under-provisioned"
+    CHEAPER_OPTION = "cheaper-option"
+    SAVING_TOO_SMALL = "saving-too-small"
+    COMMITTED = "committed"
+    MODE_OFF = "mode-off"
+    MODE_REPORT = "mode-report"
+    NO_OBJECTIVE = "no-objective"
+    NOT_OPTED_IN = "not-opted-in"
+    TOO_MANY_ERRORS = "too-many-errors"
+    RISK_TOO_HIGH = "risk-too-high"
+    TOO_LITTLE_CONFIDENCE = "too-little-confidence"
+    PAYBACK_TOO_LONG = "payback-too-long"
+    COOLDOWN = "cooldown"
+    BLACKLISTED = "blacklisted"
+    LATE_BUDGET_SPENT = "late-budget-spent"
+    AUTOSCALED = "autoscaled"
+    NOT_IN_PLACE = "not-in-place"
+    NEEDS_APPROVAL = "needs-approval"
+    NOT_APPROVER = "not-approver"
+    TEST_WORTH_IT = "test-worth-it"
+    TEST_NOT_POSSIBLE = "test-not-possible"
+    TEST_NOT_ALLOWED = "test-not-allowed"
+    SAFE_TO_APPLY = "safe-to-apply"
+    EVALUATED_RECENTLY = "evaluated-recently"
+    # back-test
+    WOULD_HOLD = "would-hold"
+    WOULD_BE_LATE = "would-be-late"
+    CANNOT_TELL = "cannot-tell"
+    # change
+    FROZEN = "frozen"
+    OUTSIDE_WINDOW = "outside-window"
+    BAD_SETTING = "bad-setting"
+    CHANGED_SINCE = "changed-since"
+    NEWER_JUDGEMENT = "newer-judgement"
+    JUDGEMENT_UNKNOWN = "judgement-unknown"
+    ANOTHER_CHANGE = "another-change"
+    BUDGET_SPENT = "budget-spent"
+    INCIDENT = "incident"
+    ALARM_NOT_OK = "alarm-not-ok"
+    MOVING_TAG = "moving-tag"
+    KMS_ON_NVME = "kms-on-nvme"
+    REFUSED_BY_AWS = "refused-by-aws"
+    ROLLED_BACK = "rolled-back"
+    CAPACITY = "capacity"
+    HEALTH_CHECK = "health-check"
+    ALARM = "alarm"
+    TIMEOUT = "timeout"
+    UNKNOWN_FAILURE = "unknown-failure"
+    WAY_BACK_FAILED = "way-back-failed"
+    PROVEN = "proven"
+    UNPROVEN = "unproven"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    REJECTED = "rejected"
+    # spot
+    NO_GROUP = "no-group"
+    SOMEONE_ELSE_HANDLES = "someone-else-handles"
+    INTERRUPTED = "interrupted"
+    RECORDED_ONLY = "recorded-only"
+    INSTANCE_GONE = "instance-gone"
+    FOREIGN_INSTANCE = "foreign-instance"
+    REPLACES_ITSELF = "replaces-itself"
+    LAUNCH_SUSPENDED = "launch-suspended"
+    NOT_SERVING = "not-serving"
+    SPOT_POOL_OPEN = "spot-pool-open"
+    NO_OPEN_POOL = "no-open-pool"
+    SPOT_TOO_UNSTEADY = "spot-too-unsteady"
+    MORE_POOLS = "more-pools"
+    WAIT_RUNS_OUT = "wait-runs-out"
+    SPOT_NEXT_TIME = "spot-next-time"
+    NO_CHECKPOINT = "no-checkpoint"
+    WARM_POOL_IDLE = "warm-pool-idle"
+    CLUSTER_SHORT = "cluster-short"
+
+
+UNREADABLE = frozenset({Code.PERMISSION_MISSING, Code.THROTTLED, Code.READ_FAILED})
+"""AWS did not answer a read. It says nothing about the endpoint, and may be over at the next look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A code and the sentence that goes with it; the sentence carries the numbers."""
+
+    code: Code
+    sentence: str
+
+    def __post_init__(self) -> None:
+        named("Reason.sentence", self.sentence)
+        if not self.sentence.isprintable():  # it may quote a name, or an error message of AWS
+            object.__setattr__(self, "sentence", one_line(self.sentence))
+
+    def __str__(self) -> str:
+        return self.sentence

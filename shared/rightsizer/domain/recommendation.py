@@ -1,0 +1,144 @@
+"""What we think of one endpoint: the finding, the options, the choice and every reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from rightsizer.domain.checks import aware
+from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
+from rightsizer.domain.option import Excluded, Option
+from rightsizer.domain.packing import Needs
+from rightsizer.domain.peak import Peak
+from rightsizer.domain.price import Price
+from rightsizer.domain.reason import Reason
+
+
+class Finding(StrEnum):
+    """Compute Optimizer's words."""
+
+    IDLE = "Idle"
+    OVER_PROVISIONED = "OverProvisioned"
+    UNDER_PROVISIONED = "UnderProvisioned"
+    OPTIMIZED = "Optimized"
+    NOT_ENOUGH_DATA = "NotEnoughData"
+
+
+WASTEFUL = frozenset({Finding.IDLE, Finding.OVER_PROVISIONED})
+"""Findings that say that less would do."""
+
+
+class Gate(StrEnum):
+    """What may happen with the chosen option."""
+
+    SILENT = "silent"
+    PROPOSE = "propose"
+    TEST = "test"
+    APPLY = "apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the judgement rests on."""
+
+    start: datetime
+    end: datetime
+    days: float
+    valid_share: float
+    """0..1 of the periods with utilisation datapoints."""
+    requests: int
+    rung: str
+    """Rung of the signal ladder: L0 configuration only ... L5 own history."""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """Name and figure with its unit, for people: percentiles, demand, memory class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The look-back run again on the chosen option."""
+
+    days: int
+    hours_above_80: float
+    hours_above_100: float
+    worst_p95_s: float | None
+    """The largest p95 of an hour with at least 20 requests; None where no hour had so many."""
+    memory_margin_gib: float | None
+    """GiB of one GPU beyond the need with its margin; None where the need is not known."""
+    requests_over_objective: int
+    """Of those that were replayed."""
+    hourly_load: tuple[float | None, ...] = ()
+    """Predicted load per hour, 0..1 of the option's capacity, oldest first; None where the requests are unknown."""
+    requests: int = 0
+    """Requests that were replayed: all, or those of the heaviest five minutes where the days had many."""
+    over_objective_today: int = 0
+    """Of the same requests on the fleet that they were measured on."""
+    objective_s: float | None = None
+    """The p95 that counted as the objective, seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The judgement of one endpoint. Silence too has a reason (law 7)."""
+
+    ref: EndpointRef
+    variant: str
+    kind: EndpointKind
+    mode: Mode
+    owner: str
+    fingerprint: str
+    """Of the observation it was made from; a change is refused when it no longer matches."""
+    evaluated_at: datetime
+    instance_type: str
+    instance_count: int
+    price: Price | None
+    usd_per_month: Decimal | None
+    finding: Finding
+    reason: Reason
+    gate: Gate
+    gate_reason: Reason
+    options: tuple[Option, ...]
+    """Ranked; the first is the chosen one. Empty when there is none."""
+    evidence: Evidence | None
+    replay: Replay | None = None
+    excluded: tuple[Excluded, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    hourly_requests: tuple[float | None, ...] = ()
+    """Requests per hour over the look-back, oldest first, for the small picture; None where an hour is unknown."""
+    peak: Peak | None = None
+    """When a shadow test sees most; None where no hour stands out, and in what was stored before decision 40."""
+    notes: tuple[Reason, ...] = ()
+    needs: Needs | None = None
+    """What it would ask of a card shared with others; None where it cannot share."""
+    beside: tuple[str, ...] = ()
+    """Other production variants, each with its count and type: no figure here is theirs, nor the whole endpoint's."""
+    owned_by: str = ""
+    """The stack or tool in whose source a change is made, and undone; empty where there is none."""
+
+    def __post_init__(self) -> None:
+        aware("Recommendation.evaluated_at", self.evaluated_at)
+
+    @property
+    def chosen(self) -> Option | None:
+        """The option that is recommended."""
+        return self.options[0] if self.options else None
+
+    @property
+    def saving_usd_per_month(self) -> Decimal:
+        """Estimated monthly savings of the chosen option; 0 when there is none."""
+        return self.options[0].saving_usd_per_month if self.options else Decimal(0)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What neither the judgement nor the chosen option rests on, each once."""
+        return tuple(dict.fromkeys((*self.not_checked, *(self.chosen.not_checked if self.chosen else ()))))
+
+    @property
+    def identified_usd_per_month(self) -> Decimal:
+        """What reports count as a possible saving, in whole cents.
+
+        Never negative, and 0 where the owner's tag says off or where nothing was found to be too much.
+        """
+        if self.mode is Mode.OFF or self.finding not in WASTEFUL:
+            return Decimal(0)
+        return max(self.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01"))

@@ -1,0 +1,184 @@
+"""EC2 Auto Scaling groups with Spot capacity: what is known of a group, of an instance, and what we do on an event."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from rightsizer.domain.checks import aware, named
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.spot import Pool
+from rightsizer.errors import InputError
+
+
+class Handler(StrEnum):
+    """Who else replaces an interrupted instance."""
+
+    NOBODY = "nobody"
+    CAPACITY_REBALANCE = "the group's own Capacity Rebalancing"
+    KARPENTER = "Karpenter"
+    NODE_GROUP = "the EKS managed node group"
+    TERMINATION_HANDLER = "the AWS Node Termination Handler"
+    FLEET = "the EC2 Fleet or Spot Fleet that started it"
+    KUBERNETES = "the Kubernetes cluster that it is a node of"
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """How the group buys: the InstancesDistribution and the overrides of its mixed instances policy."""
+
+    on_demand_base: int = 0
+    on_demand_percent: int = 100
+    """Of what is above the base; 100 without a mixed instances policy (Auto Scaling's default)."""
+    spot_strategy: str = ""
+    instance_types: tuple[str, ...] = ()
+    attribute_based: bool = False
+    """Whether InstanceRequirements choose the types."""
+    weighted: bool = False
+    """Whether the types count with WeightedCapacity; then desired capacity is units, not instances."""
+    mixed: Mapping[str, Any] = field(default_factory=dict)
+    """MixedInstancesPolicy as DescribeAutoScalingGroups gives it, fit to be sent; empty without one."""
+    template: Mapping[str, str] = field(default_factory=dict)
+    """LaunchTemplateSpecification (id, version) that the group or its policy uses; empty for a launch configuration."""
+
+    @property
+    def uses_spot(self) -> bool:
+        """Whether any of the group's capacity may be Spot."""
+        return bool(self.mixed) and self.on_demand_percent < 100
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the sweep read of one Auto Scaling group; cached, so that the two minutes need no further read."""
+
+    name: str
+    arn: str
+    region: str
+    mode: Mode
+    """From the tag ``rightsizer:mode`` of the group; OFF without the tag."""
+    owner: str
+    minimum: int
+    maximum: int
+    desired: int
+    zones: tuple[str, ...]
+    subnets: tuple[str, ...]
+    purchase: Purchase
+    handler: Handler
+    terminating_hook: bool
+    """Whether a lifecycle hook waits on termination: then the instance is terminated, so that the hook runs."""
+    suspended: frozenset[str]
+    read_at: datetime
+    stack: str = ""
+    """CloudFormation stack or other owner of the group's properties; empty when nobody claims them."""
+    running: Mapping[str, int] = field(default_factory=dict)
+    """Instances in service by ``type|zone``."""
+    fallback: bool = False
+    """Whether its owner lets On-Demand stand in by itself while no Spot pool has room (tag ``rightsizer:fallback``)."""
+
+    def __post_init__(self) -> None:
+        named("Group.name", self.name)
+        aware("Group.read_at", self.read_at)
+        if not 0 <= self.minimum <= self.maximum:
+            raise InputError(f"the group {self.name} has minimum {self.minimum} and maximum {self.maximum}")
+
+    @property
+    def missing(self) -> int:
+        """Instances that are wanted and not in service."""
+        return max(0, self.desired - sum(self.running.values()))
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """Every pool that the group may use: its types in its zones."""
+        return tuple(Pool(kind, zone) for kind in self.purchase.instance_types for zone in self.zones)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An instance of an Auto Scaling group (DescribeAutoScalingInstances)."""
+
+    instance_id: str
+    group: str
+    lifecycle: str
+    """``InService``, ``Standby``, ``Terminating:Wait`` and so on."""
+    instance_type: str
+    zone: str
+    protected: bool
+    """Scale-in protection: it keeps the group from choosing the instance, not EC2 from taking it back."""
+    kind: Literal["member"] = "member"
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """An instance of this account that no Auto Scaling group holds."""
+
+    instance_id: str
+    handler: Handler
+    instance_type: str
+    zone: str
+    kind: Literal["loose"] = "loose"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """An instance that this account does not know, or no longer knows."""
+
+    instance_id: str
+    kind: Literal["foreign"] = "foreign"
+
+
+type Found = Member | Loose | Foreign
+
+
+class Way(StrEnum):
+    """How a replacement is asked for. Both keep the desired capacity."""
+
+    DETACH = "DetachInstances"
+    TERMINATE = "TerminateInstanceInAutoScalingGroup"
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Ask for a replacement now; the desired capacity stays."""
+
+    group: str
+    instance_id: str
+    way: Way
+    reason: Reason
+    kind: Literal["replace"] = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAlone:
+    """Touch nothing: somebody else acts, or acting would do harm."""
+
+    reason: Reason
+    kind: Literal["leave-alone"] = "leave-alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Record it and count it; nothing to be done about it in these two minutes."""
+
+    reason: Reason
+    kind: Literal["note"] = "note"
+
+
+type Reaction = Replace | LeaveAlone | Note
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """One interruption in the account's own record."""
+
+    instance_id: str
+    group: str
+    """Empty for an instance without one."""
+    pool: Pool | None
+    at: datetime
+    reaction: str
+    """Kind of the reaction, with the way for a replacement."""
+    reason: Reason
+    seconds: float
+    """Age of the event when we acted or decided not to."""

@@ -1,0 +1,239 @@
+"""Why we look: an event that reached a door, reduced to what it means for us."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from rightsizer.domain.checks import aware, named
+from rightsizer.domain.reason import Reason
+
+
+class SweepKind(StrEnum):
+    """How much a sweep looks at: `LIGHT` only new, changed or alarmed endpoints, `FULL` all."""
+
+    LIGHT = "light"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepDue:
+    """The schedule fired."""
+
+    sweep: SweepKind
+    scheduled_at: datetime
+    kind: Literal["sweep-due"] = "sweep-due"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDue:
+    """It is time to tell what happened."""
+
+    period: Literal["weekly", "monthly"]
+    scheduled_at: datetime
+    kind: Literal["report-due"] = "report-due"
+
+
+@dataclass(frozen=True, slots=True)
+class TickDue:
+    """It is time to look for changes that no event moved on."""
+
+    scheduled_at: datetime
+    kind: Literal["tick-due"] = "tick-due"
+
+
+@dataclass(frozen=True, slots=True)
+class LookAt:
+    """Look at these endpoints now: an alarm fired, or a sweep sent a page of them."""
+
+    endpoints: tuple[str, ...]
+    because: str
+    """``alarm``, ``contributor`` or ``sweep``."""
+    alarm: str
+    """Name of the alarm; empty for a sweep."""
+    at: datetime
+    key: str
+    """Idempotency key: the same event delivered twice has the same key."""
+    fleet: int = 0
+    """Endpoints of the account when a full sweep sent this page; 0 when that is not known."""
+    kind: Literal["look-at"] = "look-at"
+
+    def __post_init__(self) -> None:
+        aware("LookAt.at", self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtAlarm:
+    """An alarm that names no endpoint fired (composite, query): ask CloudWatch which endpoints it means."""
+
+    alarm: str
+    at: datetime
+    key: str
+    kind: Literal["look-at-alarm"] = "look-at-alarm"
+
+
+@dataclass(frozen=True, slots=True)
+class LookBeyond:
+    """Look at things beside the endpoints: Auto Scaling groups after an interruption, training jobs that go on."""
+
+    subject: Literal["group", "training-job"]
+    names: tuple[str, ...]
+    because: str
+    """``interruption``, ``no-capacity`` or ``sweep``."""
+    at: datetime
+    key: str
+    kind: Literal["look-beyond"] = "look-beyond"
+
+    def __post_init__(self) -> None:
+        aware("LookBeyond.at", self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointMoved:
+    """SageMaker says that an endpoint or its deployment changed state. A hint only: always describe again."""
+
+    endpoint: str
+    status: str
+    """As the API spells it: ``InService``, ``Updating``."""
+    config_name: str
+    at: datetime
+    deployment: bool
+    """True for the deployment event, false for the endpoint event."""
+    key: str
+    kind: Literal["endpoint-moved"] = "endpoint-moved"
+
+
+@dataclass(frozen=True, slots=True)
+class SpotInterruption:
+    """EC2 takes an instance back. The zone comes from the event's odd ARN; the account is not in it."""
+
+    instance_id: str
+    action: str
+    """``terminate``, ``stop`` or ``hibernate``."""
+    zone: str
+    at: datetime
+    key: str
+    kind: Literal["spot-interruption"] = "spot-interruption"
+
+    def __post_init__(self) -> None:
+        named("SpotInterruption.instance_id", self.instance_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceRecommended:
+    """EC2 sees an elevated risk of interruption. Recorded and counted, not acted on."""
+
+    instance_id: str
+    at: datetime
+    key: str
+    kind: Literal["rebalance-recommended"] = "rebalance-recommended"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFailed:
+    """An Auto Scaling group could not launch an instance."""
+
+    group: str
+    zone: str
+    message: str
+    at: datetime
+    key: str
+    kind: Literal["launch-failed"] = "launch-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMoved:
+    """An EC2 instance changed state."""
+
+    instance_id: str
+    state: str
+    at: datetime
+    key: str
+    kind: Literal["instance-moved"] = "instance-moved"
+
+
+@dataclass(frozen=True, slots=True)
+class JobMoved:
+    """A training job, or a HyperPod cluster or node, changed state."""
+
+    resource: Literal["training-job", "hyperpod-cluster", "hyperpod-node"]
+    name: str
+    status: str
+    detail: str
+    at: datetime
+    key: str
+    kind: Literal["job-moved"] = "job-moved"
+
+
+@dataclass(frozen=True, slots=True)
+class NoTrigger:
+    """An event that asks nothing of us, and why. Not an error."""
+
+    reason: Reason
+    kind: Literal["no-trigger"] = "no-trigger"
+
+
+type Trigger = (
+    SweepDue
+    | ReportDue
+    | TickDue
+    | LookAt
+    | LookAtAlarm
+    | LookBeyond
+    | EndpointMoved
+    | SpotInterruption
+    | RebalanceRecommended
+    | LaunchFailed
+    | InstanceMoved
+    | JobMoved
+    | NoTrigger
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One message of a batch, with what it means or why it cannot be understood."""
+
+    message_id: str
+    trigger: Trigger | None
+    problem: str = ""
+    """Why the message is malformed, naming field and cause; empty when `trigger` is set."""
+
+
+type Verb = Literal["approve", "reject", "snooze", "details", "rollback", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A verified click on a button of ours. The signature proves Slack, not that the person may decide."""
+
+    verb: Verb
+    proposal_id: str
+    user: str
+    """Slack user id, such as ``U0123``."""
+    team: str
+    channel: str
+    trigger_id: str
+    """Opens one modal within three seconds; empty when Slack sent none."""
+    response_url: str = field(default="", repr=False)
+    """Takes answers that only `user` sees: at most five, within 30 minutes. Whoever knows it may post there."""
+    sent_at: datetime | None = None
+    """When Slack signed the request, to the second; Slack waits three seconds for the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotClicked:
+    """Verified, but nothing for us to do; Slack still wants its 200."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotVerified:
+    """Not proven to come from Slack just now. The sentence is for our log, not for the caller."""
+
+    status: int
+    sentence: str
+
+
+type Interaction = Click | NotClicked | NotVerified

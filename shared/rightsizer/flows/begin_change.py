@@ -1,0 +1,276 @@
+"""The beginning of a change: look at the ground, preflight, plan, and take the locks; nothing is written to AWS yet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rightsizer.changes import again, preflight, proof, window
+from rightsizer.changes import plan as planning
+from rightsizer.changes.approver import stranger
+from rightsizer.changes.reconcile import too_old
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
+from rightsizer.domain.option import ORDERED, OptionKind
+from rightsizer.domain.preflight import Deferred, Ground
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.role_pass import RolePass
+from rightsizer.errors import ConflictError, ReadError
+from rightsizer.flows import apply_newest
+from rightsizer.flows.notify import Told
+from rightsizer.ports.changes import Changer, Journal
+from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
+
+BASELINE = timedelta(days=2)
+BUSY_AGAIN = timedelta(minutes=30)
+LOOK_AGAIN = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Brings a PLANNED change to its plan, or refuses it, or lets it wait."""
+
+    journal: Journal
+    changer: Changer
+    store: RecommendationStore
+    metrics: MetricReader
+    quotas: QuotaReader
+    tell: Told
+
+    def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
+        """The change with its plan (`before` is set), closed as refused, or waiting.
+
+        It is saved unless it is closed: the proposal follows first, so that a crash in between is made good. Raises
+        ReadError where something could not be seen now: that is tried again, until the approval is too old.
+        """
+        late = too_old(change, now)
+        return self._begun(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)
+
+    def _begun(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
+        proposal = self._approved(change, limits)
+        if isinstance(proposal, Reason):
+            return self._refuse(change, (proposal,), now)
+        endpoint = self.changer.endpoint(change.ref.name)
+        if isinstance(endpoint, Gone):
+            reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
+            return self._refuse(change, (reason,), now)
+        ground = self._ground(change, proposal, endpoint, limits)
+        against = apply_newest.held_against(self.store, change, proposal)
+        refused = (*preflight.refusals(ground), *_forbidden(against))
+        if refused:
+            other = again.instead(change, proposal.recommendation.chosen, refused, now)
+            return self._waits(other) if other is not None else self._refuse(change, refused, now)
+        deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
+        if deferred is not None:
+            return self._defer(change, deferred.until, deferred.sentence, now)
+        if against is not None:
+            told = apply_newest.told(change, against, now, self.tell)
+            return self._defer(told, now + apply_newest.LOOK_AGAIN, against.sentence, now)
+        change = self._with_baseline(change, ground, now)
+        planned = planning.make(change, ground, catalogue, limits)
+        if not isinstance(planned, planning.Planned):
+            return self._refuse(change, planned, now)
+        later = planning.until_the_peak(change, planned.plan, limits, now)
+        if later is not None:
+            return self._for_the_peak(change, later, now)
+        planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
+        ready = replace(planned.on(change, now), models=tuple(sorted({*change.models, *ground.models})))
+        try:
+            return self.journal.begin(ready, f"{now:%Y-%m-%d}", ready.once_usd, limits)
+        except ConflictError as error:
+            current = self.journal.load(change.id)
+            if current is None or current.version != change.version:
+                raise
+            return self._defer(change, now + BUSY_AGAIN, str(error), now)
+
+    def _approved(self, change: Change, limits: ChangeLimits) -> Proposal | Reason:
+        """The proposal, where somebody who may decide approved it, or why it does not count."""
+        proposal = self.store.proposal(change.proposal_id)
+        if proposal is None:
+            return Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
+        not_theirs = stranger(proposal.decision.by if proposal.decision else "", limits.approvers)
+        return not_theirs if not_theirs is not None else proposal
+
+    def again(
+        self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
+    ) -> Change | tuple[Reason, ...]:
+        """The change with a plan on what is there now, or why there can be none; nothing is saved or written.
+
+        Locks, budget and baseline are those of the first plan. Raises ReadError when something could not be seen.
+        """
+        proposal = self.store.proposal(change.proposal_id)
+        endpoint = self.changer.endpoint(change.ref.name)
+        if proposal is None or isinstance(endpoint, Gone):
+            return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
+        ground = self._ground(change, proposal, endpoint, limits)
+        against = apply_newest.held_against(self.store, change, proposal)
+        refused = (*preflight.refusals(ground), *_forbidden(against))
+        planned = refused or planning.make(change, ground, catalogue, limits)
+        return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
+
+    def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
+        """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
+        begun = change.turned_at is not None or change.course is not Course.FORWARD
+        if begun or change.option.restores or change.plan.kind == "delete":
+            return None
+        return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now), limits.misread)
+
+    def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
+        name = change.ref.name
+        config = self.changer.config(endpoint.config_name)
+        components = [c for c, _ in change.option.target.copies]
+        scaling = self.changer.scaling(name, [v.name for v in endpoint.variants], components)
+        arns = [p["PolicyARN"] for t in scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
+        target = change.option.target
+        quotas = self.quotas.endpoint_quotas()
+        models = {
+            v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
+        }
+        placed = self._components([component for component, _ in target.placement])
+        ground = Ground(
+            proposal=proposal,
+            option=change.option,
+            endpoint=endpoint,
+            config=config,
+            tags=self.changer.tags(change.ref),
+            limits=limits,
+            scaling=scaling,
+            customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
+            quota=quotas.get(target.instance_type),
+            quotas=quotas,
+            deploys=change.option.kind in planning.CONFIG_KINDS,
+            sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
+            incident_alarms=self._incidents(limits),
+            switch=self.journal.switch(),
+            last_change_at=self.journal.last_change_at(name),
+            models=tuple(sorted(models)),
+            copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
+            components=placed,
+            blind=self._blind(change, sorted(models), _role(config)),
+            registry=self._registry(change, endpoint, placed),
+            passes=self._passes(change, config),
+            unrestorable=self._unrestorable(change, proposal, scaling),
+        )
+        ground = planning.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
+        return replace(ground, most=planning.most(change, ground))
+
+    def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
+        """Whether we may hand over the execution role that a new configuration would name; None where none is."""
+        role = _role(config)
+        return self.changer.passes(role) if role and change.option.kind in planning.CONFIG_KINDS else None
+
+    def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
+        """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
+        taken = change.option.kind in planning.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
+        return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
+
+    def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
+        """The components that are placed anew, with their tags; one that does not exist is left out."""
+        found = self.changer.components(names) if names else {}
+        return {name: replace(seen, tags=self.changer.tags_of(seen.arn)) for name, seen in found.items()}
+
+    def _registry(
+        self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]
+    ) -> Mapping[str, ImageSight]:
+        """What the images' tags mean today; a change that starts nothing anew resolves none."""
+        parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
+        deploys = change.option.kind in planning.CONFIG_KINDS
+        names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
+        found = self.changer.images(change.ref, names) if names else {}
+        late = next((sight for sight in found.values() if sight.passing), None)
+        if late is not None:
+            raise ReadError(f"reading what the tag of {late.name} means: {late.problem}")
+        return found
+
+    def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
+        """The configured alarms as they are now; one that is not found is there, as missing."""
+        names = limits.incident_alarms
+        found = self.changer.alarms(names) if names else {}
+        return tuple(found.get(name, AlarmSight(name, preflight.MISSING, {})) for name in names)
+
+    def _blind(self, change: Change, models: list[str], role: str) -> str:
+        """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
+        if change.option.kind not in planning.CONFIG_KINDS | {OptionKind.PLACEMENT}:
+            return ""
+        seen = self.changer.sees_alarms(models, (role,) if role else ())
+        return preflight.blindness(seen, self.changer.tags(change.ref), change.ref.arn)
+
+    def _with_baseline(self, change: Change, ground: Ground, now: datetime) -> Change:
+        """What was usual, so that alarms and proof compare with this endpoint and not with a constant."""
+        names = [v.name for v in ground.endpoint.variants]
+        end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
+        signals = proof.signals(ground.endpoint.asynchronous)
+        requests = [MetricRequest(change.ref.name, name, signals) for name in names]
+        windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
+        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_objective(ground))
+
+    def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
+        """Closed; a further try that cannot begin ends as the try before it: with what ran before."""
+        sentence = "; ".join(r.sentence for r in reasons)
+        if change.tries:
+            sentence = f"try {change.tries + 1}, after a want of capacity, could not begin: {sentence}"
+        note = Entry(now, "preflight", "failed", sentence)
+        return replace(
+            change,
+            state=ChangeState.ROLLED_BACK if change.tries else ChangeState.REFUSED,
+            next_due=None,
+            lease_until=None,
+            failure=FailureClass.CAPACITY if change.tries else change.failure,
+            reason=reasons[0],
+            outcome=sentence,
+            journal=(*change.journal, note),
+        )
+
+    def _defer(self, change: Change, until: datetime, sentence: str, now: datetime) -> Change:
+        note = Entry(now, "wait", "noted", sentence)
+        until = min(until, change.expires_at)
+        return self._waits(
+            replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))
+        )
+
+    def _for_the_peak(self, change: Change, later: Deferred, now: datetime) -> Change:
+        """Waits, and looks each hour whether users suffer: what brings room back is not opened beside it."""
+        newest = apply_newest.brings_room(self.store, change.ref.name)
+        if newest is not None:
+            text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
+            return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)
+        until = min(later.until, now + LOOK_AGAIN)
+        if later.sentence == change.outcome:
+            return self._waits(replace(change, next_due=until, lease_until=None))
+        return self._defer(change, until, later.sentence, now)
+
+    def _waits(self, change: Change) -> Change:
+        """Saved; where an earlier try was made, its proposal says why the next one waits, before that."""
+        if change.tries:
+            self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
+        return self.journal.save(change)
+
+
+def _forbidden(against: Reason | None) -> tuple[Reason, ...]:
+    """What ends the change; it only waits where nobody knows what the newest judgement says."""
+    return (against,) if against is not None and against.code is not Code.JUDGEMENT_UNKNOWN else ()
+
+
+def _role(config: ConfigSight | None) -> str:
+    """The execution role that the configuration names; empty where it names none."""
+    return str(config.body.get("ExecutionRoleArn") or "") if config is not None else ""
+
+
+def _subnets(body: object) -> tuple[str, ...]:
+    config = body.get("VpcConfig") if isinstance(body, dict) else None
+    return tuple(config.get("Subnets", ())) if isinstance(config, dict) else ()
+
+
+def _objective(ground: Ground) -> float | None:
+    """The declared p95 in seconds, from the tag that the observation reads too."""
+    text = ground.tags.get("rightsizer:p95-ms", "")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value / 1000 if 0 < value < 1e9 else None

@@ -1,0 +1,226 @@
+"""Better capacity for one Spot group, after an interruption and in the daily sweep: measured, priced, asked.
+
+The answer is an errand with the exact request, which `apply` carries out after an approval; nothing here writes to a
+group.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from rightsizer.domain.capacity import CapacityKind, CapacityOption, GpuNeed, MeasuredUse, Outlook
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.hardware import Catalogue, InstanceType
+from rightsizer.domain.option import Excluded
+from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.scaling_group import Group
+from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
+from rightsizer.errors import RightsizerError, ThrottledError
+from rightsizer.ports.changes import SavingsLedger
+from rightsizer.ports.evaluation import PriceBook
+from rightsizer.ports.spot import AgentReader, ErrandBook, SpotBook, SpotMarket, SpotPrice
+from rightsizer.spot.group_options import (
+    alternatives,
+    fitting,
+    hosting_over_ec2,
+    need_of,
+    outlook,
+    policy_change,
+    slower,
+)
+from rightsizer.spot.option_words import as_good, speeds, unchecked, why
+from rightsizer.spot.placement import place
+from rightsizer.spot.proposal import alike, group_errand
+from rightsizer.spot.spot_pools import interruptions_per_hour, useful_usd
+from rightsizer.telemetry import logger
+
+RECORD = timedelta(days=30)
+NOTABLE = 0.05
+"""An option is worth telling when it saves a twentieth of the cost, lost hours included."""
+SLOWER = 1.1
+"""A GPU that may be so many times slower is named where the speed was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPorts:
+    """What the options need."""
+
+    book: SpotBook
+    market: SpotMarket
+    prices: PriceBook
+    agent: AgentReader
+    catalogue: Catalogue
+    ledger: SavingsLedger
+    errands: ErrandBook
+    writes: bool = True
+    """Whether the stack may change anything."""
+    proposal_days: int = 14
+
+
+def propose_capacity(ports: CapacityPorts, names: Sequence[str], now: datetime) -> list[CapacityOption | Excluded]:
+    """One answer for each Spot group of these names: an option, or why there is none. One that fails stops no other.
+
+    ThrottledError goes up, so that the queue delivers the message again.
+    """
+    answers: list[CapacityOption | Excluded] = []
+    for name in names:
+        group = ports.book.group(name)
+        if group is None or not group.purchase.uses_spot:
+            continue
+        try:
+            answer = option_of(ports, group, now)
+            if isinstance(answer, CapacityOption):
+                _ask(ports, group, answer, now)
+        except ThrottledError:
+            raise
+        except RightsizerError as error:
+            logger.error("no capacity option for a group", group=group.name, error=str(error))
+            answer = Excluded(group.name, Reason(Code.READ_FAILED, str(error)))
+        answers.append(answer)
+    return answers
+
+
+def option_of(ports: CapacityPorts, group: Group, now: datetime) -> CapacityOption | Excluded:
+    """Better capacity for one group, or why there is none.
+
+    In automatic mode types with the GPU model that runs already come first: they need nobody's judgement.
+    """
+    types = group.purchase.instance_types
+    present = ports.catalogue.find(f"ml.{types[0]}") if types else None
+    if present is None or not present.has_gpu:
+        sentence = f"the types of {group.name} ({', '.join(types) or 'none named'}) are no GPU types of the catalogue"
+        return Excluded(group.name, Reason(Code.NO_SPECIFICATION, sentence))
+    hosting = _hosting(ports, group.region)
+    if present.name not in hosting:
+        return Excluded(group.name, Reason(Code.NO_PRICE, f"no On-Demand price of {present.ec2_name} is known"))
+    need = need_of(present, _use(ports, group.name, now))
+    fits, _ = fitting(need, present, ports.catalogue)
+    if group.mode is Mode.AUTO:
+        found = _option(ports, group, present, [kind for kind in fits if alike([present], [kind])], need, hosting, now)
+        if isinstance(found, CapacityOption) and found.request:
+            return found
+    return _option(ports, group, present, fits, need, hosting, now)
+
+
+def _use(ports: CapacityPorts, group: str, now: datetime) -> MeasuredUse | None:
+    """Measured use; without permission or agent the type's own size stands in."""
+    try:
+        return ports.agent.measured(group, now - RECORD / 2, now)
+    except ThrottledError:
+        raise
+    except RightsizerError as error:
+        logger.warning("the agent's metrics could not be read", group=group, error=str(error))
+        return None
+
+
+def _option(
+    ports: CapacityPorts,
+    group: Group,
+    present: InstanceType,
+    fits: Sequence[InstanceType],
+    wants: GpuNeed,
+    hosting: Mapping[str, float],
+    now: datetime,
+) -> CapacityOption | Excluded:
+    """The option with these types beside those that the group has; dearer ones than On-Demand are left out."""
+    types, usd = group.purchase.instance_types, hosting[present.name] / hosting_over_ec2(present)
+    wanted = tuple(dict.fromkeys([*types, *(kind.ec2_name for kind in fits)]))
+    need = Need(group.desired, usd, min(group.purchase.on_demand_base, group.desired))
+    known = _sights(ports, group, ports.market.prices(wanted, group.zones, now - RECORD, now), now)
+    cheap = {sight.pool.instance_type for sight in known if useful_usd(sight, need) < usd}
+    names = tuple(name for name in wanted if name in types or name in cheap)
+    sights = [sight for sight in known if sight.pool.instance_type in names]
+    own = [sight for sight in sights if sight.pool in group.pools]
+    before, _ = _month(need, own, now)
+    after, placement = _month(need, sights, now)
+    spot_usd = min((useful_usd(sight, need) for sight in own), default=usd)
+    besides = alternatives(group, present, fits, hosting, spot_usd)
+    changed = policy_change(group, names, max(need.on_demand_base, placement.on_demand))
+    if isinstance(changed, Excluded) or not _better(before, after, usd):
+        if besides:
+            kind, _ = besides[0]
+            return CapacityOption(
+                group.name,
+                kind,
+                {},
+                {},
+                before,
+                before,
+                None,
+                tuple(reason for _, reason in besides),
+                unchecked(wants),
+            )
+        return changed if isinstance(changed, Excluded) else as_good(group, names, before, after)
+    scores = ports.market.score(names, group.desired)
+    reasons = (why(group, names, before, after), *placement.reasons, *(reason for _, reason in besides))
+    slow = [kind for kind in fits if kind.ec2_name in names and slower(present, kind) > SLOWER]
+    return CapacityOption(
+        group.name, CapacityKind.MIXED_POLICY, changed[0], changed[1], before, after,
+        max(scores.values(), default=None), reasons,
+        (*unchecked(wants), *speeds(wants, present, slow),
+         "whether the image and the launch template run on the further types",
+         f"the EC2 On-Demand price: SageMaker's hosting price over {hosting_over_ec2(present):.2f}",
+         "whether Auto Scaling replaces running Spot instances to reach a larger On-Demand base"),
+    )  # fmt: skip
+
+
+def _month(need: Need, sights: Sequence[PoolSight], now: datetime) -> tuple[Outlook, Placement]:
+    placement = place(need, sights, {}, now, interruptions_per_hour, useful_usd)
+    return outlook(placement, {}, sights, need, interruptions_per_hour), placement
+
+
+def _better(before: Outlook, after: Outlook, on_demand_usd: float) -> bool:
+    """Whether a month gets notably cheaper, an instance hour without service counted at its On-Demand price."""
+    was, becomes = (seen.usd_per_month + seen.lost_hours_per_month * on_demand_usd for seen in (before, after))
+    return was > 0 and becomes <= was * (1 - NOTABLE)
+
+
+def _sights(ports: CapacityPorts, group: Group, prices: Sequence[SpotPrice], now: datetime) -> list[PoolSight]:
+    """The pools with their mean price and the account's own record; marks are for minutes, not for a month."""
+    moments = {(seen.pool, seen.at) for seen in ports.book.interruptions(now - RECORD, now) if seen.pool}
+    counts: Mapping[Pool, int] = Counter(pool for pool, _ in moments)
+    hours = RECORD.total_seconds() / 3600
+    return [
+        PoolSight(
+            price.pool,
+            price.usd_mean,
+            counts.get(price.pool, 0),
+            hours if f"{price.pool.instance_type}|{price.pool.zone}" in group.running else 0.0,
+        )
+        for price in prices
+    ]
+
+
+def _hosting(ports: CapacityPorts, region: str) -> Mapping[str, float]:
+    """SageMaker's hosting price an hour of every GPU type that has one here."""
+    names = [kind.name for kind in ports.catalogue if kind.has_gpu]
+    table = ports.prices.table(region, names)
+    return {name: float(price.usd_per_hour) for name in names if (price := table.find(name)) is not None}
+
+
+def _ask(ports: CapacityPorts, group: Group, option: CapacityOption, now: datetime) -> None:
+    """Ask about it, and have it in the week's report."""
+    year, week, _ = now.isocalendar()
+    text = "; ".join((*map(str, option.reasons), *(f"not checked: {what}" for what in option.not_checked)))
+    if option.request:
+        text += f"; request: {json.dumps(option.request, default=str)}"
+    key = f"{option.group}|capacity|{year}-{week:02d}"
+    ports.ledger.note(Occurrence(key, now, "capacity-option", option.group, text))
+    if not option.request:
+        return  # an alternative that a person has to build: the report tells it
+    types = {str(row["InstanceType"]) for row in _overrides(option) if "InstanceType" in row}
+    known = {kind.ec2_name: kind for kind in ports.catalogue}
+    present = [known[name] for name in group.purchase.instance_types if name in known]
+    safe = types <= set(known) and alike(present, [known[name] for name in types])
+    errand = group_errand(option, group, writes=ports.writes, safe=safe, days=ports.proposal_days, now=now)
+    if ports.errands.ask(errand):
+        logger.info("asked about a group", extra={"errand": errand.id, "group": group.name, "state": errand.state})
+
+
+def _overrides(option: CapacityOption) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = option.request["MixedInstancesPolicy"]["LaunchTemplate"].get("Overrides", ())
+    return found

@@ -1,0 +1,147 @@
+"""How endpoints were used: read what is not remembered, fold it into digests, remember the complete days."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rightsizer.domain.digest import KeptUsage, UsageDigest
+from rightsizer.domain.endpoint import Endpoint, EndpointKind
+from rightsizer.domain.hardware import Catalogue, InstanceType
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import ASYNC_SIGNALS, SIGNALS, MetricWindow, NoMetrics, Signal
+from rightsizer.errors import RightsizerError
+from rightsizer.ports.evaluation import DigestStore, MetricReader, MetricRequest
+from rightsizer.recommender.cache_page import DAYS, page_of
+from rightsizer.recommender.recommend import digested
+from rightsizer.recommender.usage_cache import Reading, keep, reading
+
+PERIOD_S = 300
+"""CloudWatch keeps five-minute datapoints for 63 days."""
+COUNTED = Signal("CPUUtilization", "SampleCount")
+"""Tells how many instances ran: asked only of variants whose count moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Where complete days are kept; the size of the fleet and the account's look-back in days name the pages."""
+
+    store: DigestStore
+    fleet: int
+    days: int = DAYS
+
+
+type Usage = UsageDigest | NoMetrics | Exception
+"""What is known of an endpoint's first variant; an exception where its data could not be folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReader:
+    """Reads the usage of endpoints, with a memory or without."""
+
+    metrics: MetricReader
+    catalogue: Catalogue
+    history: Callable[[str], History]
+    policy: Policy
+    memory: Memory | None = None
+
+    def read(self, endpoints: Sequence[Endpoint], now: datetime) -> dict[str, Usage]:
+        """The usage of each endpoint that has an accelerator; those read over the same time share their requests."""
+        kept = self._kept(endpoints)
+        found: dict[str, Usage] = {}
+        wanted: dict[tuple[datetime, datetime], list[tuple[Endpoint, Reading]]] = {}
+        for endpoint in endpoints:
+            if self._hardware(endpoint) is None:
+                continue
+            try:
+                past = self.history(endpoint.ref.name)
+            except RightsizerError as error:
+                found[endpoint.ref.name] = error
+                continue
+            done = reading(endpoint, kept.get(endpoint.ref.name), past, self.policy.lookback_days, now)
+            wanted.setdefault((done.start, done.end), []).append((endpoint, done))
+        fresh: list[KeptUsage] = []
+        for (start, end), group in wanted.items():
+            for (endpoint, done), window in zip(group, self._windows(group, start, end), strict=True):
+                usage = self._folded(endpoint, done, window)
+                found[endpoint.ref.name] = usage
+                if isinstance(usage, UsageDigest) and not _in_part(window) and not _passing(window):
+                    fresh.append(keep(endpoint, done, usage.days, now))
+        self._remember(fresh)
+        return found
+
+    def _windows(
+        self, group: Sequence[tuple[Endpoint, Reading]], start: datetime, end: datetime
+    ) -> Iterator[MetricWindow | NoMetrics]:
+        """What CloudWatch knows of each; nothing is asked where every complete day is known already."""
+        requests = [self._request(endpoint) for endpoint, _ in group]
+        if start < end:
+            return self.metrics.read(requests, start, end, PERIOD_S)
+        silent = Reason(Code.NO_DATAPOINTS, "no day was completed since it was read last")
+        return (NoMetrics(request.endpoint, request.variant, silent) for request in requests)
+
+    def _folded(self, endpoint: Endpoint, done: Reading, window: MetricWindow | NoMetrics) -> Usage:
+        hardware = self._hardware(endpoint)
+        assert hardware is not None
+        if isinstance(window, MetricWindow) and window.notes:
+            # A window that was read in part is no evidence: calls that were not read would look like none (law 1).
+            return NoMetrics(window.endpoint, window.variant, window.notes[0])
+        if isinstance(window, NoMetrics) and not done.known:
+            return window
+        windows = [window] if isinstance(window, MetricWindow) else []
+        if isinstance(window, NoMetrics) and _in_part(window):
+            return window
+        try:
+            past = self.history(endpoint.ref.name)
+            return digested(endpoint, windows, hardware, past, self.policy, done.known)
+        except (RightsizerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            return error
+
+    def _request(self, endpoint: Endpoint) -> MetricRequest:
+        """What to read. Single GPUs tell more only of several, the KV cache only of one and beside known weights."""
+        counted = endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds
+        signals = [s for s in SIGNALS if s != COUNTED or counted]
+        more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
+        hardware = self._hardware(endpoint)
+        gpus = hardware.accelerator_count if hardware else 0
+        each, cache = endpoint.enhanced_metrics, endpoint.shows_kv_cache and endpoint.model_data_bytes is not None
+        names = endpoint.ref.name, endpoint.variants[0].name
+        return MetricRequest(*names, (*signals, *more), each and gpus > 1, cache and gpus == 1)
+
+    def _hardware(self, endpoint: Endpoint) -> InstanceType | None:
+        hardware = self.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
+        return hardware if hardware is not None and hardware.accelerator is not None else None
+
+    def _kept(self, endpoints: Sequence[Endpoint]) -> Mapping[str, KeptUsage]:
+        if self.memory is None:
+            return {}
+        names = {e.ref.name: e.variants[0].name for e in endpoints if e.variants}
+        found = (one for page in self._pages(names) for one in self.memory.store.load(page))
+        return {one.endpoint: one for one in found if names.get(one.endpoint) == one.variant}
+
+    def _pages(self, names: Mapping[str, object]) -> Iterator[str]:
+        assert self.memory is not None
+        yield from sorted({page_of(name, self.memory.fleet, self.memory.days) for name in names})
+
+    def _remember(self, fresh: Sequence[KeptUsage]) -> None:
+        if self.memory is None:
+            return
+        pages: dict[str, list[KeptUsage]] = {}
+        for one in fresh:
+            pages.setdefault(page_of(one.endpoint, self.memory.fleet, self.memory.days), []).append(one)
+        for page, kept in sorted(pages.items()):
+            self.memory.store.save(page, kept)
+
+
+def _in_part(window: MetricWindow | NoMetrics) -> bool:
+    """Whether something could not be read; that nothing was published is an answer."""
+    if isinstance(window, NoMetrics):
+        return window.reason.code is not Code.NO_DATAPOINTS
+    return bool(window.notes)
+
+
+def _passing(window: MetricWindow | NoMetrics) -> bool:
+    """Whether the KV cache was unread for what may pass: its days are read again, since a day without it undoes all."""
+    unread = window.kv_cache_unread if isinstance(window, MetricWindow) else None
+    return unread is not None and unread.code in (Code.THROTTLED, Code.READ_FAILED)

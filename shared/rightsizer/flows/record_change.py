@@ -1,0 +1,240 @@
+"""Let the proposal, the ledger and people follow a change."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.autoscaling.met_actions import SCHEDULE
+from rightsizer.changes import failure
+from rightsizer.changes.apply_class import classified
+from rightsizer.changes.apply_past import past_of
+from rightsizer.changes.reconcile import APPLIED, FINISHED, UNANSWERED, differences, leftovers, may_have_turned
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.live_state import Sight
+from rightsizer.domain.move import Finish, Steer
+from rightsizer.domain.outcome import LedgerEntry, Occurrence
+from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
+from rightsizer.flows.apply_books import Books
+from rightsizer.flows.apply_images import IMAGES
+from rightsizer.flows.apply_met import added
+from rightsizer.flows.notify import Told
+from rightsizer.flows.roll_back import WAY_BACK
+from rightsizer.ports.changes import PastBook, SavingsLedger
+from rightsizer.ports.evaluation import RecommendationStore
+
+SHOWN = {
+    ChangeState.PLANNED: ProposalState.APPLYING,
+    ChangeState.RUNNING: ProposalState.APPLYING,
+    ChangeState.APPLIED: ProposalState.APPLYING,
+    ChangeState.RETURNING: ProposalState.APPLYING,
+    ChangeState.PROVEN: ProposalState.PROVEN,
+    ChangeState.ROLLED_BACK: ProposalState.ROLLED_BACK,
+    ChangeState.HANDED_OVER: ProposalState.HANDED_OVER,
+    ChangeState.REFUSED: ProposalState.WITHDRAWN,
+}
+"""What a proposal shows for each state of its change."""
+
+
+def shown(change: Change) -> ProposalState:
+    """What the proposal shows: one that is applied shows so only when nothing is watched any more."""
+    if change.state is ChangeState.REFUSED and _too_old(change):
+        return ProposalState.EXPIRED
+    return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.closed else SHOWN[change.state]
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Everything that is told about a change. Each line of it may be repeated without harm."""
+
+    store: RecommendationStore
+    ledger: SavingsLedger
+    history: PastBook
+    tell: Told
+    catalogue: Catalogue
+
+    @staticmethod
+    def meaning(error: RightsizerError) -> str:
+        """``again`` or ``refused``, the failure class, and the text, as `rules.advance` reads it."""
+        match error:
+            case WriteRefusedError():
+                known = failure.refusal(error.code, error.text)
+                return f"{'again' if known.again else 'refused'}:{known.failure.value or 'unknown'}:{error.text}"[:500]
+            case PermissionMissingError():
+                return f"again:{FailureClass.PERMISSION.value}:{error}"[:500]
+            case ThrottledError():
+                return f"again:{FailureClass.UNKNOWN.value}:{error}"[:500]
+            case _:  # the answer was lost, or there was none: AWS may have done it
+                return f"{UNANSWERED}{error}"[:500]
+
+    def steered(self, change: Change, move: Steer, now: datetime) -> Change:
+        """The change on its new course."""
+        move = classified(move)
+        state = change.state
+        if move.applied:
+            state = ChangeState.APPLIED
+        elif move.course is Course.BACK:
+            state = ChangeState.RETURNING
+        ending = move.ending
+        if ending is ChangeState.REFUSED and change.tries:  # an earlier try was written and rolled back
+            ending = ChangeState.ROLLED_BACK
+        decided = move.course is not None and (change.reason is None or move.ending is ChangeState.HANDED_OVER)
+        return replace(
+            change,
+            state=state,
+            course=move.course or change.course,
+            ending=ending or change.ending,
+            failure=move.failure or change.failure,
+            back_for=(move.failure or change.failure) if move.course is Course.BACK else change.back_for,
+            reason=move.reason if decided else change.reason,
+            turned_at=now if move.turned else change.turned_at,
+            returned_at=now if move.returned else change.returned_at,
+            remaining=(*change.remaining, *(r for r in move.remaining if r not in change.remaining)),
+            outcome=move.reason.sentence,
+            looks=0,
+            journal=(
+                *change.journal,
+                Entry(now, APPLIED if move.applied else "steer", "noted", move.reason.sentence[:500]),
+            ),
+        )
+
+    def finished(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
+        """The closed change, with what differs from the plan and what of ours stays."""
+        sentence = move.reason.sentence
+        if move.state is ChangeState.ROLLED_BACK and change.plan.kind == "delete":
+            sentence = f"{change.ref.name} stays: {sentence}"
+        elif move.state is ChangeState.ROLLED_BACK:
+            sentence = f"{_as_before(change)}: {sentence}"
+        told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE, IMAGES)]
+        sentence = "; ".join((sentence, *dict.fromkeys(told)))
+        lines = added(change) if move.state is ChangeState.ROLLED_BACK else ()
+        if lines:
+            sentence += "; what was added to autoscaling since the change went with it, and is put again by: "
+            sentence += " ; ".join(lines)
+        differs = differences(change, sight, move.state)
+        if differs:
+            sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
+        if change.remaining:
+            sentence += "; to be done by a person: " + " ; ".join(change.remaining)
+        notes = [Entry(now, FINISHED, "noted", f"{move.state.value}: {sentence}"[:500])]
+        left = leftovers(change)
+        if left:
+            notes.append(Entry(now, "left", "noted", f"configurations that stay and cost nothing: {', '.join(left)}"))
+        return replace(
+            change,
+            state=move.state,
+            reason=move.reason,
+            outcome=sentence,
+            next_due=None,
+            lease_until=None,
+            journal=(*change.journal, *notes),
+        )
+
+    def follow(self, change: Change, now: datetime) -> Change:
+        """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
+        self.store.follow(change.proposal_id, shown(change), change.id, change.outcome)
+        if change.closed:
+            occurred = Occurrence(
+                f"change#{change.id}#{change.state.value}",
+                now,
+                f"change-{change.state.value}",
+                change.ref.name,
+                change.outcome,
+            )
+            change = Books(self.ledger).close(change, now)
+            self._remember(change, now)
+            if change.state is not ChangeState.PROVEN or change.remaining:
+                self.tell(_subject(change), _said(change))
+            self.ledger.note(occurred)
+        return change
+
+    def warn(self, change: Change, sight: Sight | None) -> None:
+        """Tell at once that a change is being handed over; first what users should know. Its end follows."""
+        found = {t.resource_id for t in (sight.scaling or ())} if sight is not None else set[str]()
+        stored = [t.resource_id for t in (change.before.scaling if change.before else ())]
+        missing = [r for r in stored if r not in found] if sight is not None and sight.scaling is not None else []
+        first = (
+            f"AUTOSCALING IS MISSING on {', '.join(missing)}: it serves with the instances it has. " if missing else ""
+        )
+        self.tell(f"{change.ref.name}: change is being handed over", f"{first}{change.outcome}")
+
+    def book(self, before: Change, after: Change, now: datetime) -> None:
+        """The estimate enters the ledger when the change is applied; the switch, or the test, is paid when it turns."""
+        if after.plan.kind == "delete":
+            return
+        test = after.plan.kind == "shadow-test"
+        if after.turned_at is not None and before.turned_at is None:
+            paid = "price of the shadow test" if test else "overlap of both fleets"
+            self._entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
+        if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
+            saving = after.saving_usd_per_month
+            self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
+            self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
+
+    def lacked(self, change: Change, planned: Change, now: datetime) -> None:
+        """Remember a lack of capacity that the change leaves behind for another type."""
+        if planned.option.target.instance_type != change.option.target.instance_type:
+            self._remember(replace(change, state=ChangeState.ROLLED_BACK), now, f"{change.id}-{change.tries}")
+
+    def _remember(self, change: Change, now: datetime, name: str = "") -> None:
+        """Keep what the next decision and the report should know; nothing where it taught nothing."""
+        past = past_of(change, self.catalogue, now)
+        if past is not None:
+            self.history.record(change.ref.name, name or change.id, past)
+
+    def _entry(
+        self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime
+    ) -> None:
+        self.ledger.book(
+            LedgerEntry(
+                id=f"{change.id}#{kind}",
+                endpoint=change.ref.name,
+                change_id=change.id,
+                owner=change.owner,
+                at=now,
+                kind=kind,  # type: ignore[arg-type]
+                usd=usd,
+                hours=hours,
+                proven=proven,
+                note=note,
+            )
+        )
+
+
+def _too_old(change: Change) -> bool:
+    return change.reason is not None and change.reason.code is Code.EXPIRED
+
+
+def _said(change: Change) -> str:
+    """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
+    if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
+        return change.outcome
+    return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
+
+
+def _as_before(change: Change) -> str:
+    """What the endpoint runs after a change that is not in force: it may never have run anything else."""
+    plan, name = change.plan, change.ref.name
+    if not may_have_turned(change):
+        return f"{name} was never updated by this change"
+    if not plan.new_config:
+        return f"{name} has what it had before this change again, on the same configuration"
+    stored = change.before.config_name if change.before else "what it ran before"
+    return f"{name} runs {(change.returned_at is not None and plan.back_config) or stored} again"
+
+
+def _subject(change: Change) -> str:
+    """The subject of the message about an end. A shadow that could not be removed costs money until somebody does."""
+    name = change.ref.name
+    if _too_old(change) and not change.remaining:
+        return f"{name}: approval expired"
+    if change.plan.kind == "delete" and change.remaining:
+        return f"{name}: idle, and ready to be deleted by its owner"
+    if change.plan.kind != "shadow-test" or change.turned_at is None:
+        return f"{name}: change {change.state.value}"
+    if change.state is ChangeState.HANDED_OVER:
+        return f"INCIDENT {name}: its shadow may still run and cost money"
+    return f"{name}: shadow test ended"

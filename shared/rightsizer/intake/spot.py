@@ -1,0 +1,90 @@
+"""EC2 Spot and Auto Scaling events to triggers.
+
+Shapes: EC2 User Guide, "Spot Instance interruption notices" and "Rebalance recommendations"; EC2 Auto Scaling User
+Guide, "Event reference". The Spot event's ARN carries the zone where others carry the Region, and no account.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption, Trigger
+from rightsizer.intake.fields import Envelope, GroupName, Name, Shape, Text, read
+
+INTERRUPTION = "EC2 Spot Instance Interruption Warning"
+REBALANCE = "EC2 Instance Rebalance Recommendation"
+STATE_CHANGE = "EC2 Instance State-change Notification"
+LAUNCH_FAILED = "EC2 Instance Launch Unsuccessful"
+
+_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+(-[a-z]+-\d+)?[a-z]")
+"""An Availability or Local Zone, such as ``us-east-2a``; a Region has no letter at the end."""
+
+
+InstanceId = Annotated[str, StringConstraints(max_length=60, pattern=r"^i-[0-9a-zA-Z]+$")]
+"""EC2's ids are ``i-`` and eight or seventeen digits today (EC2 User Guide, "Resource IDs"); longer ones may come."""
+
+
+class Warned(Shape):
+    instance_id: InstanceId = Field(alias="instance-id")
+    action: Literal["terminate", "stop", "hibernate"] = Field(alias="instance-action")
+
+
+class Instance(Shape):
+    instance_id: InstanceId = Field(alias="instance-id")
+
+
+class Moved(Shape):
+    instance_id: InstanceId = Field(alias="instance-id")
+    state: Name
+
+
+class Where(Shape):
+    zone: Text = Field("", alias="Availability Zone")
+
+
+class Launch(Shape):
+    group: GroupName = Field(alias="AutoScalingGroupName")
+    activity: Name = Field(alias="ActivityId")
+    message: Text = Field("", alias="StatusMessage")
+    where: Where | None = Field(None, alias="Details")
+
+
+def interruption(event: Mapping[str, Any]) -> Trigger:
+    """EC2 takes a Spot instance back in two minutes (at once for hibernation)."""
+    envelope = read(Envelope[Warned], event, INTERRUPTION)
+    found = envelope.detail
+    key = f"{found.instance_id}:{INTERRUPTION}"
+    return SpotInterruption(found.instance_id, found.action, _zone(envelope.resources), envelope.time, key)
+
+
+def rebalance(event: Mapping[str, Any]) -> Trigger:
+    """EC2 sees an elevated risk of interruption."""
+    envelope = read(Envelope[Instance], event, REBALANCE)
+    found = envelope.detail.instance_id
+    return RebalanceRecommended(found, envelope.time, f"{found}:{REBALANCE}")
+
+
+def moved(event: Mapping[str, Any]) -> Trigger:
+    """An instance changed state."""
+    envelope = read(Envelope[Moved], event, STATE_CHANGE)
+    found = envelope.detail
+    state = one_line(found.state, 60)
+    key = f"{found.instance_id}:{state}:{envelope.time.isoformat()}"
+    return InstanceMoved(found.instance_id, state, envelope.time, key)
+
+
+def launch_failed(event: Mapping[str, Any]) -> Trigger:
+    """An Auto Scaling group could not launch an instance; the message says whether capacity was missing."""
+    envelope = read(Envelope[Launch], event, LAUNCH_FAILED)
+    found = envelope.detail
+    zone = found.where.zone if found.where else ""
+    message = one_line(found.message, 1024)
+    return LaunchFailed(found.group, one_line(zone, 60), message, envelope.time, f"{found.group}:{found.activity}")
+
+
+def _zone(resources: tuple[str, ...]) -> str:
+    parts = resources[0].split(":") if resources else []
+    return parts[3] if len(parts) > 3 and _ZONE.fullmatch(parts[3]) else ""

@@ -1,0 +1,1 @@
+"""What the flows need of the world, as Protocols that adapters and tests fulfil."""

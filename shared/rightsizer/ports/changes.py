@@ -1,0 +1,196 @@
+"""What a change and its books need from outside, as Protocols; errors and units as in `rightsizer.ports.evaluation`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Protocol
+
+from rightsizer.domain.change import Change
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+from rightsizer.domain.history import PastChange, Remembered
+from rightsizer.domain.limits import ChangeLimits, Switch
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
+from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
+from rightsizer.domain.role_pass import RolePass
+from rightsizer.domain.step import Step
+
+
+class Journal(Protocol):
+    """Keeps changes with their journal. Every write is conditional on the version that was read."""
+
+    def load(self, change_id: str) -> Change | None:
+        """The change as it stands, or None."""
+        ...
+
+    def create(self, change: Change) -> Change:
+        """Store a new change and take the lock of its endpoint; ConflictError when another change holds it."""
+        ...
+
+    def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
+        """Save the planned change, take the locks of its models and its part of the day's budget, all or nothing.
+
+        ConflictError says which of them was not to be had.
+        """
+        ...
+
+    def save(self, change: Change) -> Change:
+        """Save over the version that was read and return it with the new one; releases the locks of a closed change.
+
+        ConflictError when somebody saved in between.
+        """
+        ...
+
+    def reopen(self, change: Change) -> Change:
+        """Save a closed change as open again and take the lock of its endpoint, all or nothing; ConflictError."""
+        ...
+
+    def due(self, now: datetime) -> tuple[str, ...]:
+        """Ids of the changes whose next look is due, the longest waiting first."""
+        ...
+
+    def park(self, change_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Give a change that cannot be read a later look, count it, and tell of it once.
+
+        `tell` says whether the message was taken; one that was not is tried again at the next look.
+        """
+        ...
+
+    def postpone(self, change_id: str, now: datetime) -> None:
+        """Show a change an hour later among those that are due or to be booked; its document stays as it is."""
+        ...
+
+    def unbooked(self, now: datetime) -> tuple[str, ...]:
+        """Ids of closed changes that stand and whose saving was not booked for a day, the longest waiting first."""
+        ...
+
+    def booked(self, change: Change) -> Change:
+        """Save what was booked of a closed change; ConflictError when somebody saved in between."""
+        ...
+
+    def last_change(self, endpoint: str) -> str:
+        """Id of the last change of the endpoint that wrote anything; empty when there was none."""
+        ...
+
+    def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
+        """Every change that is not closed. Rows that cannot be read are passed over and put into `unread`."""
+        ...
+
+    def held_by(self, endpoint: str) -> str:
+        """Id of the change that holds the endpoint; empty when none does."""
+        ...
+
+    def last_change_at(self, endpoint: str) -> datetime | None:
+        """When the last change of the endpoint was closed, or None."""
+        ...
+
+    def switch(self) -> Switch:
+        """The freeze switch."""
+        ...
+
+    def set_switch(self, switch: Switch) -> None:
+        """Freeze or thaw."""
+        ...
+
+
+class Changer(Protocol):
+    """What `apply` sees and writes in SageMaker, Application Auto Scaling and CloudWatch. Nothing is ever cached."""
+
+    def endpoint(self, name: str) -> EndpointSight | Gone:
+        """DescribeEndpoint."""
+        ...
+
+    def config(self, name: str) -> ConfigSight | None:
+        """DescribeEndpointConfig with its tags and the fields that nobody here knows; None when absent."""
+        ...
+
+    def tags(self, ref: EndpointRef) -> Mapping[str, str]:
+        """ListTags of the endpoint."""
+        ...
+
+    def scaling(
+        self, endpoint: str, variants: Sequence[str], components: Sequence[str] = ()
+    ) -> tuple[ScalableTarget, ...]:
+        """Scalable targets of these variants and components, with policies and scheduled actions in raw form."""
+        ...
+
+    def alarms(self, names: Sequence[str]) -> Mapping[str, AlarmSight]:
+        """These alarms; those that do not exist are left out."""
+        ...
+
+    def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+        """Bodies of metric alarms that have one of these ARNs as an action."""
+        ...
+
+    def copies(self, components: Sequence[str]) -> Mapping[str, int]:
+        """Copies of each inference component that run now; `sight.MOVING` while it is being changed."""
+        ...
+
+    def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
+        """These inference components with their whole specification; those that do not exist are left out."""
+        ...
+
+    def tags_of(self, arn: str) -> Mapping[str, str]:
+        """ListTags of another thing than an endpoint."""
+        ...
+
+    def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
+        """Whether EC2 offers the hardware in the zones of these subnets (any zone when empty); None when unknown."""
+        ...
+
+    def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
+        """By name of each of these images that has a tag and no digest: what its registry says of it today."""
+        ...
+
+    def sees_alarms(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
+        """By role of these models, and of `roles`: whether it may describe alarms; None where nobody could ask."""
+        ...
+
+    def passes(self, role: str) -> RolePass:
+        """Whether our own role may hand this execution role to SageMaker."""
+        ...
+
+    def cannot_restore(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
+        """IAM actions that giving this autoscaling back needs, and that our own role is denied."""
+        ...
+
+    def perform(self, step: Step) -> None:
+        """Make one write; WriteRefusedError, PermissionMissingError or ThrottledError when AWS does not."""
+        ...
+
+
+class SavingsLedger(Protocol):
+    """Keeps what changes were promised to save and what they did save, and what happened."""
+
+    def book(self, entry: LedgerEntry) -> None:
+        """Record an entry; the same id twice is one entry."""
+        ...
+
+    def entries(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[LedgerEntry]:
+        """Entries of the window, oldest first. Rows that cannot be read are passed over and put into `unread`."""
+        ...
+
+    def note(self, occurrence: Occurrence) -> bool:
+        """Record an occurrence exactly once; False when its key was known already."""
+        ...
+
+    def occurrences(
+        self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Occurrence]:
+        """Occurrences of the window, oldest first. Rows that cannot be read are passed over and put into `unread`."""
+        ...
+
+
+class PastBook(Protocol):
+    """Keeps how past changes ended, for the next decision."""
+
+    def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
+        """Record how a change ended; the same change again replaces what was recorded."""
+        ...
+
+    def remembered(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[Remembered]:
+        """The changes and tests of the account as they ended in the window, oldest first.
+
+        Rows that cannot be read are passed over and put into `unread`.
+        """
+        ...

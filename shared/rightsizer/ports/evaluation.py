@@ -1,0 +1,270 @@
+"""What the flows need from outside, as Protocols. Adapters in `rightsizer.aws` keep these promises.
+
+Every method may raise the errors of `rightsizer.errors`: a read ReadError or a subclass, a write WriteRefusedError
+or ConflictError. Times are aware UTC; money is US dollars.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from rightsizer.domain.digest import KeptUsage
+from rightsizer.domain.endpoint import EndpointRef, Observation
+from rightsizer.domain.history import History
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.price import PriceTable
+from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.running import FunctionUse
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSummary:
+    """One row of ListEndpoints."""
+
+    ref: EndpointRef
+    status: str
+    created_at: datetime
+    modified_at: datetime
+
+
+class FleetReader(Protocol):
+    """Reads endpoints. One bad endpoint never stops the others."""
+
+    def list_endpoints(self) -> Iterator[EndpointSummary]:
+        """Every endpoint of the account and Region, in pages of 100."""
+        ...
+
+    def find(self, names: Iterable[str]) -> list[EndpointSummary]:
+        """The summaries of these endpoints; names that do not exist are left out."""
+        ...
+
+    def observe(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
+        """Each endpoint with configuration, tags, autoscaling and models; Unobserved where that failed."""
+        ...
+
+
+class AlarmReader(Protocol):
+    """Asks CloudWatch which endpoints an alarm means."""
+
+    def endpoints_in_alarm(self, alarm: str) -> tuple[str, ...]:
+        """Endpoint names of the contributors in ALARM, or in the dimensions of the alarm and its children."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRequest:
+    """Which signals of which variant to read."""
+
+    endpoint: str
+    variant: str
+    signals: tuple[Signal, ...]
+    each_gpu: bool = False
+    """Whether to read single GPUs too, of a few of the instances that run: published with enhanced metrics only."""
+    kv_cache: bool = False
+    """Whether to read how full the KV cache is too: published with detailed observability only."""
+
+
+class MetricReader(Protocol):
+    """Reads CloudWatch in batches."""
+
+    def read(
+        self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
+    ) -> Iterator[MetricWindow | NoMetrics]:
+        """One answer for each request, in their order; the window is aligned to the period outwards."""
+        ...
+
+
+class DigestStore(Protocol):
+    """Keeps digests of complete days, many endpoints to an object. A cache: what is lost is read again."""
+
+    def load(self, page: str) -> Sequence[KeptUsage]:
+        """What is kept under `page`; nothing where it is missing or corrupt, never a wrong digest."""
+        ...
+
+    def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
+        """Merge these into the page. Two writers at once both win; a refused write is logged and costs a full read."""
+        ...
+
+
+class PriceBook(Protocol):
+    """Knows what an instance hour costs."""
+
+    def table(self, region: str, instance_types: Iterable[str]) -> PriceTable:
+        """Prices of these types, from the Price List API or the dated snapshot; NoPrice where neither knows one."""
+        ...
+
+
+class QuotaReader(Protocol):
+    """Knows how many instances of a type the account may run for endpoints."""
+
+    def endpoint_quotas(self) -> Mapping[str, int]:
+        """Applied quota by instance type; a type that is absent is unknown, not zero."""
+        ...
+
+
+class PageQueue(Protocol):
+    """The evaluation queue."""
+
+    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
+        """Ask for the evaluation of these endpoints, out of a `fleet` of so many; 0 when that is not known."""
+        ...
+
+
+class EvaluationLog(Protocol):
+    """Knows of all endpoints together when each was last evaluated, and what they cost, in one bulk read."""
+
+    def evaluated(self) -> Mapping[str, datetime]:
+        """Time of the last evaluation by endpoint name."""
+        ...
+
+    def note_spending(self, at: datetime) -> None:
+        """Keep what all evaluated endpoints cost a month together; the budget of shadow tests is a share of it."""
+        ...
+
+
+class ProposalCloser(Protocol):
+    """Closes proposals whose time is over."""
+
+    def expire(self, now: datetime) -> tuple[Proposal, ...]:
+        """Close the pending proposals that expired by `now`; returns those that this call closed."""
+        ...
+
+    def tell_again(self, now: datetime, *, everything: bool) -> int:
+        """Bring proposals whose message was never posted to `propose` once more; returns how many.
+
+        With `everything` also those whose message shows an earlier state, of the last weeks.
+        """
+        ...
+
+
+class EventSink(Protocol):
+    """The event bus, for machines that follow proposals."""
+
+    def proposal_moved(self, proposal: Proposal) -> None:
+        """Send one event about the state that the proposal has now; the same state may be sent more than once."""
+        ...
+
+
+class RecommendationStore(Protocol):
+    """Keeps the latest recommendation of each endpoint and the proposals."""
+
+    def recommendation(self, endpoint: str) -> Recommendation | None:
+        """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
+        ...
+
+    def made_at(self) -> datetime:
+        """When the table that holds it was made: a restore and a copy make a new one. ReadError where nobody knows."""
+        ...
+
+    def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
+        """When the endpoint was last evaluated and its fingerprint then."""
+        ...
+
+    def save(self, recommendation: Recommendation, proposal: Proposal | None) -> bool:
+        """Store the recommendation and, in the same write, the proposal; False when that proposal already existed.
+
+        An older pending proposal of the same endpoint with another id is withdrawn.
+        """
+        ...
+
+    def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
+        """The latest recommendation of every endpoint; rows that cannot be read are passed over, into `unread`."""
+        ...
+
+    def history(self, endpoint: str) -> History:
+        """Past changes, tests and failures of the endpoint and of its account."""
+        ...
+
+    def proposal(self, proposal_id: str) -> Proposal | None:
+        """The proposal as it stands, or None."""
+        ...
+
+    def proposals(
+        self, states: Iterable[ProposalState] = (), unread: list[UnreadRow] | None = None
+    ) -> Iterator[Proposal]:
+        """Proposals in these states, newest first; all when none is named.
+
+        Rows that cannot be read are passed over and put into `unread`.
+        """
+        ...
+
+    def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
+        """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""
+        ...
+
+    def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
+        """Let the proposal follow its change."""
+        ...
+
+    def asked_back(self, *, everything: bool = False) -> Iterator[Proposal]:
+        """Proposals with an order to go back that is not settled; `everything`: those of the first release too."""
+        ...
+
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        """Leave a proposal that cannot be read, count it, and tell of it once; whether people know.
+
+        `tell` says whether the message was taken.
+        """
+        ...
+
+    def order_to_go_back(self, proposal_id: str) -> Proposal | None:
+        """The proposal where an order to go back stands on its row and is not settled; None where there is none."""
+        ...
+
+    def settle(self, proposal_id: str) -> None:
+        """The order to go back was taken or refused: it is not looked for any more."""
+        ...
+
+
+class OwnUse(Protocol):
+    """Knows what rightsizer itself used."""
+
+    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+        """What each function of the stack did in the window."""
+        ...
+
+
+class Notifier(Protocol):
+    """Tells people. Rendering happens above; this only delivers."""
+
+    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+        """Post a message; None when the channel cannot be followed (SNS, webhook)."""
+        ...
+
+    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+        """Replace a message that was posted."""
+        ...
+
+    def publish(self, subject: str, text: str) -> None:
+        """Publish plain text (SNS); the subject is cut to 99 characters."""
+        ...
+
+
+class MessageBook(Protocol):
+    """Remembers where proposals were posted."""
+
+    def message(self, proposal_id: str) -> MessageRef | None:
+        """Where the proposal was posted, or None."""
+        ...
+
+    def remember(self, message: MessageRef) -> None:
+        """Store where it was posted and what it shows."""
+        ...
+
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        """Leave a proposal that cannot be read, count it, and tell of it once; whether people know.
+
+        `tell` says whether the message was taken.
+        """
+        ...
+
+
+class ReportStore(Protocol):
+    """Keeps reports."""
+
+    def put(self, key: str, body: bytes, content_type: str) -> str:
+        """Store a file; returns where it is: a path, or an address in S3 (``s3://bucket/key``)."""
+        ...

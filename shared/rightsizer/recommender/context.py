@@ -1,0 +1,247 @@
+"""One endpoint with everything that its options are weighed against, and the replay of its past days."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from decimal import Decimal
+from functools import cached_property
+
+from rightsizer.domain.candidate import Goal
+from rightsizer.domain.demand import Demand, Latency
+from rightsizer.domain.digest import DayDigest, busy
+from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.history import History
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import ADDABLE, Policy
+from rightsizer.domain.price import Price
+from rightsizer.domain.serving import Plan, Served, Stream
+from rightsizer.recommender.arrivals import stream_of
+from rightsizer.recommender.cost import monthly
+from rightsizer.recommender.evidence import by_day
+from rightsizer.recommender.given import Given
+from rightsizer.recommender.outcomes import outcomes
+from rightsizer.recommender.past_changes import Link, gpu_ratios, of_model, taken_back
+from rightsizer.recommender.queueing import Unqueued, service_bins
+from rightsizer.recommender.replay import serve
+from rightsizer.recommender.shadow_test import hours_of_test, telling
+from rightsizer.recommender.sizing import host_factor, workers_of
+from rightsizer.recommender.tail import late_share, room
+
+ROUNDED = 0.5
+"""Instances that a fleet has more than it needs on average, because they are whole."""
+WARY = 0.15
+"""More room for each unit of caution."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One variant. `reference` is the type that the latency was measured on, `runs` the one that runs now."""
+
+    endpoint: Endpoint
+    given: Given
+    reference: InstanceType
+    runs: InstanceType
+    price: Price
+    days: Sequence[DayDigest]
+    base: Sequence[DayDigest]
+    """Days on the reference type with the reference fleet."""
+    demand: Demand
+    latency: Latency
+    goal: Goal
+    instances: float
+    """Mean instances now."""
+    unqueued: Unqueued | None = None
+    """How to take waiting out of the latency; None where there is none to speak of."""
+    random_base: bool = True
+    """Whether requests were routed without looking on the reference days."""
+    strained: bool = False
+    """Users wait since our changes, or today's fleet, set by us, no longer carries the load."""
+    spent: float | None = None
+    """Multiple of the allowed late requests that our changes used up; None within the budget."""
+    cautious: float = 0
+    """Changes of count that were rolled back, and more where users wait or late requests use up what is allowed."""
+    _served: dict[Plan, Served] = field(default_factory=dict)
+
+    @property
+    def policy(self) -> Policy:
+        """The thresholds."""
+        return self.given.policy
+
+    @property
+    def variant(self) -> Variant:
+        """The one variant."""
+        return self.endpoint.variants[0]
+
+    @property
+    def usd(self) -> Decimal:
+        """US dollars of a month as it runs today."""
+        return monthly(self.price, self.instances)
+
+    @property
+    def ceiling(self) -> float:
+        """Monthly US dollars above which an option is of no interest."""
+        if not self.tight:
+            return float(self.usd)
+        fleet = sum(self.fleet) / 24 * float(self._usd(self.reference.name) or 0) * 730
+        return max(float(self.usd), fleet) * self.policy.count_factor
+
+    @property
+    def tight(self) -> bool:
+        """Whether dearer options count too: a fleet of ours is too small, by its load or by what it made late."""
+        owners = self.runs.name == self.reference.name and self.instances >= sum(self.fleet) / 24 - 0.01
+        asked = self.endpoint.mode in (Mode.AUTO, Mode.PROPOSE)
+        return self.strained or (self.spent is not None and self.changed and not owners and asked)
+
+    @property
+    def random(self) -> bool:
+        """Whether requests are routed without looking (AWS's default when nothing is set)."""
+        return self.variant.routing != LEAST
+
+    @property
+    def margin(self) -> float:
+        """Load to size for over the load seen: few days, or growth less what whole instances leave, and more."""
+        policy = self.policy
+        few = policy.load_small_sample / math.sqrt(max(len({d.day for d in self.days}), 1))
+        growth = policy.down_with_growth
+        if not self.cautious:
+            return 1 + max(few, growth - ROUNDED / self.peak)
+        return (1 + max(growth, few)) * (1 + WARY * self.cautious)
+
+    @cached_property
+    def fleet(self) -> tuple[int, ...]:
+        """The reference fleet by hour, as it was seen on the reference days."""
+        seen: list[list[float]] = [[d.instances[h] or 0.0 for d in self.base] for h in range(24)]
+        return tuple(max(1, math.ceil(max(v, default=1.0) - 0.01)) for v in seen)
+
+    @property
+    def floor(self) -> int:
+        """Instances that the owner wants at all times, though never more than the reference fleet has."""
+        return min(self.endpoint.objective.min_instances or 1, max(self.fleet))
+
+    @property
+    def peak(self) -> int:
+        """The largest reference count, or today's or the autoscaling maximum when larger."""
+        if self.changed:
+            return max(self.fleet)
+        return max(self.variant.current_count, *self.fleet, *(t.maximum for t in self.endpoint.scaling))
+
+    @property
+    def changed(self) -> bool:
+        """Whether a change of ours is in force, so that today's fleet is not the customer's own."""
+        return any(p.ended not in ("tested", "update-failed", "rolled-back") for p in self.given.history.endpoint)
+
+    @cached_property
+    def links(self) -> Mapping[str, Link]:
+        """The types that served production since our changes, against the reference type."""
+        found: dict[str, Link] = {}
+        for name, ratio in gpu_ratios(self.days, self.base, self.policy.requests_needed).items():
+            hardware = self.given.catalogue.find(name)
+            if hardware is not None:
+                share = self.demand.gpu_share
+                host = host_factor(self.reference, hardware, self.demand)
+                found[name] = Link(ratio, (1 - share) * host + share * ratio)
+        return found
+
+    def allowed(self, share: float) -> float:
+        """The share of the requests that may be late beyond the usual: this one, or more where few come.
+
+        By the days that a fleet has to carry: quiet ones would make a busy week look like one of few requests.
+        """
+        days = busy(self.days)
+        calls, dates = sum(d.request_count for d in days), len({d.day for d in days})
+        return self.policy.late_allowed(share, self.goal.declared, self.usual, calls, dates)
+
+    @property
+    def few(self) -> bool:
+        """Whether requests are so few that a count of them may be late, more than their share."""
+        return self.allowed(self.policy.late_budget) > self.policy.late_budget
+
+    @cached_property
+    def stretch(self) -> float:
+        """How much slower every request may become before more miss the goal than today, waiting included."""
+        return room(self.latency.bins, self.service, self.goal.p95_s, self.allowed(self.policy.late_budget))
+
+    @cached_property
+    def bearable(self) -> float:
+        """How much slower requests may become at worst, where the days show it and the type before comes back."""
+        return room(self.latency.bins, self.service, self.goal.p95_s, self.allowed(self.policy.grown_share))
+
+    @cached_property
+    def service(self) -> tuple[tuple[float, float], ...]:
+        """Service times without waiting, (seconds, share)."""
+        return service_bins(self.latency, self.unqueued) if self.unqueued else self.latency.bins
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The requests of the most recent days, without the waiting that they met."""
+        known = [d for d in self.days if d.request_count > 0]
+        return stream_of(known, self.service, self.policy.replay_requests)
+
+    @cached_property
+    def workers(self) -> int:
+        """Requests that an instance of the reference type serves at once."""
+        return workers_of(self.reference, self.reference, self.demand, self.latency)
+
+    @cached_property
+    def before(self) -> Served:
+        """The same requests on the reference fleet."""
+        return self.before_at(1.0)
+
+    def before_at(self, load: float) -> Served:
+        """The reference fleet under that multiple of the load: what a plan is compared with."""
+        return self.served(Plan(self.fleet, self.workers, self.random_base, 1.0, load))
+
+    def served(self, plan: Plan) -> Served:
+        """The replay of a plan, each plan once."""
+        key = replace(plan, slower=round(plan.slower, 4), load=round(plan.load, 4))
+        if key not in self._served:
+            self._served[key] = serve(self.stream, plan, self.goal.p95_s, self.usual)
+        return self._served[key]
+
+    @cached_property
+    def usual(self) -> float:
+        """Share of the requests over the objective as it was."""
+        return late_share(self.latency.bins, self.goal.p95_s)
+
+    def may(self, kind: OptionKind) -> bool:
+        """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""
+        return kind in self.policy.by_itself and (kind not in ADDABLE or self.endpoint.plain)
+
+    @cached_property
+    def past(self) -> History:
+        """The endpoint's changes as outcomes of types, with the failed starts of its model behind other endpoints."""
+        return taken_back(of_model(self.given.history, self.variant.model_name), self._usd)
+
+    @cached_property
+    def told(self) -> float:
+        """How much a shadow test would tell by the requests that come meanwhile, 0..1, whether or not one may run."""
+        hourly = by_day(self.days)
+        return telling(hourly, self.instances, hours_of_test(hourly, self.instances, self.policy), self.policy)
+
+    @cached_property
+    def outcomes(self) -> tuple[float, ...]:
+        """Slowdown over phi of the account's moves and tests of the same framework, ascending."""
+        return outcomes(self.given.history, self.given.catalogue.find, self.endpoint.framework, self.policy)
+
+    def _usd(self, name: str) -> Decimal | None:
+        price = self.given.prices.find(name)
+        return price.usd_per_hour if price else None
+
+    @cached_property
+    def lacking(self) -> frozenset[str]:
+        """Types that had no capacity for this endpoint in the last days."""
+        since = self.given.now - timedelta(days=self.policy.capacity_days)
+        return frozenset(p.to_type for p in self.given.history.endpoint if p.lacked and p.at >= since)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the bounds of autoscaling may be set: of the owner's, or of one that is added for it."""
+        scales = any(target.policies for target in self.endpoint.scaling)
+        return self.may(OptionKind.AUTOSCALING) and (scales or self.policy.several_at_once)
+
+    def hourly(self, candidate: str, rerouted: bool) -> bool:
+        """Whether counts by the hour may be set on that type; alone, unless all dimensions move at once."""
+        alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
+        return self.may(OptionKind.SCHEDULE) and (alone or self.policy.several_at_once)

@@ -1,0 +1,214 @@
+"""Fold CloudWatch's datapoints of one variant into digests, one per UTC day."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from rightsizer.domain.digest import BIN, SLOT_S, SLOTS, DayDigest, Fit, Spread
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.errors import InputError
+
+INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
+LAST = 1.0
+"""Requests above a quantile from which the mass up to the next one is spread; fewer are the slowest ones themselves."""
+PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
+_LOG_BIN = math.log(BIN)
+_NAN = math.nan
+
+type Values = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What ran while the datapoints were published."""
+
+    hardware: InstanceType
+    count: int
+    """Instances now; used where CloudWatch does not tell the count."""
+    since: datetime | None = None
+    """Datapoints before this belong to another configuration and are left out."""
+    counts: Series | None = None
+    """Instances over time, where they are known from elsewhere; 0 means that nothing ran."""
+    publish_s: int = 60
+    """Seconds between two samples of utilisation of one instance: what the sample count is divided by."""
+
+
+def fold(window: MetricWindow, setup: Setup) -> tuple[DayDigest, ...]:
+    """Digests of the days of the window, oldest first; days without any datapoint are left out.
+
+    Sums without a datapoint are zero where another metric shows that the variant ran, unknown elsewhere. InputError
+    when the period does not divide five minutes.
+    """
+    if SLOT_S % window.period_s:
+        raise InputError(f"digests need a period that divides {SLOT_S} s, got {window.period_s} s")
+    found = []
+    day = window.start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    while day < window.end:
+        digest = _Day(window, setup, day).digest()
+        if digest is not None:
+            found.append(digest)
+        day += timedelta(days=1)
+    return tuple(found)
+
+
+class _Day:
+    """The series of one day, cut to its grid of base periods."""
+
+    def __init__(self, window: MetricWindow, setup: Setup, day: datetime) -> None:
+        self.window, self.setup, self.day = window, setup, day
+        self.period = window.period_s
+        self.size = 86400 // self.period
+        self.first = 0
+        if setup.since is not None:
+            self.first = min(max(math.ceil((setup.since - day).total_seconds() / self.period), 0), self.size)
+
+    def cut(self, series: Series | None) -> list[float]:
+        """The day's values of a series, NaN outside it and before the setup."""
+        if series is None or series.period_s != self.period:
+            return [_NAN] * self.size
+        return series.cut(self.day, self.size, self.first)
+
+    def get(self, metric: str, statistic: str) -> list[float]:
+        return self.cut(self.window.series.get(Signal(metric, statistic)))
+
+    def digest(self) -> DayDigest | None:
+        gpu, memory = self.get("GPUUtilization", "Average"), self.get("GPUMemoryUtilization", "Average")
+        cpu, host = self.get("CPUUtilization", "Average"), self.get("MemoryUtilization", "Average")
+        calls = self._calls()
+        counts = self._counts()
+        ran = [any(v == v for v in row) for row in zip(gpu, memory, cpu, host, strict=True)]
+        asleep = [count == 0 for count in counts]
+        if not any(ran) and not any(v == v for v in calls):
+            return None
+        calls = [v if v == v else (0.0 if up or away else _NAN) for v, up, away in zip(calls, ran, asleep, strict=True)]
+        gpus = max(self.setup.hardware.accelerator_count, 1)
+        latency, total = self._latency(calls)
+        busy = [v / 100 * n * self.period for v, n in zip(gpu, counts, strict=True)]
+        return DayDigest(
+            day=self.day.date(),
+            instance_type=self.setup.hardware.name,
+            gpus=self.setup.hardware.accelerator_count,
+            requests=self._slots(calls),
+            busy_s=self._slots(busy),
+            instances=self._hours(counts),
+            latency=latency,
+            latency_total_s=total,
+            errors=sum(v for v in self.get("Invocation5XXErrors", "Sum") if v == v),
+            within=_within(calls, SLOT_S // self.period),
+            gpu=Spread.of(gpu, self.get("GPUUtilization", "Maximum"), gpus),
+            gpu_memory=Spread.of(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
+            host_memory=Spread.of(host, self.get("MemoryUtilization", "Maximum"), 1),
+            cpu=Spread.of(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
+            cpu_mean=_mean(cpu, 100.0),
+            host=_fit(self._slots(gpu), self._slots(cpu), SLOT_S // self.period),
+            backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
+        )
+
+    def _calls(self) -> list[float]:
+        for metric in INVOCATIONS:
+            if Signal(metric, "Sum") in self.window.series:
+                values = self.get(metric, "Sum")
+                if any(v == v for v in values):
+                    return values
+        return [_NAN] * self.size
+
+    def _counts(self) -> list[float]:
+        """Instances in each base period: told, else counted from the samples of a metric, else as now.
+
+        How often one instance publishes is in the configuration. It is not inferred from the datapoints: the count of
+        now says nothing about a period in which the fleet had another size, or which is not over.
+        """
+        if self.setup.counts is not None:
+            return self.cut(self.setup.counts)
+        samples = self.get("CPUUtilization", "SampleCount")
+        now = float(self.setup.count)
+        if now <= 0 or not any(v > 0 for v in samples):
+            return [now] * self.size
+        each = self.setup.publish_s / self.period
+        return [max(round(v * each), 1) if v == v else now for v in samples]
+
+    def _slots(self, values: Values) -> tuple[float | None, ...]:
+        width = SLOT_S // self.period
+        if width == 1:
+            return tuple(round(v, 3) if v == v else None for v in values)
+        out: list[float | None] = []
+        for i in range(0, self.size, width):
+            part = [v for v in values[i : i + width] if v == v]
+            out.append(round(sum(part) / len(part) * width, 3) if 2 * len(part) > width else None)
+        return tuple(out) if len(out) == SLOTS else ()
+
+    def _hours(self, values: Values) -> tuple[float | None, ...]:
+        width = 3600 // self.period
+        out: list[float | None] = []
+        for i in range(0, self.size, width):
+            part = [v for v in values[i : i + width] if v == v]
+            out.append(sum(part) / len(part) if part else None)
+        return tuple(out)
+
+    def _latency(self, calls: Values) -> tuple[tuple[tuple[int, float], ...], float]:
+        """Sparse histogram of the latencies in milliseconds and their sum in seconds."""
+        mean = self.get("ModelLatency", "Average")
+        known = [(share, self.get("ModelLatency", name)) for share, name in PERCENTILES]
+        bins: dict[int, float] = {}
+        total = 0.0
+        for i, n in enumerate(calls):
+            if not n > 0 or not mean[i] > 0:
+                continue
+            total += n * mean[i] / 1e6
+            seen = [(share, series[i]) for share, series in known if n > 1 and series[i] > 0]
+            for weight, value in _masses(n, mean[i], seen):
+                bins[_bin(value)] = bins.get(_bin(value), 0.0) + n * weight
+        return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
+
+
+def _masses(calls: float, mean: float, seen: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """(share, latency) pairs behind the quantiles `seen` of one period, ascending, that keep its mean where they can.
+
+    Between two quantiles the mass lies half at either; where less than LAST requests lie above the lower one, all at
+    the upper one, which is nearly the slowest request. Below the lowest it lies where the mean asks for it.
+    """
+    if not seen:
+        return [(1.0, mean)]
+    lowest, first = seen[0]
+    out: list[tuple[float, float]] = []
+    for (low, below), (high, above) in pairwise([*seen, (1.0, seen[-1][1])]):
+        if calls * (1 - low) > LAST:
+            out += [((high - low) / 2, below), ((high - low) / 2, above)]
+        else:
+            out.append((high - low, above))
+    rest = sum(weight * value for weight, value in out)
+    return [(lowest, min(max((mean - rest) / lowest, 0.05 * first), first)), *out]
+
+
+def _fit(gpu: Sequence[float | None], cpu: Sequence[float | None], parts: int) -> Fit | None:
+    """vCPUs busy (y) against GPUs busy (x) of each slot, from sums of percentages over its `parts`."""
+    scale = 100.0 * parts
+    pairs = [(g / scale, c / scale) for g, c in zip(gpu, cpu, strict=True) if g is not None and c is not None]
+    if not pairs:
+        return None
+    sums = [sum(values) for values in zip(*((x, y, x * x, x * y, y * y) for x, y in pairs), strict=True)]
+    return Fit(float(len(pairs)), *(round(value, 6) for value in sums))
+
+
+def _mean(values: Values, scale: float) -> float | None:
+    present = [v for v in values if v == v]
+    return round(sum(present) / len(present) / scale, 4) if present else None
+
+
+def _bin(microseconds: float) -> int:
+    return round(math.log(max(microseconds, 1.0) / 1000) / _LOG_BIN)
+
+
+def _within(calls: Values, width: int) -> float | None:
+    """Squared variation of the rate inside the slots: variance of the counts above chance, over their square."""
+    above = square = 0.0
+    for i in range(0, len(calls), width):
+        part = [v for v in calls[i : i + width] if v == v]
+        if width > 1 and len(part) == width:
+            middle = sum(part) / width
+            above += sum((v - middle) ** 2 for v in part) / (width - 1) - middle
+            square += middle**2 - middle / width
+    return round(max(above / square, 0.0), 4) if square > 0 else None

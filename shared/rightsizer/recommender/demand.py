@@ -1,0 +1,242 @@
+"""Turn digests into demand: GPU seconds per request, load by hour, latency, host needs."""
+
+import math
+from collections.abc import Sequence
+
+from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
+from rightsizer.domain.digest import BIN, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, Spread
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.quantile import quantile, weighted
+
+PER_HOUR = 3600 // SLOT_S
+THREADS_MARGIN = 1.15
+"""Error of the host's own seconds, which are what the GPU leaves of the latency."""
+IDLE_GPU, GPU_SKEW = 0.01, 3.0
+"""Below the first a GPU does nothing; further apart than the second, one does the work of others (decision model)."""
+LINE_SLOTS = 48
+"""Slots with GPU and CPU utilisation from which a line is drawn through them: four hours."""
+
+
+def demand_of(
+    days: Sequence[DayDigest],
+    same: Sequence[DayDigest],
+    runs: InstanceType,
+    memory: MemoryNeed,
+    policy: Policy,
+    unqueued: float = 1.0,
+) -> Demand:
+    """The demand behind `days`, not empty. `same` are the days on the reference type `runs`, with its own fleet.
+
+    Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
+    share of the latency that is no waiting. A day without a request is evidence of idleness alone, so it counts in the
+    confidence only where there is no request at all.
+    """
+    requests = sum(d.request_count for d in days)
+    valid = sum(d.valid_slots for d in days)
+    known = sum(1 for d in days for v in d.requests if v is not None)
+    dates = len({d.day for d in days if d.request_count > 0 or requests <= 0})
+    latency = latency_of(same)
+    gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
+    used, seen = _gpus_used(same, runs)
+    minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
+    return Demand(
+        days=max(valid, known) * SLOT_S / 86400,
+        valid_share=valid / _expected(days),
+        requests=requests,
+        confidence=min(dates, minutes / 1440, requests / policy.requests_needed),
+        load=_load(days, policy),
+        latency=latency,
+        gpu_s_per_request=gpu_s,
+        gpu_share=share,
+        concurrency=concurrency,
+        memory=memory,
+        host_memory_gib=_peak([d.host_memory for d in same], runs.memory_gib * policy.host_memory_margin),
+        vcpu=_p99([d.cpu for d in same], runs.vcpu * policy.vcpu_margin),
+        cpu_p95=max((d.cpu.p95 for d in same if d.cpu), default=None),
+        gpu_mean=_gpu_mean(same, runs),
+        gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
+        gpus_used=used,
+        error_share=max(_failed(same), _failed([d for d in days if d.day > same[-1].day])),
+        silent_days=_silent(days),
+        backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
+        host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
+        gpus_seen=seen,
+        gpu_skew=_gpu_skew(same),
+    )
+
+
+def _failed(days: Sequence[DayDigest]) -> float:
+    return sum(d.errors for d in days) / max(sum(d.request_count for d in days), 1.0)
+
+
+def latency_of(days: Sequence[DayDigest]) -> Latency | None:
+    """Latency of these days as it was, waiting included; None without a datapoint."""
+    bins: dict[int, float] = {}
+    for digest in days:
+        for index, weight in digest.latency:
+            bins[index] = bins.get(index, 0.0) + weight
+    pairs = [(BIN**index / 1000, weight) for index, weight in sorted(bins.items())]
+    total = sum(weight for _, weight in pairs)
+    if total <= 0:
+        return None
+    mean = sum(d.latency_total_s for d in days) / total
+    middle = sum(value * weight for value, weight in pairs) / total
+    variance = sum(weight * (value - middle) ** 2 for value, weight in pairs) / total
+    p50, p95, p99 = (weighted(pairs, q) for q in (0.5, 0.95, 0.99))
+    shares = tuple((value, weight / total) for value, weight in pairs)
+    return Latency(mean, p50, p95, p99, min(variance / middle**2, 4.0), shares)
+
+
+def _service(
+    days: Sequence[DayDigest], latency: Latency | None, runs: InstanceType, policy: Policy, unqueued: float
+) -> tuple[float | None, float, float]:
+    """GPU seconds per request, GPU share of the latency, mean concurrency per GPU (utilisation law, Little's law)."""
+    busy = calls = active = 0.0
+    for digest in days:
+        for slot, (work, count) in enumerate(zip(digest.busy_s, digest.requests, strict=True)):
+            if work is not None and count is not None:
+                busy += work
+                calls += count
+                if count > 0:
+                    active += SLOT_S * (digest.instances[slot // PER_HOUR] or 1.0) * max(runs.accelerator_count, 1)
+    if latency is None or calls < policy.requests_needed or busy <= 0:
+        return None, 1.0, 1.0
+    gpu_s = busy / calls
+    concurrency = max(1.0, calls * latency.mean_s / max(active, 1.0))
+    if concurrency > policy.batching_concurrency:
+        return gpu_s, 1.0, concurrency
+    return gpu_s, min(max(gpu_s * concurrency / (latency.mean_s * unqueued), 0.0), 1.0), concurrency
+
+
+def _load(days: Sequence[DayDigest], policy: Policy) -> Load:
+    by_hour: list[list[float]] = [[] for _ in range(24)]
+    busy: list[list[float]] = [[] for _ in range(24)]
+    for digest in days:
+        for hour in range(24):
+            here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
+            by_hour[hour] += [v for v in digest.requests[here] if v is not None]
+            busy[hour] += [v for v in digest.busy_s[here] if v is not None]
+    dates = len({d.day for d in days})
+    factor = (1 + policy.load_small_sample / math.sqrt(dates)) / SLOT_S
+    planned = [quantile(sorted(v), policy.load_percentile) * factor if v else 0.0 for v in by_hour]
+    worked = [quantile(sorted(v), policy.load_percentile) * factor for v in busy if v]
+    peak = max(planned)
+    count = sum(len(v) for v in by_hour)
+    known = dates >= policy.days_for_hours and all(by_hour)
+    return Load(
+        peak_rate=peak,
+        mean_rate=sum(sum(v) for v in by_hour) / max(count * SLOT_S, 1),
+        hourly_rate=tuple(planned) if known else (peak,) * 24,
+        hourly_known=known,
+        peak_busy_gpus=max(worked, default=None),
+    )
+
+
+def _peak(spreads: Sequence[Spread | None], scale: float) -> float | None:
+    return max((s.peak * scale for s in spreads if s), default=None)
+
+
+def _p99(spreads: Sequence[Spread | None], scale: float) -> float | None:
+    return max((s.p99 * scale for s in spreads if s), default=None)
+
+
+def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
+    """Mean utilisation per GPU over the slots with datapoints."""
+    work = room = 0.0
+    for digest in days:
+        for hour, count in enumerate(digest.instances):
+            known = [v for v in digest.busy_s[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
+            if count:
+                work += sum(known)
+                room += SLOT_S * count * max(runs.accelerator_count, 1) * len(known)
+    return work / room if room else None
+
+
+def _threads(
+    days: Sequence[DayDigest], latency: Latency | None, gpu_s: float | None, runs: InstanceType, unqueued: float
+) -> float | None:
+    """Bound of the vCPUs that the host's part of a request keeps busy: its vCPU seconds over its own seconds.
+
+    The vCPU seconds are the slope of CPU against GPU utilisation over the slots (service demand by regression), plus
+    two standard errors: what the machine does without requests is the level of that line. Where the line cannot be
+    drawn, CPU above its quiet level, and half as much on top.
+    """
+    own = latency.mean_s * unqueued - gpu_s if latency is not None and gpu_s is not None else 0.0
+    if own <= 0:
+        return None
+    slope = _slope([d.host for d in days if d.host is not None])
+    if slope is not None and gpu_s is not None:
+        return THREADS_MARGIN * slope * gpu_s / own
+    known = [d for d in days if d.cpu and d.cpu_mean is not None]
+    work = calls = 0.0
+    for digest in known:
+        quiet = digest.cpu.p5 * runs.vcpu if digest.cpu else 0.0
+        mean = digest.cpu_mean or 0.0
+        counts = [c for c in digest.instances if c]
+        work += (mean - (quiet if quiet < 0.5 * mean else 0.0)) * (sum(counts) / len(counts) if counts else 1.0)
+        calls += digest.request_count / 86400
+    return 1.5 * work / (calls * own) if calls > 0 else None
+
+
+def _slope(fits: Sequence[Fit]) -> float | None:
+    """vCPU seconds of the host for a GPU second, two standard errors up; None where it cannot be told to a fifth."""
+    n = sum(f.n for f in fits)
+    if n < LINE_SLOTS:
+        return None
+    x, y = sum(f.x for f in fits), sum(f.y for f in fits)
+    xx = sum(f.xx for f in fits) - x * x / n
+    xy = sum(f.xy for f in fits) - x * y / n
+    yy = sum(f.yy for f in fits) - y * y / n
+    if xx <= 0 or xy <= 0:
+        return None
+    slope = xy / xx
+    error = math.sqrt(max(yy - slope * xy, 0.0) / (n - 2) / xx)
+    return min(slope + 2 * error, y / x) if 2 * error <= 0.2 * slope else None
+
+
+def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> tuple[int | None, bool]:
+    """GPUs of an instance that worked, None for all or unknown, and whether they were seen one by one on every day.
+
+    On other days, and where none worked, it is how many can have: neither utilisation nor memory ever needed more.
+    """
+    gpus, known = runs.accelerator_count, [d for d in days if d.gpu or d.gpu_memory]
+    seen = _worked([d.each_gpu for d in known if d.each_gpu is not None])
+    together = [d for d in known if d.each_gpu is None or not seen]
+    busy = max((d.gpu.peak for d in known if d.gpu), default=None)
+    full = max((d.gpu_memory.peak for d in together if d.gpu_memory), default=None)
+    if gpus < 2 or busy is None or (together and full is None):
+        return None, False
+    used = max(math.ceil(busy * gpus - 0.02), math.ceil((full or 0.0) * gpus - 0.02), seen, 1)
+    return used if used < gpus else None, not together
+
+
+def _worked(days: Sequence[EachGpu]) -> int:
+    """GPUs that were busy for 1 % at some time; where none was so busy as to tell, those within 3x of the busiest."""
+    top = max((peak for day in days for peak in day.peaks), default=0.0)
+    least = min(IDLE_GPU, top / GPU_SKEW)
+    return max((sum(peak >= least for peak in day.peaks) for day in days), default=0) if top > 0 else 0
+
+
+def _gpu_skew(days: Sequence[DayDigest]) -> tuple[float, float] | None:
+    """Mean utilisation of the busiest and of the least busy GPU over the days on which they were seen one by one."""
+    means = [d.each_gpu.means for d in days if d.each_gpu is not None]
+    if not means:
+        return None
+    return sum(each[0] for each in means) / len(means), sum(each[-1] for each in means) / len(means)
+
+
+def _expected(days: Sequence[DayDigest]) -> int:
+    """Slots between the first and the last datapoint: before the configuration began nothing was expected."""
+    first = next((i for i, v in enumerate(days[0].busy_s) if v is not None), 0)
+    last = next((i for i, v in enumerate(reversed(days[-1].busy_s)) if v is not None), 0)
+    return max(len({d.day for d in days}) * SLOTS - first - last, 1)
+
+
+def _silent(days: Sequence[DayDigest]) -> int:
+    silent = 0
+    for digest in reversed(days):
+        if digest.request_count > 0 or not digest.valid_slots:
+            break
+        silent += 1
+    return silent

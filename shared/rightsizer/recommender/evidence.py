@@ -1,0 +1,162 @@
+"""What a human would check: the window, the figures, the picture."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from statistics import fmean, median
+
+from rightsizer.domain.demand import Demand, MemoryNeed
+from rightsizer.domain.digest import SLOT_S, DayDigest
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.history import PastChange
+from rightsizer.domain.peak import Peak
+from rightsizer.domain.recommendation import Evidence
+
+
+def evidence_of(
+    days: Sequence[DayDigest], demand: Demand, runs: InstanceType, past: Sequence[PastChange], until: datetime
+) -> Evidence:
+    """The evidence behind a judgement, figures with their units; `days` must not be empty.
+
+    It begins with the first datapoint and ends with the last one; `until` is the end of the last hour that was read.
+    """
+    start, end = _window(days)
+    end = min(end, until)
+    figures = {
+        "peak rate planned": f"{demand.load.peak_rate:.3f} requests/s",
+        "GPU memory": f"{demand.memory.kind.value}, peak {_held(demand.memory):.1f} GiB per GPU",
+        **_needed(demand.memory),
+    }
+    if demand.gpu_mean is not None and demand.gpu_peak is not None:
+        figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
+    if runs.accelerator_count > 1:
+        figures["GPUs"] = f"uses {gpus_of(demand, runs)}"
+    if demand.gpu_skew is not None:
+        busiest, least = (100 * share for share in demand.gpu_skew)
+        figures["GPU skew"] = f"busiest {busiest:.1f} %, least busy {least:.1f} % on average"
+    if demand.latency is not None:
+        figures["model latency"] = (
+            f"p50 {demand.latency.p50_s:.3f} s, p95 {demand.latency.p95_s:.3f} s, p99 {demand.latency.p99_s:.3f} s"
+        )
+    if demand.gpu_s_per_request is not None:
+        figures["GPU seconds per request"] = f"{demand.gpu_s_per_request:.4f} s"
+        figures["GPU share of latency"] = f"{100 * demand.gpu_share:.0f} %"
+    if demand.host_memory_gib is not None:
+        figures["host memory needed"] = f"{demand.host_memory_gib:.1f} of {runs.memory_gib:.0f} GiB with margin"
+    if demand.vcpu is not None:
+        figures["vCPU needed"] = f"{demand.vcpu:.1f} of {runs.vcpu} with margin"
+    share = min(demand.valid_share, 1.0)
+    rung = _rung(demand, past)
+    return Evidence(start, end, round(demand.days, 2), round(share, 4), round(demand.requests), rung, figures)
+
+
+def _window(days: Sequence[DayDigest]) -> tuple[datetime, datetime]:
+    """From the first slot with a datapoint to the end of the last one; whole days where there is none."""
+    first, last = (datetime.combine(day, time(), UTC) for day in (min(d.day for d in days), max(d.day for d in days)))
+    seen = [
+        datetime.combine(digest.day, time(), UTC) + slot * SLOT
+        for digest in days
+        for slot, known in enumerate(zip(digest.requests, digest.busy_s, strict=True))
+        if known != (None, None)
+    ]
+    return (min(seen), max(seen) + SLOT) if seen else (first, last + timedelta(days=1))
+
+
+def _held(memory: MemoryNeed) -> float:
+    return memory.peak_gib if memory.pool is None else memory.lower_gib + memory.pool.gib
+
+
+def _needed(memory: MemoryNeed) -> dict[str, str]:
+    found = {}
+    if memory.need_gib is not None:
+        found["GPU memory needed"] = f"{memory.need_gib:.1f} GiB per GPU with margin"
+    if memory.pool is not None:
+        found["KV cache"] = f"at most {100 * memory.pool.used:.0f} % of {memory.pool.gib:.1f} GiB in use"
+        found["model weights"] = f"{memory.lower_gib:.1f} GiB"
+    return found
+
+
+def gpus_of(demand: Demand, measured: InstanceType) -> str:
+    """The GPUs that worked, in words, of an instance of the type they were `measured` on.
+
+    A bound from above, unless they were seen one by one.
+    """
+    used = f"at most {demand.gpus_used}" if demand.gpus_used else "perhaps all"
+    if demand.gpus_seen:
+        used = str(demand.gpus_used or "all")
+    return f"{used} of the {measured.accelerator_count} GPUs of {measured.name}"
+
+
+def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
+    """The best rung of the signal ladder that the judgement stands on (decision.md 4.1): L0 to L5."""
+    if demand.gpu_mean is None and demand.latency is None:
+        return "L0"
+    told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
+    if any(p.ended != "tested" for p in told):
+        return "L5"
+    if told:
+        return "L4"
+    if demand.memory.pool is not None:
+        return "L3"
+    return "L2" if demand.gpus_seen else "L1"
+
+
+HOUR = timedelta(hours=1)
+SLOT = timedelta(seconds=SLOT_S)
+STANDS_OUT = 1.2
+"""Times the mean hour from which an hour is a peak worth waiting for."""
+USUAL = 0.5
+"""Share of the hour's mean that a weekday has to carry."""
+
+
+def hourly_requests(days: Sequence[DayDigest], until: datetime | None = None) -> tuple[float | None, ...]:
+    """Requests of each hour from the first day on, oldest first, for the small picture. None is unknown (law 1).
+
+    A day without a digest is unknown too, so that each hour has its place. Hours from `until` on are left out.
+    """
+    if not days:
+        return ()
+    first = datetime.combine(min(d.day for d in days), time(), UTC)
+    end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
+    hours: list[float | None] = [None] * int((end - first) / HOUR)
+    for digest in days:
+        offset = 24 * (digest.day - first.date()).days
+        for hour in range(24):
+            known = [v for v in digest.requests[12 * hour : 12 * hour + 12] if v is not None]
+            if known:
+                hours[offset + hour] = round((hours[offset + hour] or 0.0) + sum(known), 1)
+    return tuple(hours if until is None else hours[: max(0, int((until - first) / HOUR))])
+
+
+def by_day(days: Sequence[DayDigest]) -> tuple[tuple[float, ...], ...]:
+    """Requests of the 24 hours of each day, oldest first; two digests of one day are added.
+
+    What is not known adds nothing: the sums tell how long a test must be to see enough, and how a day rises and falls.
+    """
+    found: dict[date, list[float]] = {}
+    for digest in days:
+        sums = found.setdefault(digest.day, [0.0] * 24)
+        for hour, count in enumerate(hourly_requests([digest])):
+            sums[hour] += count or 0.0
+    return tuple(tuple(sums) for sums in found.values())
+
+
+def peak_of(days: Sequence[DayDigest]) -> Peak | None:
+    """The busiest hour of the day by the median over the days, then by their sum; None where none stands out.
+
+    The median, so that one batch in the night is no peak. A weekday on which the hour carries less than half of its
+    mean is not among the peak's. What is not known counts on no day.
+    """
+    seen: list[dict[date, float]] = [{} for _ in range(24)]
+    for digest in days:
+        for hour in range(24):
+            known = [v for v in digest.requests[12 * hour : 12 * hour + 12] if v is not None]
+            if known:
+                seen[hour][digest.day] = seen[hour].get(digest.day, 0.0) + sum(known)
+    means = [fmean(one.values()) if one else 0.0 for one in seen]
+    hour = max(range(24), key=lambda h: (median(seen[h].values()) if seen[h] else 0.0, means[h]))
+    if means[hour] <= 0 or means[hour] < STANDS_OUT * fmean(means):
+        return None
+    on: dict[int, list[float]] = {weekday: [] for weekday in range(7)}
+    for day, count in seen[hour].items():
+        on[day.weekday()].append(count)
+    return Peak(hour, tuple(d for d, found in on.items() if not found or fmean(found) >= USUAL * means[hour]))

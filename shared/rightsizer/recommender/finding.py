@@ -1,0 +1,152 @@
+"""The finding: too little data, idle, or starving. What remains is over-provisioned or right."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rightsizer.domain.candidate import Goal
+from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed
+from rightsizer.domain.digest import BIN, DayDigest, busy
+from rightsizer.domain.endpoint import Endpoint, EndpointKind
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+
+SEVERE = 0.05
+"""Excess share from which the last good configuration comes back whatever else could be done."""
+UNUSUAL = 0.1
+"""Excess as a share of the usual one up to which days merely differ."""
+MUCH = 1.25
+"""p95 over the objective at which it is missed by more than the noise of a few days."""
+
+
+def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+    """Why the datapoints do not allow a judgement, or None. Missing is unknown, never idle (law 1)."""
+    if endpoint.status != "InService":
+        return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
+    if demand.gpu_mean is None and not (policy.act_without_gpu_metrics and demand.host_memory_gib is not None):
+        return Reason(
+            Code.NO_GPU_METRICS,
+            f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
+        )
+    if demand.days < 0.5:
+        return Reason(
+            Code.TOO_FEW_DAYS, f"only {24 * demand.days:.0f} hours of datapoints since its configuration changed"
+        )
+    if (
+        demand.gpu_mean is not None
+        and demand.valid_share < policy.valid_share * min(demand.days, 1.0)
+        and demand.days >= 1
+    ):
+        return Reason(
+            Code.TOO_MANY_GAPS,
+            f"{100 * demand.valid_share:.0f} % of the periods have GPU datapoints,"
+            f" {100 * policy.valid_share:.0f} % are needed",
+        )
+    return None
+
+
+def idle(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+    """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
+    if len(endpoint.variants) > 1:
+        return None  # the calls of one variant are read: unknown is not idle (law 1)
+    if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
+        return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
+    if demand.silent_days < policy.idle_days or demand.requests > 0:
+        return None
+    peak = demand.gpu_peak or 0.0
+    if peak > policy.cpu_class_share:
+        return None
+    silent = min(demand.silent_days, math.ceil(demand.days))  # the first and the last day are seen in part
+    return Reason(
+        Code.IDLE,
+        f"no request for {silent} days while utilisation was published ({100 * demand.valid_share:.0f} %"
+        f" of the periods), GPU at most {100 * peak:.1f} %",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Suffering:
+    """Requests over the objective since our own last change, beyond the usual."""
+
+    reason: Reason
+    severe: bool
+    """Whether the last good configuration must come back at once, instead of a little more room."""
+
+
+def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> Suffering | None:
+    """Evidence that our own last change hurts, or None.
+
+    Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or two standard
+    deviations of the count, whichever is largest; where a count is allowed, from two standard deviations beyond it.
+    """
+    bins: dict[int, float] = {}
+    for digest in days:
+        for index, weight in digest.latency:
+            bins[index] = bins.get(index, 0.0) + weight
+    total = sum(bins.values())
+    late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
+    excess = late - usual * total
+    noise = 2 * math.sqrt(max(usual * total, 1.0))
+    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in busy(days)}))
+    few = may * total + 2 * math.sqrt(max(may * total, 1.0)) if may > policy.late_budget else 0.0
+    if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * usual * total, noise, few):
+        return None
+    reason = Reason(
+        Code.UNDER_PROVISIONED,
+        f"since the last change {late:.0f} of {total:.0f} requests took longer than {goal.p95_s:.2f} s,"
+        f" before it {100 * usual:.1f} %",
+    )
+    return Suffering(reason, excess > SEVERE * total)
+
+
+def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> float:
+    """Requests over the objective on these days beyond the usual, as a multiple of those that `policy` allows.
+
+    An error budget: 1 is all of it. 0 when no latency is known; negative on days that were better than usual. What is
+    allowed of few requests is that of a week from the first day on.
+    """
+    known = [(index, weight) for d in days for index, weight in d.latency]
+    total = sum(weight for _, weight in known)
+    late = sum(weight for index, weight in known if BIN**index / 1000 > goal.p95_s)
+    dates = max(len({d.day for d in busy(days)}), 7)
+    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, dates)
+    return (late - usual * total) / (may * total) if total > 0 else 0.0
+
+
+def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) -> Reason | None:
+    """Evidence that the smaller card we moved to is too small for what the memory grew to."""
+    usable = runs.accelerator.usable_gib if runs.accelerator else 0.0
+    had = reference.accelerator.usable_gib if reference.accelerator else 0.0
+    if memory.need_gib is None or usable >= had or memory.need_gib <= usable:
+        return None
+    if memory.kind is MemoryClass.PREALLOCATED:
+        return None  # a full pool makes requests wait, which late requests tell
+    return Reason(
+        Code.UNDER_PROVISIONED,
+        f"GPU memory grew to {memory.peak_gib:.1f} GiB ({memory.need_gib:.1f} GiB with room to grow), {runs.name} has"
+        f" {usable:.1f} GiB: the last good configuration comes back",
+    )
+
+
+def starving(demand: Demand, latency: Latency, goal: Goal, policy: Policy, instances: float) -> Reason | None:
+    """Evidence that users suffer now for want of capacity, or None.
+
+    High utilisation alone proves nothing: a duty cycle of 99 % can be 33 to 50 % of the cores. A p95 a little above
+    the objective while most workers are free is no want of capacity either: more of the same would not help.
+    """
+    load = demand.load.peak_rate * latency.mean_s / max(instances, 1.0)
+    short = load > policy.rho_one or latency.p95_s > MUCH * goal.p95_s
+    if goal.declared and latency.p95_s > goal.p95_s and short:
+        return Reason(
+            Code.UNDER_PROVISIONED,
+            f"p95 is {latency.p95_s:.2f} s, above the objective of {goal.p95_s:.2f} s ({goal.source})",
+        )
+    allowed = policy.error_share if goal.error_share is None else goal.error_share
+    if demand.error_share > allowed and (demand.gpu_peak or 0) > 0.95:
+        return Reason(
+            Code.UNDER_PROVISIONED,
+            f"{100 * demand.error_share:.2f} % of the requests failed ({100 * allowed:g} % are allowed) while the GPU"
+            f" was {100 * (demand.gpu_peak or 0):.0f} % busy",
+        )
+    return None

@@ -1,0 +1,251 @@
+"""Silent, propose, test or apply: what may happen with the chosen option, and the one reason that decides."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.domain.demand import Demand
+from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.option import Option, OptionKind, Risk, Target
+from rightsizer.domain.policy import ADDABLE, Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate
+
+type Verdict = tuple[Gate, Reason]
+OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
+REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report, so nobody is asked")
+
+
+def why_report(endpoint: Endpoint) -> Reason:
+    """Why nobody is asked about an endpoint whose mode is `report`: its tag, or tags that could not be read."""
+    if endpoint.tags_unread is None:
+        return REPORT
+    sentence = f"its tags could not be read, so what its owner allows is unknown: {endpoint.tags_unread.sentence}"
+    return Reason(endpoint.tags_unread.code, sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything the gate looks at."""
+
+    endpoint: Endpoint
+    option: Option
+    demand: Demand
+    instance_type: str
+    share: float
+    """Saving as a share of what the endpoint costs now."""
+    declared: bool
+    """Whether the owner declared a latency objective."""
+    lengthening: float
+    """Promised p95 over today's, minus 1; 0 when the type stays."""
+    gpus: tuple[int, int] = (0, 0)
+    """GPUs of one instance, now and then."""
+
+
+def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict:
+    """The strictest answer that applies; each names the number that decided."""
+    return (
+        _silent(case, history, policy, now)
+        or _propose_only(case, policy)
+        or _failing(case, policy)
+        or _not_yet(case, policy)
+        or (
+            Gate.APPLY,
+            Reason(
+                Code.SAFE_TO_APPLY,
+                f"opted in, risk {int(case.option.risk)}, {case.demand.confidence:.1f} days of evidence,"
+                f" payback {case.option.payback_days:.1f} days",
+            ),
+        )
+    )
+
+
+def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verdict | None:
+    option, endpoint = case.option, case.endpoint
+    if endpoint.mode is Mode.OFF:
+        return Gate.SILENT, OFF
+    if option.saving_usd_per_month < policy.minimum_saving_usd or case.share < policy.minimum_saving_share:
+        return Gate.SILENT, Reason(
+            Code.SAVING_TOO_SMALL,
+            f"the saving of USD {option.saving_usd_per_month} per month ({100 * case.share:.0f} %) is below"
+            f" USD {policy.minimum_saving_usd} or {100 * policy.minimum_saving_share:.0f} %",
+        )
+    if case.demand.confidence < policy.confidence_propose:
+        return Gate.SILENT, Reason(
+            Code.TOO_LITTLE_CONFIDENCE,
+            f"confidence {case.demand.confidence:.2f} is below {policy.confidence_propose:g}"
+            f" ({case.demand.days:.1f} days of data, {case.demand.requests:,.0f} requests)",
+        )
+    if option.risk > policy.risk_propose:
+        return Gate.SILENT, Reason(
+            Code.RISK_TOO_HIGH,
+            f"performance risk {int(option.risk)} is above {policy.risk_propose}: too likely to harm",
+        )
+    if (waits := cooling(history, policy, now, option.target.instance_type)) is not None:
+        return Gate.SILENT, waits
+    if (banned := blacklisted(case, history, policy, now)) is not None:
+        return Gate.SILENT, banned
+    if endpoint.mode is Mode.REPORT:
+        return Gate.SILENT, why_report(endpoint)
+    return None
+
+
+def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
+    """The reason to wait after the endpoint's last change, or None.
+
+    Where another type had no capacity, nothing was served differently: this type need not wait for that.
+    """
+    for past in reversed(history.endpoint):
+        if past.ended == "tested" or (past.lacked and past.to_type != to_type):
+            continue
+        hours = policy.cooldown_hours if past.from_type == past.to_type else policy.cooldown_type_hours
+        left = past.at + timedelta(hours=hours) - now
+        if left > timedelta(0):
+            return Reason(
+                Code.COOLDOWN,
+                f"the last change ({past.from_type} to {past.to_type}) was on {past.at:%Y-%m-%d %H:%M} UTC;"
+                f" {left.total_seconds() / 3600:.0f} h of the {hours:g} h of rest remain",
+            )
+        return None
+    return None
+
+
+def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> Reason | None:
+    """The reason why this target must rest after failures, or None. Each failure doubles the rest."""
+    target = case.option.target
+    failures = [p for p in history.endpoint if p.refuted and _same(p, target)]
+    if not failures:
+        return None
+    until = failures[-1].at + timedelta(days=policy.blacklist_days * 2 ** (len(failures) - 1))
+    model = case.endpoint.variants[0].model_name if case.endpoint.variants else ""
+    lifted = failures[-1].outgrown(case.demand.load.peak_busy_gpus, policy.blacklist_demand)
+    if now >= until or lifted or (len(failures) == 1 and failures[-1].of_another(model)):
+        return None
+    return Reason(
+        Code.BLACKLISTED,
+        f"{target.instance_type} x {target.instance_count} failed {len(failures)} time(s), last on"
+        f" {failures[-1].at:%Y-%m-%d} ({failures[-1].failure or 'unknown'}); it rests until {until:%Y-%m-%d}",
+    )
+
+
+def _same(past: PastChange, target: Target) -> bool:
+    """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
+    if past.to_type != target.instance_type or past.from_type != past.to_type:
+        return False
+    return _mean(target) <= 1.02 * (past.mean_instances or past.to_count)
+
+
+def _mean(target: Target) -> float:
+    """Instances on average over the day."""
+    return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
+
+
+def restoring(endpoint: Endpoint, why: Reason) -> Verdict:
+    """Growth is always fast: no cooldown, no minimum saving; only a person's mode and a stack hold it back."""
+    if endpoint.mode is Mode.AUTO and not endpoint.owned_by and endpoint.plain:
+        return Gate.APPLY, why
+    return asked(endpoint, why)
+
+
+def asked(endpoint: Endpoint, why: Reason) -> Verdict:
+    """A person is asked for `why`, unless the owner's tag says that nobody is."""
+    match endpoint.mode:
+        case Mode.OFF:
+            return Gate.SILENT, OFF
+        case Mode.REPORT:
+            return Gate.SILENT, why_report(endpoint)
+        case _:
+            return Gate.PROPOSE, why
+
+
+def _propose_only(case: Case, policy: Policy) -> Verdict | None:
+    endpoint, option = case.endpoint, case.option
+    if not endpoint.plain:
+        return Gate.PROPOSE, Reason(
+            Code.OTHER_KIND, f"the endpoint is not plain ({endpoint.kind.value}): proposed, never applied by itself"
+        )
+    if endpoint.unknown_fields:
+        return Gate.PROPOSE, Reason(
+            Code.UNKNOWN_FIELD, f"the configuration has fields we do not know: {', '.join(endpoint.unknown_fields[:3])}"
+        )
+    if endpoint.configuration_replaced:
+        return Gate.PROPOSE, Reason(
+            Code.CONFIGURATION_REPLACED, f"the configuration {endpoint.config_name} was replaced after its deployment"
+        )
+    if endpoint.owned_by:
+        return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
+    bounds = option.kind is OptionKind.AUTOSCALING  # these are what autoscaling goes by
+    every = policy.several_at_once and OptionKind.AUTOSCALING in policy.by_itself
+    if endpoint.scaling and not bounds and not every:
+        return Gate.PROPOSE, Reason(Code.AUTOSCALED, "Application Auto Scaling manages its count, so a person decides")
+    if case.gpus[1] < case.gpus[0]:
+        text = (
+            f"{case.gpus[0]} to {case.gpus[1]} GPUs in one instance splits the model differently, so a person decides"
+        )
+        return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
+    if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
+        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
+    return None
+
+
+def _failing(case: Case, policy: Policy) -> Verdict | None:
+    """More requests fail already than may, by the owner's tag or else by the share that a guarded change may have."""
+    declared, failed = case.endpoint.objective.error_share, case.demand.error_share
+    allowed = policy.error_share if declared is None else declared
+    if failed <= allowed:
+        return None
+    whose = f"that a change may have (the tag {ERROR_TAG} allows more)" if declared is None else f"of {ERROR_TAG}"
+    text = f"{100 * failed:.2f} % of the requests failed, above the {100 * allowed:g} % {whose}, so a person decides"
+    return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
+
+
+def _not_yet(case: Case, policy: Policy) -> Verdict | None:
+    endpoint, option = case.endpoint, case.option
+    if endpoint.mode is not Mode.AUTO:
+        return Gate.PROPOSE, Reason(
+            Code.NOT_OPTED_IN, f"the mode is {endpoint.mode.value}, so a person decides; rightsizer:mode=auto opts in"
+        )
+    smaller = option.target.instance_type != case.instance_type
+    needed = policy.confidence_smaller if smaller else policy.confidence_apply
+    ask = policy.ask_without_objective
+    if ask and smaller and not case.declared and case.lengthening > policy.lengthening:
+        return Gate.PROPOSE, Reason(
+            Code.NO_OBJECTIVE,
+            f"p95 may lengthen by {100 * case.lengthening:.0f} % and no objective is declared (rightsizer:p95-ms)",
+        )
+    if ask and not case.declared:
+        return Gate.PROPOSE, Reason(
+            Code.NO_OBJECTIVE, "no latency objective is declared (tag rightsizer:p95-ms), so a person decides"
+        )
+    today = case.endpoint.variants[0].desired_count if case.endpoint.variants else 0
+    if case.demand.confidence < needed:
+        return Gate.PROPOSE, Reason(
+            Code.TOO_LITTLE_CONFIDENCE,
+            f"confidence {case.demand.confidence:.1f} is below the {needed:g} that applying asks",
+        )
+    if option.risks.get("availability", Risk.VERY_LOW) > policy.risk_apply:
+        return Gate.PROPOSE, Reason(
+            Code.RISK_TOO_HIGH,
+            f"{today} to {option.target.instance_count} instance leaves one Availability Zone, so a person decides;"
+            " rightsizer:min-instances=1 accepts it",
+        )
+    if option.risk > policy.risk_apply:
+        return Gate.PROPOSE, Reason(
+            Code.RISK_TOO_HIGH, f"performance risk {int(option.risk)} is above {policy.risk_apply}, so a person decides"
+        )
+    mean = _mean(option.target)
+    if policy.halve_at_most and 2 * mean < today:
+        return Gate.PROPOSE, Reason(
+            Code.RISK_TOO_HIGH, f"{today} to {mean:g} instances is more than half in one step, so a person decides"
+        )
+    if option.payback_days > policy.payback_days:
+        return Gate.PROPOSE, Reason(
+            Code.PAYBACK_TOO_LONG,
+            f"the change pays back in {option.payback_days:.1f} days, above {policy.payback_days:g}",
+        )
+    if option.kind not in policy.by_itself:
+        return Gate.PROPOSE, Reason(
+            Code.NEEDS_APPROVAL,
+            f"{option.kind.value} is not a dimension that Limits opens for automatic mode, so a person decides",
+        )
+    return None

@@ -1,0 +1,153 @@
+"""Which small endpoints of one owner would fit on one card: planned loads by hour and memory added up.
+
+A step over the fleet, for judging one endpoint knows no other. Nothing here is ever applied: every partner needs
+another endpoint or an inference component of its own (SageMaker guide, inference components).
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from rightsizer.domain.demand import Demand, MemoryClass
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.packing import Needs, Pack
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+
+CALLERS = "name the inference component (InferenceComponentName) on the shared endpoint"
+NOT_CHECKED = (
+    "whether the partners may share a VPC, an execution role and each other's fate",
+    "how requests of one model slow those of another: the latencies were not replayed together",
+    "the hosts' memory and vCPU beyond what each published",
+)
+
+
+def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str, policy: Policy) -> Needs | Reason:
+    """What the endpoint would ask of a shared card; or why it shares none: it is not small, or its need is hidden."""
+    chip, need = runs.accelerator, demand.memory.need_gib
+    if chip is None or instances != 1 or runs.accelerator_count != 1:
+        sentence = f"it runs {instances} x {runs.name} with {runs.accelerator_count} GPU each; only one GPU is shared"
+        return Reason(Code.NOT_APPLICABLE, sentence)
+    if need is None or demand.memory.kind is MemoryClass.PREALLOCATED:
+        sentence = "its server pre-allocates GPU memory, or publishes none, which hides how much of a card it needs"
+        return Reason(Code.UNKNOWN_MEMORY_NEED, sentence)
+    if demand.memory.growing:
+        sentence = (
+            f"its GPU memory grows ({demand.memory.peak_gib or need:.1f} GiB so far), so a shared card would fill"
+        )
+        return Reason(Code.UNKNOWN_MEMORY_NEED, sentence)
+    if demand.latency is None:
+        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests do not tell how busy it keeps a card")
+    work = demand.gpu_s_per_request if demand.gpu_s_per_request is not None else demand.latency.mean_s
+    busy = tuple(round(rate * work, 4) for rate in demand.load.hourly_rate)
+    if max(busy, default=0.0) > policy.rho_one:
+        sentence = f"it alone works {100 * max(busy):.0f} % of its card in the busiest hour"
+        return Reason(Code.TOO_BUSY, f"{sentence}; a shared one works {100 * policy.rho_one:.0f} % at most")
+    return Needs(
+        accelerator=chip.model,
+        usable_gib=chip.usable_gib,
+        gpu_memory_gib=round(need, 2),
+        busy=busy,
+        host_memory_gib=round(runs.memory_gib if demand.host_memory_gib is None else demand.host_memory_gib, 2),
+        vcpu=round(float(runs.vcpu) if demand.vcpu is None else demand.vcpu, 2),
+        type_memory_gib=runs.memory_gib,
+        type_vcpu=runs.vcpu,
+        framework=framework,
+    )
+
+
+def partners_needed(needs: Needs, owner: str) -> Reason:
+    """Why one endpoint that could share a card is not told with whom: that takes the others."""
+    asks = (
+        f"it would ask for {needs.gpu_memory_gib:.1f} of {needs.usable_gib:.1f} GiB of a shared {needs.accelerator} and"
+        f" {100 * max(needs.busy, default=0.0):.0f} % of its busiest hour"
+    )
+    if not owner:
+        return Reason(Code.NEEDS_PARTNERS, f"{asks}, but no owner is named (tag rightsizer:owner) with whom to share")
+    return Reason(Code.NEEDS_PARTNERS, f"{asks}; the report names the endpoints of {owner} that fit beside it, if any")
+
+
+def packs(found: Iterable[Recommendation], policy: Policy) -> tuple[Pack, ...]:
+    """The groups that save more together than their own options do, the largest saving first.
+
+    Partners have one account, Region, named owner and card model; each joins the first group that still holds it,
+    the dearest endpoint first. An endpoint is in one group at most.
+    """
+    shared: dict[tuple[str, ...], list[Recommendation]] = {}
+    for one in found:
+        if one.needs is not None and one.price is not None and one.owner and one.mode is not Mode.OFF:
+            key = (one.ref.account, one.ref.region, one.owner, one.needs.accelerator)
+            shared.setdefault(key, []).append(one)
+    made: list[Pack] = []
+    for partners in shared.values():
+        for group in _groups(partners, policy):
+            pack = _pack(group, policy)
+            if pack is not None:
+                made.append(pack)
+    return tuple(sorted(made, key=lambda p: (-p.beyond_usd_per_month, p.endpoints)))
+
+
+def _groups(partners: Sequence[Recommendation], policy: Policy) -> list[list[Recommendation]]:
+    groups: list[list[Recommendation]] = []
+    for one in sorted(partners, key=lambda p: (-_usd(p), p.ref.name)):
+        room = next((group for group in groups if _fits([*group, one], policy)), None)
+        if room is None:
+            groups.append([one])
+        else:
+            room.append(one)
+    return [group for group in groups if len(group) > 1]
+
+
+def _fits(group: Sequence[Recommendation], policy: Policy) -> bool:
+    """Whether the type of the first, which is the dearest, holds them all."""
+    needs = [one.needs for one in group if one.needs is not None]
+    first = needs[0]
+    return (
+        sum(n.gpu_memory_gib for n in needs) <= first.usable_gib
+        and sum(n.host_memory_gib for n in needs) <= first.type_memory_gib
+        and sum(n.vcpu for n in needs) <= first.type_vcpu
+        and _peak(needs) <= policy.rho_one
+    )
+
+
+def _peak(needs: Sequence[Needs]) -> float:
+    return max((sum(hour) for hour in zip(*(n.busy for n in needs), strict=True)), default=0.0)
+
+
+def _pack(group: Sequence[Recommendation], policy: Policy) -> Pack | None:
+    first, needs = group[0], [one.needs for one in group if one.needs is not None]
+    now, after = sum(map(_usd, group), Decimal(0)), _usd(first)
+    saving = now - after
+    beyond = saving - sum((one.identified_usd_per_month for one in group), Decimal(0))
+    if first.price is None or beyond < policy.minimum_saving_usd or saving < now * _share(policy):
+        return None
+    frameworks = {n.framework for n in needs}
+    same = len(frameworks) == 1 and "" not in frameworks
+    way = "inference components" + (" or one multi-model endpoint, if they use one image" if same else "")
+    peak = _peak(needs)
+    return Pack(
+        owner=first.owner,
+        endpoints=tuple(one.ref.name for one in group),
+        instance_type=first.instance_type,
+        price=first.price,
+        now_usd=now,
+        usd_per_month=after,
+        saving_usd_per_month=saving,
+        beyond_usd_per_month=beyond,
+        gpu_memory_gib=round(sum(n.gpu_memory_gib for n in needs), 1),
+        usable_gib=needs[0].usable_gib,
+        peak_load=round(peak, 3),
+        headroom=round(policy.rho_one / peak, 1) if peak > 0 else 1000.0,
+        way=way,
+        client_change=CALLERS,
+        not_checked=NOT_CHECKED,
+    )
+
+
+def _share(policy: Policy) -> Decimal:
+    return Decimal(str(policy.minimum_saving_share))
+
+
+def _usd(one: Recommendation) -> Decimal:
+    return one.usd_per_month or Decimal(0)

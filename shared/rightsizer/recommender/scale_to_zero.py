@@ -1,0 +1,165 @@
+"""Scale to zero: what sleeping between requests would have saved, and whom it would have met cold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rightsizer.domain.demand import Demand
+from rightsizer.domain.digest import SLOT_S, SLOTS, DayDigest
+from rightsizer.domain.endpoint import Endpoint, EndpointKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+
+TIMEOUTS = (15, 30, 60, 120, 240, 480)
+COLD_S = 300.0
+STOPPED_MINUTES = 240
+EXPECTED = 20.0
+"""Requests that had to come in silent hours on every earlier day, before silence says that the traffic has stopped."""
+COLD_TAG = "rightsizer:cold-start-ok"
+ASLEEP_ALREADY = "its autoscaling goes down to 0 instances already"
+
+
+@dataclass(frozen=True, slots=True)
+class Nap:
+    """Sleeping after `minutes` without a request."""
+
+    minutes: int
+    asleep_share: float
+    """Of the time, 0..1."""
+    cold: float
+    """Requests that would have met a sleeping or waking fleet."""
+    requests: float
+    longest_gap_minutes: float
+
+
+def tolerates_cold(endpoint: Endpoint) -> bool:
+    """Whether the owner says by a tag that callers can wait for a start."""
+    return endpoint.tags.get(COLD_TAG, "").lower() == "true"
+
+
+def awake(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+    """Why an endpoint without a known latency stays awake, or None: its owner lets it sleep, and nobody asked it.
+
+    Asynchronous endpoints publish no calls, only their backlog. A GPU of which nothing is known is not idle.
+    """
+    queued = EndpointKind.ASYNC in endpoint.kinds
+    if demand.requests > 0:
+        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:,.0f} requests came in {demand.days:.1f} days")
+    if queued and any(target.minimum == 0 for target in endpoint.scaling):
+        return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
+    if len(endpoint.variants) > 1:
+        text = "it has several variants, and the calls of one do not tell whether all are used"
+        return Reason(Code.OTHER_KIND, text)
+    if endpoint.kinds not in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,)):
+        return Reason(Code.OTHER_KIND, f"sleep is not looked at for the kind {endpoint.kind.value}")
+    if not tolerates_cold(endpoint):
+        return Reason(Code.NOT_OPTED_IN, f"no tag {COLD_TAG}=true says that callers can wait for a start")
+    if queued and demand.backlog != 0:
+        held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
+        return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}")
+    if demand.gpu_peak is None:
+        return Reason(Code.NO_GPU_METRICS, "no GPU utilisation was published, and unknown is not idle")
+    if demand.gpu_peak > policy.cpu_class_share:
+        return Reason(Code.NOT_APPLICABLE, f"its GPU works (up to {100 * demand.gpu_peak:.1f} %)")
+    return None
+
+
+def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
+    """The past days with that timeout. Slots without a datapoint count as busy: unknown is not idle."""
+    silent = cold = asleep = requests = longest = 0.0
+    slots = 0
+    for digest in days:
+        for count in digest.requests:
+            slots += 1
+            if count is not None and count <= 0:
+                silent += SLOT_S
+                if silent > 60.0 * minutes:
+                    asleep += SLOT_S
+                continue
+            if silent > longest:
+                longest = silent
+            if count is not None:
+                requests += count
+                if silent > 60.0 * minutes:
+                    cold += max(1.0, min(count, count * COLD_S / SLOT_S))
+            silent = 0.0
+    return Nap(minutes, asleep / max(slots * SLOT_S, 1), cold, requests, max(longest, silent) / 60)
+
+
+def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
+    """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
+
+    In the same hours every earlier day had requests, and so had an earlier day of each weekday that was silent from
+    midnight to midnight: the silence is no habit of the hour or the week, and no accident. Who waits for less than a
+    day does not know the week, and is not asked about it.
+    """
+    silent = longest = 0.0
+    if not days or days[-1].requests[-1] != 0:
+        return None
+    for digest in days:
+        for count in digest.requests:
+            if count is None or count > 0:
+                longest, silent = max(longest, silent), 0.0
+            else:
+                silent += SLOT_S
+    slots = round(silent / SLOT_S)
+    if silent < 3600 * least_hours or silent < 4 * longest or _expected(days, slots) < EXPECTED:
+        return None
+    if least_hours >= 24 and _weekend(days, slots):
+        return None
+    return Nap(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
+
+
+def _expected(days: Sequence[DayDigest], slots: int) -> float:
+    """Requests that the last `slots` of a day had on the day with the fewest, of those before the silence."""
+    dates = sorted({d.day for d in days})
+    calls = dict.fromkeys(dates[: -slots // SLOTS], 0.0)
+    for digest in days:
+        if digest.day in calls:
+            calls[digest.day] += sum(count or 0.0 for count in digest.requests[-min(slots, SLOTS) :])
+    return min(calls.values(), default=0.0)
+
+
+def _weekend(days: Sequence[DayDigest], slots: int) -> bool:
+    """Whether a whole silent day is of a weekday that was never seen with requests: it may be silent each week."""
+    dates = sorted({d.day for d in days})
+    whole = slots // SLOTS
+    asked = {d.day.weekday() for d in days if d.request_count > 0}
+    return any(date.weekday() not in asked for date in dates[len(dates) - whole :])
+
+
+def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | Reason:
+    """The timeout to take, or why there is none.
+
+    Where cold starts are tolerated the shortest; else the shortest one that met nobody cold even at half of it in
+    at least `certain_days` days, so that a gap twice as long as any seen is still covered.
+    """
+    quiet = sum(digest.requests.count(0.0) for digest in days) * SLOT_S / 60 / max(len(days), 1)
+    if quiet < TIMEOUTS[0]:
+        sentence = f"it was silent for {quiet:.0f} minutes a day, and would sleep after {TIMEOUTS[0]} at the earliest"
+        return Reason(Code.NOT_CHEAPER, sentence)
+    if tolerated:
+        return _asleep(nap(days, TIMEOUTS[0]))
+    seen = len({d.day for d in days})
+    if seen < certain_days:
+        sentence = (
+            f"{seen} days were seen; without the tag {COLD_TAG}=true it sleeps after {certain_days:g} at the earliest"
+        )
+        return Reason(Code.TOO_FEW_DAYS, sentence)
+    for minutes in TIMEOUTS:
+        tight = nap(days, minutes // 2)
+        if tight.cold <= cold_share * tight.requests / 4:
+            return _asleep(nap(days, minutes))
+    return Reason(
+        Code.NOT_OPTED_IN,
+        f"no tag {COLD_TAG}=true says that callers can wait for a start, and even after {tight.minutes} silent minutes"
+        f" {tight.cold:.0f} of {tight.requests:.0f} requests would have met one"
+        f" ({100 * tight.cold / tight.requests:.2f} %, at most {25 * cold_share:.2f} % may)",
+    )
+
+
+def _asleep(found: Nap) -> Nap | Reason:
+    """That nap, where it would have been one."""
+    if found.asleep_share > 0:
+        return found
+    longest = f"its longest pause was {found.longest_gap_minutes:.0f} minutes"
+    return Reason(Code.NOT_CHEAPER, f"it was never silent for {found.minutes} minutes ({longest})")

@@ -1,0 +1,191 @@
+"""Whether a shadow test is worth its money, and which one first (decision.md 4.6)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode
+from rightsizer.domain.history import History
+from rightsizer.domain.option import CHANGEABLE, Option
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+
+NO_SHADOW = {
+    EndpointKind.MULTI_VARIANT: "it has several variants",
+    EndpointKind.MULTI_MODEL: "it hosts several models",
+    EndpointKind.MARKETPLACE: "its model comes from AWS Marketplace",
+    EndpointKind.SERVERLESS: "it is serverless",
+    EndpointKind.ASYNC: "it is asynchronous",
+    EndpointKind.SHADOW: "it has a shadow variant already",
+    EndpointKind.INFERENCE_COMPONENTS: "it is made of inference components",
+}
+"""Endpoints that cannot have a shadow variant (SageMaker guide, shadow tests)."""
+
+
+SHADOW_TAG = "rightsizer:shadow-ok"
+"""Says that a request may be served twice: nothing that it writes, bills or calls does harm the second time."""
+ENOUGH = 0.8
+"""Share of the wanted requests with which a test is long enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """An option that would save, were it fast enough and did it fit."""
+
+    option: Option
+    chance: float
+    """0..1 that both hold."""
+    cost: float
+    """US dollars of its test."""
+    telling: float = 1.0
+    """0..1 that enough requests come during the test to say so."""
+
+    @property
+    def prize(self) -> float:
+        """Expected saving, USD per month."""
+        return self.chance * float(self.option.saving_usd_per_month)
+
+
+def impossible(endpoint: Endpoint) -> Reason | None:
+    """Why the endpoint cannot have a shadow test, or must not: its requests would run twice. None where it may."""
+    for kind in endpoint.kinds:
+        if kind in NO_SHADOW:
+            return Reason(
+                Code.TEST_NOT_POSSIBLE, f"no shadow test is possible: {NO_SHADOW[kind]}; use a guarded canary"
+            )
+    if endpoint.kind not in CHANGEABLE:
+        text = f"no shadow test is run: {endpoint.kind.value} is a kind that its owner changes, and a test is a change"
+        return Reason(Code.TEST_NOT_POSSIBLE, text)
+    if endpoint.mode is not Mode.AUTO:
+        twice = f", and {SHADOW_TAG}=true, for it serves requests twice" if forbidden(endpoint.tags) else ""
+        text = f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}{twice}"
+        return Reason(Code.TEST_NOT_ALLOWED, text)
+    return forbidden(endpoint.tags)
+
+
+def forbidden(tags: Mapping[str, str]) -> Reason | None:
+    """Why the tags of an endpoint do not allow that a request is served twice, or None where they do."""
+    if tags.get(SHADOW_TAG, "").strip().lower() == "true":
+        return None
+    text = f"a shadow test serves its requests twice, which only the tag {SHADOW_TAG}=true allows"
+    return Reason(Code.TEST_NOT_ALLOWED, text)
+
+
+def hours_of_test(hourly: Sequence[Sequence[float]], instances: float, policy: Policy) -> float:
+    """Hours of a test over the busiest hour, long enough for `test_requests` of one instance's share.
+
+    At most `test_hours_most`. `hourly` are the requests of the 24 hours of each day, oldest first.
+    """
+    least, most = max(1, math.ceil(policy.test_hours)), math.floor(policy.test_hours_most)
+    for hours in range(least, most):
+        if telling(hourly, instances, hours, policy) >= ENOUGH:
+            return float(max(hours, policy.test_hours))
+    return float(max(least, most))
+
+
+def telling(hourly: Sequence[Sequence[float]], instances: float, hours: float, policy: Policy) -> float:
+    """How much such a test would tell, 0..1: the share of `test_requests` that past days would have brought.
+
+    Around the busiest hour of the day before: sparse requests come at other hours tomorrow. A test begins before the
+    busiest hour of all days (`window.over_peak`), which is known better than from one day.
+    """
+    shares = []
+    length = min(math.ceil(hours), 24)
+    for eve, day in pairwise(hourly) if len(hourly) > 1 else ():
+        busiest = max(range(24), key=lambda hour: eve[hour])
+        first = min(max(busiest - (length - 1) // 2, 0), 24 - length)
+        shares.append(min(sum(day[first : first + length]) / max(instances, 1.0) / policy.test_requests, 1.0))
+    if shares:
+        return sum(shares) / len(shares)
+    flat = sum(hourly[0]) * length / 24 if hourly else 0.0
+    return min(flat / max(instances, 1.0) / policy.test_requests, 1.0)
+
+
+def cost_of_test(option: Option, fleet_usd_per_hour: float, policy: Policy) -> float:
+    """USD of one test: an instance of the candidate for its hours, and the whole fleet twice while it comes and goes.
+
+    Adding the shadow and taking it away are deployments; both bring up every instance that serves beside itself, for
+    `provision_minutes` each (developer guide, deployment guardrails).
+    """
+    hours = float(option.facts.get("test hours", policy.test_hours))
+    provision = policy.provision_minutes / 60
+    return float(option.price.usd_per_hour) * (hours + provision) + 2 * provision * fleet_usd_per_hour
+
+
+def worth_testing(
+    unsure: Sequence[Unsure], sure: Decimal, history: History, policy: Policy
+) -> tuple[Unsure, Reason] | None:
+    """The test with the largest expected gain over the `sure` saving, or None when none is worth its cost.
+
+    It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure.
+    """
+    if not policy.tests or history.tests_this_month >= policy.tests_per_month:
+        return None
+    worth = [row for row in _worth(unsure, sure, policy) if _over_budget(row[1], history, policy) is None]
+    if not worth:
+        return None
+    gain, best = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
+    hours = best.option.facts.get("test hours", f"{policy.test_hours:g}")
+    return best, Reason(
+        Code.TEST_WORTH_IT,
+        f"a {hours} h shadow test of {best.option.target.instance_type} over the busiest hour costs about"
+        f" USD {best.cost:.2f} and wins USD {gain:.0f} per month on average"
+        f" ({100 * best.chance:.0f} % that it is fast enough and fits)",
+    )
+
+
+def promising(unsure: Sequence[Unsure], sure: Decimal, policy: Policy) -> bool:
+    """Whether a test would be worth its cost over the `sure` saving, were it allowed.
+
+    The finding goes by this: what an endpoint needs does not depend on its kind, its tags or a budget of tests.
+    """
+    return bool(_worth(unsure, sure, policy))
+
+
+def _worth(unsure: Sequence[Unsure], sure: Decimal, policy: Policy) -> list[tuple[float, Unsure]]:
+    """Candidates whose test wins enough over the `sure` saving, each with what it wins, USD per month."""
+    found = []
+    for item in unsure:
+        gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+        if item.chance >= policy.test_chance and gain - item.cost >= policy.test_value * item.cost:
+            found.append((gain, item))
+    return found
+
+
+def _over_budget(item: Unsure, history: History, policy: Policy) -> str | None:
+    """Why the account has no money left for the test this month, or None; None too where its spending is not known."""
+    if history.gpu_usd_per_month is None:
+        return None
+    budget = policy.test_budget_share * float(history.gpu_usd_per_month)
+    if float(history.tests_usd_this_month) + item.cost <= budget:
+        return None
+    return (
+        f"a shadow test would cost USD {item.cost:.2f}; tests of this month cost USD {history.tests_usd_this_month:.2f}"
+        f" and may cost USD {budget:.2f}, {100 * policy.test_budget_share:g} % of what GPU endpoints cost a month"
+    )
+
+
+def not_planned(item: Unsure, sure: Decimal, endpoint: Endpoint, history: History, policy: Policy) -> str:
+    """Why the shadow test of `item` is not run now, as the end of a sentence."""
+    if not policy.tests:
+        return "shadow tests are switched off"
+    if (reason := impossible(endpoint)) is not None:
+        return reason.sentence
+    if history.tests_this_month >= policy.tests_per_month:
+        return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
+    if item.chance < policy.test_chance:
+        return f"a shadow test is run from {100 * policy.test_chance:.0f} % on"
+    if (spent := _over_budget(item, history, policy)) is not None:
+        return spent
+    gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+    return (
+        f"a shadow test would cost USD {item.cost:.2f} and win USD {max(gain, 0.0):.0f} per month on average, which is"
+        f" less than {1 + policy.test_value:g} times its cost"
+    )
+
+
+def before_sure(test: Unsure, sure: Decimal) -> bool:
+    """Whether to test first although a sure change waits."""
+    return test.prize > (1 + test.chance) * float(sure)

@@ -1,0 +1,79 @@
+"""What kept digests are still worth: from when a variant must be read, and what is kept of it afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from rightsizer.domain.digest import DayDigest, KeptUsage
+from rightsizer.domain.endpoint import Endpoint
+from rightsizer.domain.history import History
+
+LATE = timedelta(hours=1)
+"""Datapoints may come so late: a day is complete this long after its end."""
+OURS = timedelta(hours=6)
+"""A modification this close to a change of ours is that change."""
+STORED = timedelta(days=63) - timedelta(hours=1)
+"""Five-minute datapoints are older than this only where CloudWatch is about to forget them."""
+FRESH = timedelta(hours=48)
+"""After a change of ours the running day is read too: it tells soonest whether users suffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What to read of a variant, from `start` to `end`, and what is known of the days before."""
+
+    start: datetime
+    end: datetime
+    first: date
+    """First day that is known then."""
+    known: tuple[DayDigest, ...] = ()
+
+
+def complete_until(now: datetime) -> date:
+    """The first day that is not complete yet."""
+    return (now - LATE).astimezone(UTC).date()
+
+
+def known_until(now: datetime) -> datetime:
+    """The end of the last hour that is complete: the same for every second of an hour."""
+    return (now - LATE).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def reading(endpoint: Endpoint, kept: KeptUsage | None, history: History, lookback_days: int, now: datetime) -> Reading:
+    """The part that is not kept. Everything, where the endpoint was modified by others since, or too little is kept.
+
+    No period that is still open is read: a second more of it would be another answer. The complete hours of the
+    running day are read of an endpoint that was modified lately, and of no other. `start` is not before `end` where
+    nothing is left to read.
+    """
+    first = complete_until(now) - timedelta(days=lookback_days)
+    recent = now - endpoint.modified_at < FRESH
+    end = known_until(now) if recent else _midnight(complete_until(now))
+    oldest = known_until(now) - STORED
+    if (
+        kept is None
+        or kept.first > first
+        or kept.until <= first
+        or kept.until > now.date()
+        or (kept.modified_at != endpoint.modified_at and not _ours(endpoint, history))
+    ):
+        return Reading(max(_midnight(first), oldest), end, first)
+    known = tuple(d for d in kept.days if first <= d.day < kept.until)
+    return Reading(_midnight(kept.until), end, kept.first, known)
+
+
+def keep(endpoint: Endpoint, done: Reading, days: Sequence[DayDigest], now: datetime) -> KeptUsage:
+    """What to keep after `done` was read: complete days only, the first of which may be read in part."""
+    until = complete_until(now)
+    variant = endpoint.variants[0].name
+    complete = tuple(d for d in days if d.day < until)
+    return KeptUsage(endpoint.ref.name, variant, endpoint.modified_at, min(done.first, until), until, complete)
+
+
+def _ours(endpoint: Endpoint, history: History) -> bool:
+    """Scaling modifies an endpoint too, but leaves what one request costs as it was."""
+    return bool(endpoint.scaling) or any(abs(p.at - endpoint.modified_at) < OURS for p in history.endpoint)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -1,0 +1,30 @@
+"""A report as JSON for machines, safe to show on a terminal, too."""
+
+import json
+import re
+
+from rightsizer import wire
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import Report
+from rightsizer.render import report_tables as report_parts
+
+_NOT_ASCII = re.compile(r"[^ -~]")
+
+
+def report(told: Report) -> str:
+    """The report as one JSON document. Characters that are not printable are written as ``\\u`` and four digits."""
+    return _printable(wire.dumps(report_parts.shown(told)))
+
+
+def line(found: Recommendation) -> str:
+    """One judgement as JSON in one line, in printable characters."""
+    return _printable(wire.dumps(found))
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else _NOT_ASCII.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    letter = found.group()
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]

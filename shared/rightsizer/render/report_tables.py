@@ -1,0 +1,152 @@
+"""The report's figures by owner, by week and by change."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from rightsizer.domain.funnel import OPEN, Stage
+from rightsizer.domain.outcome import LedgerEntry, UnreadRow
+from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import SHOWN, Report, Totals
+from rightsizer.render import sentences
+
+NOBODY = "nobody named"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """US dollars a month of one owner."""
+
+    name: str
+    endpoints: int
+    spend: Decimal
+    still: Decimal
+    """What could still be saved."""
+    proven: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """What one week brought."""
+
+    label: str
+    asked: int
+    approved: int
+    rejected: int
+    saved: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a change promised for the hours billed, and what it saved in them."""
+
+    endpoint: str
+    change_id: str
+    promised: Decimal
+    realised: Decimal
+
+
+def funnel(totals: Totals) -> list[tuple[str, Decimal]]:
+    """The stages in their order with their sums, each a part of the one before."""
+    return [(name, getattr(totals, name)) for name in ("identified", "proposed", "approved", "applied", "proven")]
+
+
+def could_be_saved(told: Report) -> list[Recommendation]:
+    """The judgements behind what could still be saved, the largest saving first."""
+    asked = {one.id: one.recommendation for one in told.proposals}
+    latest = {one.ref.name: one for one in told.recommendations}
+    still = [one for one in told.funnel if one.stage in OPEN]
+    found = (asked.get(one.proposal_id) if one.proposal_id else latest.get(one.endpoint) for one in still)
+    return [one for one in found if one is not None]
+
+
+def shown(told: Report) -> Report:
+    """The report as the JSON has it: of each kind of row the largest, and how many are left out."""
+
+    def worth(one: Recommendation) -> tuple[Decimal, Decimal]:
+        return one.identified_usd_per_month, one.usd_per_month or Decimal(0)
+
+    if len(told.recommendations) <= SHOWN and len(told.proposals) <= SHOWN:
+        return told
+    largest = sorted(told.recommendations, key=worth, reverse=True)[:SHOWN]
+    asked = sorted(told.proposals, key=lambda one: worth(one.recommendation), reverse=True)[:SHOWN]
+    every = len(told.recommendations) + len(told.proposals)
+    return replace(
+        told,
+        recommendations=tuple(sorted(largest, key=lambda one: one.ref.name)),
+        proposals=tuple(sorted(asked, key=lambda one: one.created_at, reverse=True)),
+        not_shown=every - len(largest) - len(asked),
+    )
+
+
+def by_owner(told: Report) -> list[Owner]:
+    """Owners by their spend, the largest first; their figures add up to the totals."""
+    spend, still, proven = (defaultdict[str, Decimal](Decimal) for _ in range(3))
+    endpoints = Counter(one.owner or NOBODY for one in told.recommendations)
+    for one in told.recommendations:
+        spend[one.owner or NOBODY] += one.usd_per_month or Decimal(0)
+    for saving in told.funnel:
+        sums = still if saving.stage in OPEN else proven if saving.stage is Stage.PROVEN else None
+        if sums is not None:
+            sums[saving.owner or NOBODY] += saving.usd_per_month
+    names = {*endpoints, *still, *proven}
+    owners = [Owner(name, endpoints[name], spend[name], still[name], proven[name]) for name in names]
+    return sorted(owners, key=lambda one: (-one.spend, one.name))
+
+
+def by_week(told: Report) -> list[Week]:
+    """The weeks of the window with anything in them, oldest first; a week begins on Monday, UTC."""
+    asked, approved, rejected = (defaultdict[datetime, int](int) for _ in range(3))
+    saved: dict[datetime, Decimal] = defaultdict(Decimal)
+    for one in told.proposals:
+        if told.start <= one.created_at < told.end:
+            asked[_monday(one.created_at)] += 1
+        if one.decision and told.start <= one.decision.at < told.end:
+            sort = {ProposalState.APPROVED: approved, ProposalState.REJECTED: rejected}.get(one.decision.state)
+            if sort is not None:
+                sort[_monday(one.decision.at)] += 1
+    for entry in _billed(told):
+        if entry.kind in ("realised", "switch-cost"):
+            saved[_monday(entry.at)] += entry.usd if entry.kind == "realised" else -abs(entry.usd)
+    weeks = sorted({*asked, *approved, *rejected, *saved})
+    return [
+        Week(f"from {sentences.day(week)}", asked[week], approved[week], rejected[week], saved[week]) for week in weeks
+    ]
+
+
+def kept(told: Report) -> list[Kept]:
+    """The changes with billed hours, against their own promise prorated to those hours."""
+    promised = {entry.change_id: entry.usd for entry in told.ledger if entry.kind == "estimated"}
+    hours: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    saved: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    for entry in _billed(told):
+        if entry.kind == "realised":
+            hours[entry.endpoint, entry.change_id] += Decimal(str(entry.hours))
+            saved[entry.endpoint, entry.change_id] += entry.usd
+    return [
+        Kept(endpoint, change, promised[change] / HOURS_PER_MONTH * hours[endpoint, change], usd)
+        for (endpoint, change), usd in sorted(saved.items())
+        if change in promised
+    ]
+
+
+def _billed(told: Report) -> list[LedgerEntry]:
+    """The window's own entries; older ones are in the report only as promises."""
+    return [entry for entry in told.ledger if told.start <= entry.at < told.end]
+
+
+def _monday(at: datetime) -> datetime:
+    day = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday())
+
+
+def unread(rows: Sequence[UnreadRow]) -> str:
+    """How many stored rows could not be read; empty where every one could."""
+    if not rows:
+        return ""
+    are = "is" if len(rows) == 1 else "are"
+    return f"{sentences.count(len(rows), 'stored row')} could not be read and {are} in no figure of this report."

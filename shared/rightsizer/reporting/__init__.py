@@ -1,0 +1,1 @@
+"""Totals, own cost and kept promises of a report."""

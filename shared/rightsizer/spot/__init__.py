@@ -1,0 +1,1 @@
+"""Decisions about Spot capacity on EC2 and about HyperPod clusters."""

@@ -1,0 +1,189 @@
+"""From better capacity to the question: one errand for each group and policy, approved by itself only where safe."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from rightsizer.domain.capacity import CapacityOption, Outlook
+from rightsizer.domain.capacity_change import ByHand, Errand, GroupPolicy, PoolRelease
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.scaling_group import Group, Handler
+
+MODE_TAG = "rightsizer:mode"
+STAND_IN = timedelta(hours=1)
+"""How long On-Demand stands in before Spot is tried again; marks of pools last 24 minutes at most."""
+
+
+def alike(present: Sequence[InstanceType], wanted: Sequence[InstanceType]) -> bool:
+    """Whether every wanted type has a GPU model that the group runs already: then images and drivers are proven."""
+    held = {kind.accelerator.model for kind in present if kind.accelerator}
+    return all(kind.accelerator is not None and kind.accelerator.model in held for kind in wanted)
+
+
+def group_errand(option: CapacityOption, group: Group, *, writes: bool, safe: bool, days: int, now: datetime) -> Errand:
+    """The question about a group's policy. Asked once for a policy: the same old policy has the same id.
+
+    Approved by the policy itself in automatic mode where it is `safe`: the same GPU models, and nothing dearer.
+    """
+    enable = _group_enable(group, writes)
+    automatic = group.mode is Mode.AUTO and not enable and safe and option.saving_usd_per_month >= 0
+    work = GroupPolicy(group.name, option.undo["MixedInstancesPolicy"], option.request["MixedInstancesPolicy"])
+    return Errand(
+        id=_id(work.kind, group.arn or group.name, json.dumps(work.old, sort_keys=True, default=str)),
+        subject=group.name,
+        owner=group.owner,
+        work=work,
+        headline=_headline(option),
+        reason=option.reasons[0],
+        created_at=now,
+        expires_at=now + timedelta(days=days),
+        state=ProposalState.APPROVED if automatic else ProposalState.PENDING,
+        approvable=not enable,
+        enable=enable,
+        facts=_facts(option),
+        not_checked=option.not_checked,
+        decision=_by_policy(now) if automatic else None,
+    )
+
+
+def stand_in_errand(
+    group: Group, policy: Mapping[str, Any], usd_per_hour: float, *, writes: bool, now: datetime
+) -> Errand:
+    """On-Demand for what no Spot pool gives, for an hour; then the old policy comes back and Spot is tried again.
+
+    Approved by the policy itself only where the owner said so (tag ``rightsizer:fallback=on-demand`` beside ``auto``).
+    """
+    enable = _group_enable(group, writes)
+    automatic = group.mode is Mode.AUTO and group.fallback and not enable
+    until = now + STAND_IN
+    work = GroupPolicy(group.name, group.purchase.mixed, policy, until)
+    base = policy["InstancesDistribution"]["OnDemandBaseCapacity"]
+    missing = f"{group.missing} of {group.desired} instances"
+    reason = Reason(
+        Code.NO_OPEN_POOL,
+        f"every Spot pool of {group.name} refused a launch and {missing} are missing: an On-Demand base of {base} "
+        f"brings them back for up to {usd_per_hour:.2f} USD an hour, until {until:%H:%M} UTC",
+    )
+    return Errand(
+        id=_id("stand-in", group.arn or group.name, f"{now:%Y-%m-%dT%H}"),
+        subject=group.name,
+        owner=group.owner,
+        work=work,
+        headline=f"{group.name} has no Spot capacity: {missing} can run On-Demand",
+        reason=reason,
+        created_at=now,
+        expires_at=until,
+        state=ProposalState.APPROVED if automatic else ProposalState.PENDING,
+        approvable=not enable,
+        enable=enable,
+        facts=(("On-Demand, up to", f"${usd_per_hour:,.2f} an hour"), ("Back to the old policy", f"{until:%H:%M} UTC")),
+        not_checked=("the EC2 On-Demand price: derived from SageMaker's hosting price",),
+        decision=_by_policy(now) if automatic else None,
+    )
+
+
+def pool_errand(job: TrainingJob, release: ReleaseWarmPool, *, writes: bool, days: int, now: datetime) -> Errand:
+    """The release of an idle warm pool of an opted-in owner: approved by the policy, since its owner allowed it."""
+    enable = "" if writes else "deploy the stack with MayChange=tagged; this one changes nothing"
+    return Errand(
+        id=_id("pool-release", job.arn or job.name, ""),
+        subject=job.name,
+        owner=job.owner,
+        work=PoolRelease(job.name),
+        headline=f"{job.name} can release its idle warm pool",
+        reason=release.reason,
+        created_at=now,
+        expires_at=now + timedelta(days=days),
+        state=ProposalState.PENDING if enable else ProposalState.APPROVED,
+        approvable=not enable,
+        enable=enable,
+        facts=(("Warm pool", f"{job.instance_count} × {job.instance_type}"),),
+        decision=None if enable else _by_policy(now),
+    )
+
+
+def hand_errand(
+    found: Handover | NoHandover,
+    scope: str,
+    owner: str,
+    headline: str,
+    reason: Reason,
+    *,
+    now: datetime,
+    expires_at: datetime,
+    facts: tuple[tuple[str, str], ...] = (),
+) -> Errand:
+    """Something that only a person can do, with the ready request where there is one; `scope` is asked about once."""
+    operation, request = (found.operation, found.request) if isinstance(found, Handover) else ("CreateTrainingJob", {})
+    work = ByHand(found.subject, operation, request)
+    way = "send the request yourself; rightsizer has no permission for it" if request else str(found.reason)
+    return Errand(
+        id=_id(work.kind, operation, scope, str(reason.code)),
+        subject=found.subject,
+        owner=owner,
+        work=work,
+        headline=headline,
+        reason=reason,
+        created_at=now,
+        expires_at=expires_at,
+        state=ProposalState.PENDING,
+        approvable=False,
+        enable=way,
+        facts=facts,
+        not_checked=found.not_checked if isinstance(found, Handover) else (),
+    )
+
+
+def _headline(option: CapacityOption) -> str:
+    saving = option.saving_usd_per_month
+    money = f"saves ${saving:,.0f} a month" if saving >= 0 else f"costs ${-saving:,.0f} a month more"
+    hours = option.now.lost_hours_per_month - option.then.lost_hours_per_month
+    kept = f" and keeps {hours:,.0f} instance hours more" if hours >= 1 else ""
+    return f"{option.group} can use more Spot pools: {money}{kept}, expected"
+
+
+def _facts(option: CapacityOption) -> tuple[tuple[str, str], ...]:
+    score = f"{option.placement_score} of 10" if option.placement_score is not None else "not known"
+    return (
+        ("Today", _month(option.now)),
+        ("Then", _month(option.then)),
+        ("Placement score", score),
+        *(("Besides", str(reason)) for reason in option.reasons[1:]),
+    )
+
+
+def _month(seen: Outlook) -> str:
+    return (
+        f"{seen.spot} Spot and {seen.on_demand} On-Demand, ${seen.usd_per_month:,.0f} a month, "
+        f"{seen.interruptions_per_month:,.0f} interruptions and {seen.lost_hours_per_month:,.1f} hours lost, expected"
+    )
+
+
+def _group_enable(group: Group, writes: bool) -> str:
+    """Why the role could not carry it out, as what to do about it; empty when it can."""
+    if group.stack:
+        return f"change the MixedInstancesPolicy in {group.stack}; a change from outside would be reverted"
+    if group.handler not in (Handler.NOBODY, Handler.CAPACITY_REBALANCE):
+        return f"{group.name} is looked after by {group.handler}: change it there"
+    if not writes:
+        return "deploy the stack with MayChange=tagged; this one changes nothing"
+    if group.mode in (Mode.PROPOSE, Mode.AUTO):
+        return ""
+    return (
+        f"aws autoscaling create-or-update-tags --tags ResourceId={group.name},ResourceType=auto-scaling-group,"
+        f"Key={MODE_TAG},Value=propose,PropagateAtLaunch=false"
+    )
+
+
+def _by_policy(now: datetime) -> Decision:
+    return Decision(ProposalState.APPROVED, "policy", now, "the tag rightsizer:mode=auto allows it")
+
+
+def _id(*what: str) -> str:
+    return "e-" + hashlib.sha256("|".join(what).encode()).hexdigest()[:20]

@@ -1,0 +1,216 @@
+"""A back-test for a person, as tables, or on a narrow terminal as a list."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rightsizer.domain.backtest import Backtest, Calibration, Hindsight, Rehearsed, Verdict
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.limits import ChangeLimits
+from rightsizer.render import sentences
+from rightsizer.terminal import tables as show
+
+SAID = {
+    Verdict.HELD: ("held", "green"),
+    Verdict.LATE: ("would have been late", "red"),
+    Verdict.NO_MEMORY: ("would not have fitted", "red"),
+    Verdict.UNKNOWN: ("cannot be told", "yellow"),
+}
+NOT_KNOWN = (
+    "What no back-test knows: the metrics of the days after are those of the fleet that really ran. Requests and"
+    " service times are real, waiting is replayed, the speed of another type lies between a likely value and a bound;"
+    " late is counted at the bound. No shadow test is run, no start fails, no type lacks capacity. Incidents, freezes,"
+    " and the changes and tests that really were are left out."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The back-test of an account and Region."""
+
+    region: str
+    at: datetime
+    days: int
+    source: str
+    """Where the limits come from, in words."""
+    limits: ChangeLimits
+    tried: tuple[Backtest, ...]
+    unread: tuple[Unobserved, ...]
+    calibration: Calibration
+
+
+def shown(found: Account, width: int) -> RenderableType:
+    """Everything, the endpoints that would have saved most first."""
+    if not found.tried and not found.unread:
+        return Text("No endpoint exists in this account and Region.")
+    parts: list[RenderableType] = []
+    changed = [each for each in found.tried if each.changes]
+    if changed:
+        parts += [_changes(changed) if width >= show.NARROW else _listed(changed), Text()]
+    left = [each for each in found.tried if not each.changes]
+    if left:
+        rows = [(each.endpoint, _why_left(each)) for each in left]
+        parts += [_rows("Left as it is", "Judgement of the last morning, and what would have held", rows), Text()]
+    missed = [
+        (each.endpoint, f"{_missed(each)}. Why not: {each.missed.why.sentence}") for each in changed if each.missed
+    ]
+    if missed:
+        parts += [_rows("Not dared", "What would have held and saved more", missed), Text()]
+    return Group(*parts, *_told(found.calibration), _total(found), Text(NOT_KNOWN, style="dim"))
+
+
+def _changes(tried: list[Backtest]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("Endpoint", "From", "Change"):
+        table.add_column(title, overflow="fold")
+    for title in ("USD/month", "Saved", "Days", "Late", "h >80 / >100 %", "p95 / may be", "GiB free"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("Verdict", overflow="fold", ratio=1)
+    for each in tried:
+        for change in each.changes:
+            table.add_row(Text(one_line(each.endpoint)), *_figures(change), _verdict(change))
+    return table
+
+
+def _figures(change: Rehearsed) -> tuple[str, ...]:
+    after, strain = change.after, change.after.strain
+    p95 = strain.worst_p95_s if strain else None
+    margin = strain.memory_margin_gib if strain else None
+    return (
+        f"{change.first_day.day} {change.first_day:%b}",
+        sentences.change(change.option).removeprefix("run on "),
+        f"{change.option.saving_usd_per_month:,.0f}",
+        f"{after.saved_usd:,.0f}" + (" by plan" if after.days and not after.replayed else ""),
+        str(after.days),
+        _late(after),
+        f"{strain.hours_above_80:.0f} / {strain.hours_above_100:.0f}" if strain else "?",
+        f"{sentences.seconds(p95)} / {sentences.seconds(after.objective_s)}" if p95 and after.objective_s else "?",
+        f"{margin:.1f}" if margin is not None else "?" if _other_type(change) else "same card",
+    )
+
+
+def _other_type(change: Rehearsed) -> bool:
+    return change.option.target.instance_type != change.recommendation.instance_type
+
+
+def _late(after: Hindsight) -> str:
+    if after.late is None or after.late_likely is None:
+        return "?"
+    share = sentences.percent(after.late / max(after.requests, 1))
+    return f"{after.late:,} ({share})"
+
+
+def _verdict(change: Rehearsed) -> Text:
+    (word, style), after = SAID[change.after.verdict], change.after
+    if after.verdict is Verdict.HELD:
+        text = Text.assemble((word, style), f" ({after.late_before:,} late as it was)")
+    else:
+        text = Text.assemble((word, style), f": {after.reason.sentence}")
+    if change.option.restores:
+        text.append(f". It restores: {change.recommendation.reason.sentence}")
+    if change.taken_back is not None and change.until is not None:
+        last = change.until - timedelta(days=1)
+        text.append(f". Taken back after {last.day} {last:%b}: {change.taken_back.sentence}")
+    elif change.until is not None:
+        text.append(f". Until the next change on {change.until.day} {change.until:%b}")
+    return text
+
+
+def _listed(tried: list[Backtest]) -> RenderableType:
+    parts: list[RenderableType] = []
+    names = ("saves a month", "saved", "days", "late", "hours above 80 / 100 %", "worst p95 / may be", "GiB free")
+    for each in tried:
+        for change in each.changes:
+            when, what, *figures = _figures(change)
+            parts += [Text.assemble((each.endpoint, "bold"), f"  from {when}: {what}")]
+            facts = "; ".join(f"{name}: {figure}" for name, figure in zip(names, figures, strict=True))
+            parts += [Padding(Text(facts), (0, 0, 0, 2)), Padding(_verdict(change), (0, 0, 0, 2))]
+    return Group(*parts)
+
+
+def _rows(name: str, title: str, rows: list[tuple[str, str]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(name, overflow="fold", min_width=12)
+    table.add_column(title, overflow="fold", ratio=1)
+    for endpoint, text in rows:
+        table.add_row(Text(endpoint), Text(text))
+    return table
+
+
+def _why_left(each: Backtest) -> str:
+    if each.last is None:
+        return "no whole day with datapoints before the last morning"
+    mornings = ", ".join(f"{gate} {number}" for gate, number in each.mornings.items())
+    more = f". Not dared: {_missed(each)}" if each.missed else ""
+    return f"{each.last.gate_reason.sentence} (mornings: {mornings}){more}"
+
+
+def _missed(each: Backtest) -> str:
+    assert each.missed is not None
+    option, after, since = each.missed.option, each.missed.after, each.missed.judged_at
+    what = sentences.change(option).removeprefix("run on ")
+    return (
+        f"{what} from {since.day} {since:%b} on, USD {each.missed.regret_usd:,.0f} more in"
+        f" {sentences.count(after.days, 'day')}, {_late(after)} requests late, {after.late_before or 0:,} as it was"
+    )
+
+
+def _told(seen: Calibration) -> Iterator[Text]:
+    """Promised against seen, in a few lines; none where nothing was changed."""
+    if not seen.changes:
+        return
+    numbers = {"held": seen.held, "did not": seen.told - seen.held, "cannot be told": seen.changes - seen.told}
+    told = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+    of = sentences.count(seen.changes, "change")
+    yield Text(f"Promised against seen: of {of} that should save, {told}", style="bold")
+    if seen.brier is not None and seen.brier_without is not None:
+        yield Text(
+            f"  stated risk: Brier score {seen.brier:.3f} (0 is best; calling each harmless: {seen.brier_without:.3f})"
+        )
+    if seen.promised_late is not None and seen.seen_late is not None:
+        promised, late = (sentences.percent(share) for share in (seen.promised_late, seen.seen_late))
+        yield Text(f"  late requests: {promised} promised by the look-back, {late} on the days after")
+    if seen.replayed:
+        usd = f"USD {seen.promised_usd:,.0f} promised for these days, USD {seen.saved_usd:,.0f} in the replay"
+        without = seen.changes - seen.replayed
+        out = f"; without {sentences.count(without, 'change')} that could not be replayed" if without else ""
+        yield Text(f"  saving: {usd}{out}")
+
+
+def _standing(change: Rehearsed) -> Decimal:
+    """US dollars that the change saved, where it held and still stands, or brought an earlier fleet back."""
+    held = change.after.verdict is Verdict.HELD and change.taken_back is None
+    restored = change.option.restores and change.after.replayed
+    return change.after.saved_usd if held or restored else Decimal(0)
+
+
+def _total(found: Account) -> Text:
+    acted = sum(1 for each in found.tried if each.changes)
+    more = f"; USD {found.calibration.regret_usd:,.0f} more were not dared" if found.calibration.regret_usd else ""
+    text = (
+        f"{sentences.count(len(found.tried), 'endpoint')} in {found.region} over {found.days} days:"
+        f" {acted} changed, {_saved(found)}{more} (by {found.source})"
+    )
+    return Text(text, style="bold")
+
+
+def _saved(found: Account) -> str:
+    """What was saved in the replay, apart from what only the plan says."""
+    changes = [change for each in found.tried for change in each.changes if change.after.days]
+    planned = sum((each.by_plan_usd for each in found.tried), Decimal(0))
+    saved = sum((each.saved_usd for each in found.tried), Decimal(0)) - planned
+    held = sum((_standing(change) for change in changes), Decimal(0))
+    unheld = f", of which USD {held:,.0f} on changes that held" if round(held) != round(saved) else ""
+    said = []
+    if any(change.after.replayed for change in changes):
+        said.append(f"USD {saved:,.0f} saved in the replay, switches taken off{unheld}")
+    if not all(change.after.replayed for change in changes):
+        said.append(f"USD {planned:,.0f} by plan alone, on days that could not be replayed")
+    return "; ".join(said) or "USD 0 saved"

@@ -1,0 +1,214 @@
+"""Surveys and explanations for a person: rich tables and panels."""
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.option import Excluded, Option
+from rightsizer.domain.price import Price
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding, Recommendation
+from rightsizer.render import effects, sentences
+from rightsizer.render.spark import sparkline
+from rightsizer.terminal.screen import Screen
+from rightsizer.terminal.survey import Survey
+
+COLOURS = {
+    Finding.IDLE: "red",
+    Finding.OVER_PROVISIONED: "yellow",
+    Finding.UNDER_PROVISIONED: "magenta",
+    Finding.OPTIMIZED: "green",
+    Finding.NOT_ENOUGH_DATA: "dim",
+}
+
+
+NARROW, PIPED = 130, 160
+"""Columns below which the table becomes a list, and of what goes into a pipe or a log."""
+
+
+def output() -> Console:
+    """Standard output. A pipe has no width: rich would take 80 columns and cut the names of types."""
+    console = Screen()
+    return console if console.is_terminal else Screen(width=max(console.width, PIPED))
+
+
+def say(text: str) -> None:
+    """A line for standard output, as it is."""
+    output().print(text, markup=False)
+
+
+def listing(found: Survey, width: int) -> RenderableType:
+    """The scan as a table, or where that would not fit as a list, and the totals."""
+    return table(found) if width >= NARROW else _lines(found)
+
+
+def _lines(found: Survey) -> RenderableType:
+    parts: list[RenderableType] = []
+    for each in found.recommendations:
+        option = each.chosen
+        cost = "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}"
+        saves = f", saves {option.saving_usd_per_month:,.0f}, risk {int(option.risk)}" if option else ""
+        head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
+        parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
+        parts += [Padding(_why(each), (0, 0, 0, 2))]
+    for lost in found.unobserved:
+        parts += [Text.assemble((lost.ref.name, "bold"), ("  not read", "red"))]
+        parts += [Padding(Text(lost.reason.sentence), (0, 0, 0, 2))]
+    return Group(*parts, Text(), totals(found))
+
+
+def table(found: Survey) -> RenderableType:
+    """The scan as a table, the largest saving first, and the totals."""
+    rows = Table(box=None, pad_edge=False, header_style="bold")
+    rows.add_column("Endpoint", overflow="fold", min_width=12)
+    rows.add_column("Runs", overflow="fold", min_width=12)
+    rows.add_column("USD/month", justify="right", no_wrap=True)
+    rows.add_column("Finding", no_wrap=True)
+    rows.add_column("Saves", justify="right", no_wrap=True)
+    rows.add_column("Risk", justify="right", no_wrap=True)
+    rows.add_column("Recommendation and reason", overflow="fold", ratio=1)
+    for each in found.recommendations:
+        option = each.chosen
+        rows.add_row(
+            Text(each.ref.name),
+            _runs(each),
+            "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}",
+            Text(each.finding.value, style=COLOURS[each.finding]),
+            f"{option.saving_usd_per_month:,.0f}" if option else "",
+            str(int(option.risk)) if option else "",
+            _why(each),
+        )
+    for lost in found.unobserved:
+        rows.add_row(Text(lost.ref.name), "", "", Text("not read", style="red"), "", "", Text(lost.reason.sentence))
+    return Group(rows, Text(), totals(found))
+
+
+def totals(found: Survey) -> Text:
+    """The last line of a scan."""
+    number = len(found.recommendations) + len(found.unobserved)
+    if number == 0:
+        return Text("No endpoint exists in this account and Region.")
+    several = sum(bool(each.beside) for each in found.recommendations)
+    left = f" (of {several} with several variants the first alone)" if several else ""
+    small = len(found.possible) - len(found.found)
+    below = f", {small} of them less than USD {found.minimum_saving:,f} each" if small else ""
+    return Text(
+        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month{left}; "
+        f"{len(found.possible)} could save USD {found.identified:,.2f} per month{below} (On-Demand prices)",
+        style="bold",
+    )
+
+
+def explanation(each: Recommendation) -> RenderableType:
+    """Everything that one judgement rests on."""
+    parts: list[RenderableType] = [
+        Text(f"{each.ref.name}  {each.finding.value}", style=f"bold {COLOURS[each.finding]}"),
+        Text(each.reason.sentence),
+        Text(),
+        _facts("Runs", _now(each)),
+    ]
+    if each.evidence is not None:
+        window = f"{sentences.when(each.evidence.start)} to {sentences.when(each.evidence.end)}"
+        facts = {
+            "window": f"{window}, {sentences.percent(each.evidence.valid_share)} of it with datapoints",
+            "requests": f"{each.evidence.requests:,}",
+        }
+        parts += [Text(), _facts("Evidence", facts | dict(sentences.figures(each.evidence)))]
+    if any(each.hourly_requests):
+        parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
+    for rank, option in enumerate(each.options, start=1):
+        parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
+    parts += [Text(), _facts("Then", {each.gate.value: each.gate_reason.sentence})]
+    if each.replay is not None:
+        parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
+    for title, lines in _lists(each):
+        parts += [Text(), Text(title, style="bold"), *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in lines)]
+    return Group(*parts)
+
+
+def warnings(found: Survey, console: Console) -> None:
+    """What could not be read, on the error stream."""
+    for reason in found.incomplete:
+        console.print(Text.assemble(("not read: ", "red"), reason.sentence))
+
+
+def _runs(each: Recommendation) -> Text:
+    return Text(sentences.today(each) if each.instance_type else each.kind.value)
+
+
+def _why(each: Recommendation) -> Text:
+    option = each.chosen
+    if option is None:
+        return Text(each.reason.sentence)
+    return Text.assemble((sentences.change(option), "bold"), f"; {each.gate.value}: {each.gate_reason.sentence}")
+
+
+def _now(each: Recommendation) -> dict[str, str]:
+    facts = {"kind": each.kind.value, "fleet": _runs(each).plain, "variant": each.variant, "mode": each.mode.value}
+    if each.price is not None:
+        facts["price"] = _price(each.price)
+    facts["cost"] = "unknown" if each.usd_per_month is None else f"USD {each.usd_per_month:,.2f} per month"
+    facts["owner"] = each.owner or "nobody is named (tag rightsizer:owner)"
+    return {name: value for name, value in facts.items() if value}
+
+
+def _price(price: Price) -> str:
+    return f"USD {sentences.rate(price.usd_per_hour)} per hour ({price.source}, {price.basis}, {price.as_of})"
+
+
+def _option(option: Option, ours: bool) -> dict[str, str]:
+    risks = ", ".join(f"{resource} {int(level)}" for resource, level in option.risks.items())
+    facts = {
+        "change": sentences.change(option),
+        "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
+        "price": _price(option.price),
+        "shadow test": f"USD {option.test_usd:,.2f} once, whatever it shows" if option.test_usd else "",
+        "test's way back": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
+        "switch": _switch(option),
+        "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
+        "confidence": f"{option.confidence:.1f} days' worth of evidence",
+        "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
+        "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart(option)}",
+        "way back": effects.undone(option, ours),
+        "callers": option.client_change,
+        **option.facts,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _switch(option: Option) -> str:
+    """What the change costs once; of a test before it both are paid back."""
+    once = "once; with the test" if option.test_usd else "once,"
+    return f"USD {option.switch_usd:,.2f} {once} paid back in {option.payback_days:.1f} days"
+
+
+def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
+    found = [
+        ("Not checked", list(each.unchecked)),
+        ("Notes", [note.sentence for note in each.notes]),
+        ("Excluded", _excluded(each)),
+    ]
+    return [(title, lines) for title, lines in found if lines]
+
+
+def _excluded(each: Recommendation) -> list[str]:
+    """A line for each, and one for all that have no price."""
+    unpriced = [out.instance_type for out in each.excluded if _unpriced(out)]
+    found = [f"{out.what}: {out.reason.sentence}" for out in each.excluded if not _unpriced(out)]
+    return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
+
+
+def _unpriced(out: Excluded) -> bool:
+    """A type without a price; a dimension without one says what that means."""
+    return out.reason.code is Code.NO_PRICE and out.dimension is None
+
+
+def _facts(title: str, facts: dict[str, str]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", min_width=18)
+    grid.add_column(overflow="fold")
+    for name, value in facts.items():
+        grid.add_row(Text(one_line(name)), Text(one_line(value)))
+    return Group(Text(title, style="bold"), Padding(grid, (0, 0, 0, 2))) if title else Padding(grid, (0, 0, 0, 2))
