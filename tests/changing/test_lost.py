@@ -1,5 +1,6 @@
 """What a person decided and no event brought: the tick takes it up, or ends it with a message."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from rightsizer.domain.proposal import ProposalMoved, ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.flows.apply_orders import advance_changes, start_approved
 from rightsizer.flows.approval import change_id_of
+from rightsizer.flows.orders import Orders
 from tests.changing.test_budget import tick
 from tests.changing.world import World, world
 
@@ -173,6 +175,49 @@ def test_a_record_with_an_order_that_still_stands_is_acted_on_at_once() -> None:
         assert start_approved(w.apply, [ProposalMoved("1", w.shown())], w.now) == []
         assert w.change.asked_back_by == "slack:U1"
         assert "asked_back" not in row(w)
+
+
+def newer(w: World) -> None:
+    """A newer release wrote the proposal's row since."""
+    found = row(w)
+    found["doc"] = {"S": json.dumps(json.loads(found["doc"]["S"]) | {"schema": 99})}
+    w.box.client("dynamodb").put_item(TableName="t", Item=found)
+
+
+def test_an_order_that_cannot_be_read_is_told_once_by_the_tick() -> None:
+    with world() as w:
+        ticks(w, timedelta(hours=8))
+        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        newer(w)
+        known = len(w.told)
+        ticks(w, timedelta(hours=2))
+        assert w.change.state is ChangeState.PROVEN
+        (told,) = w.told[known:]
+        assert w.proposal.id in f"{told}"
+
+
+def test_a_record_with_an_order_on_a_row_of_a_newer_release_holds_up_no_other_record() -> None:
+    with world() as w:
+        ticks(w, timedelta(hours=8))
+        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        record = ProposalMoved("1", w.shown())
+        newer(w)
+        known = len(w.told)
+        for _ in range(2):
+            assert start_approved(w.apply, [record], w.now) == []
+        assert len(w.told) == known + 1
+
+
+def test_a_change_whose_proposal_somebody_deleted_ends_and_frees_its_endpoint() -> None:
+    with world() as w:
+        Orders(w.journal).freeze("U1", w.now)
+        w.start()
+        key = {"pk": {"S": f"PROPOSAL#{w.proposal.id}"}, "sk": {"S": "PROPOSAL"}}
+        w.box.client("dynamodb").delete_item(TableName="t", Key=key)
+        Orders(w.journal).thaw("U1", w.now)
+        ticks(w, timedelta(hours=2))
+        assert (w.change.state, w.journal.held_by(w.proposal.ref.name)) == (ChangeState.REFUSED, "")
+        assert "does not exist any more" in w.change.outcome
 
 
 def test_a_search_that_fails_does_not_stop_the_tick() -> None:

@@ -160,7 +160,7 @@ def test_an_approval_for_which_no_judgement_comes_expires_after_a_week_and_is_to
     assert (change.state, written(w)) == (ChangeState.REFUSED, [])
     assert change.reason is not None
     assert change.reason.code is Code.EXPIRED
-    assert shown.state is ProposalState.WITHDRAWN
+    assert shown.state is ProposalState.EXPIRED
     assert "waited 7 days" in w.told[-1][1]
 
 
@@ -235,3 +235,46 @@ def test_a_proposal_that_cannot_be_read_hides_no_newer_judgement() -> None:
         change = w.run(5)
     assert change.closed
     assert "sagemaker:UpdateEndpoint" not in written(w)
+
+
+@pytest.mark.parametrize("scenario", [scenarios.PLAIN, scenarios.AUTOSCALED], ids=lambda s: s.name)
+def test_an_update_that_aws_refused_is_not_tried_again_against_a_newer_judgement(scenario: scenarios.Scenario) -> None:
+    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
+        w.box.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", times=1000)
+        w.start()
+        upto(w, "sagemaker:UpdateEndpoint")
+        Orders(w.journal).freeze("U1", w.now)
+        judged(w, finding=Finding.UNDER_PROVISIONED, reason=Reason(Code.UNDER_PROVISIONED, "requests wait"))
+        w.box.gate.heal()
+        Orders(w.journal).thaw("U1", w.now)
+        change = w.run(12)
+        targets = w.box.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
+        assert w.box.config_name(NAME) == f"{NAME}-config"
+    assert (change.closed, change.state is ChangeState.PROVEN) == (True, False)
+    assert len(targets["ScalableTargets"]) == (scenario is scenarios.AUTOSCALED)
+
+
+def test_autoscaling_that_was_taken_away_does_not_wait_for_the_permission_to_read_the_table() -> None:
+    scenario = scenarios.AUTOSCALED
+    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
+        w.start()
+        w.box.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", times=9)
+        upto(w, "application-autoscaling:DeregisterScalableTarget")
+        w.box.deny("dynamodb:DescribeTable")
+        w.box.gate.heal()
+        w.box.deny("dynamodb:DescribeTable")
+        change = w.run(5)
+        targets = w.box.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
+    assert change.closed
+    assert "dynamodb:DescribeTable" in change.outcome
+    assert len(targets["ScalableTargets"]) == 1
+
+
+def test_a_wait_for_a_judgement_is_told_once_however_often_a_new_one_says_too_little() -> None:
+    with world() as w:
+        for day in range(3):
+            judged(w, finding=Finding.NOT_ENOUGH_DATA, reason=Reason(Code.NO_DATAPOINTS, f"{day} days of data"))
+            if day == 0:
+                w.start()
+            w.run(24)
+    assert [subject for subject, _ in w.told].count(WAITS) == 1

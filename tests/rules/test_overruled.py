@@ -212,3 +212,11 @@ def test_an_option_that_became_riskier_than_what_the_gate_passes_is_not_deployed
 
 def test_a_gate_of_apply_allows_whatever_its_reason_says() -> None:
     assert overruled(approved(), DECIDED, held(Gate.APPLY, Code.UNDER_PROVISIONED), by_policy=True) is None
+
+
+def test_the_risk_of_another_type_that_a_person_is_asked_about_lets_nothing_riskier_pass() -> None:
+    other = samples.option(target=Target("ml.g6.xlarge", 1), risk=Risk.HIGH)
+    riskier = replace(approved(), risk=Risk.HIGH)
+    found = overruled(approved(), DECIDED, held(Gate.PROPOSE, Code.RISK_TOO_HIGH, other, riskier))
+    assert found is not None
+    assert "performance risk 3, above 1" in found.sentence

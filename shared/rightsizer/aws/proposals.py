@@ -14,8 +14,8 @@ from rightsizer.aws.rows import Row, beyond, document, if_readable, readable, te
 from rightsizer.aws.table import Item, Table, epoch, stamp
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.errors import ConflictError, VanishedError
-from rightsizer.telemetry import Failed, attempt
+from rightsizer.errors import ConflictError
+from rightsizer.telemetry import Failed, attempt, logger
 
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
 """An endpoint has at most one proposal in these states."""
@@ -89,7 +89,8 @@ class Proposals:
             return moved(found, state, now, change_id=change_id, outcome=outcome)
 
         if not self._rewritten(proposal_id, after):
-            raise VanishedError(f"following the change {change_id}: the proposal {proposal_id} is gone")
+            # Somebody deleted the row: the change goes on and ends, and its lock is released.
+            logger.warning("a proposal is gone", extra={"proposal": proposal_id, "change": change_id})
 
     def _rewritten(self, proposal_id: str, change: Callable[[Row], Row | None]) -> bool:
         """Write what `change` makes of the proposal's row until nobody else was faster; False where there is none.
@@ -112,9 +113,10 @@ class Proposals:
                 break
         return True
 
-    def asked_back(self, *, everything: bool = False) -> Iterator[Proposal]:
+    def asked_back(self, *, everything: bool = False, unread: list[UnreadRow] | None = None) -> Iterator[Proposal]:
         """Proposals with an order to go back that is not settled; `everything`: those of the first release too.
 
+        Rows that cannot be read are passed over and put into `unread`.
         The first release left such a proposal in the index of its state, where only its attribute tells it.
         """
         rows = list(self._table.index(ASKED_BACK))
@@ -122,7 +124,7 @@ class Proposals:
             keys = self._table.index(f"{PREFIX}{state}", only=("pk", "asked_back"))
             ids = [text(key, "pk").removeprefix(PREFIX) for key in keys if "asked_back" in key]
             rows += [row for one in ids if (row := decisions.find(self._table, one)) is not None]
-        yield from readable(rows, revive)
+        yield from readable(rows, revive, unread)
 
     def order_to_go_back(self, proposal_id: str) -> Proposal | None:
         """The proposal, read by its key, where its order to go back is not settled; else None."""

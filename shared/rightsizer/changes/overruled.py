@@ -11,6 +11,7 @@ FLEETS = frozenset(
         OptionKind.INSTANCE_TYPE,
         OptionKind.INSTANCE_COUNT,
         OptionKind.TYPE_AND_COUNT,
+        OptionKind.FEWER_GPUS,
         OptionKind.INSTANCE_POOLS,
         OptionKind.SCHEDULE,
     }
@@ -93,7 +94,7 @@ def _by_need(option: Option, newest: Recommendation, when: str, *, tested: bool)
 def _capacity(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
     """Why no listed option that is allowed is carried by the target; None where one is."""
     target = option.target
-    alike = [o for o in newest.options if o.target.instance_type == target.instance_type and _alike(o, option)]
+    alike = [one for one in newest.options if _same_type(one, option)]
     sure = [o for o in alike if tested or not o.test_usd]
     most = _most(option, newest)
     if any(_within(o.target, target) and o.risk <= most for o in sure):
@@ -110,9 +111,18 @@ def _capacity(option: Option, newest: Recommendation, when: str, *, tested: bool
 
 
 def _most(option: Option, newest: Recommendation) -> Risk:
-    """The largest risk that is allowed: that of what was approved, or of what the newest gate lets pass."""
+    """The largest risk that is allowed: that of what was approved, or of what the newest gate lets pass.
+
+    What a person is asked about counts only where it is the same fleet: another type's risk was agreed to by nobody.
+    """
     first = newest.chosen if newest.gate in (Gate.PROPOSE, Gate.APPLY) else None
-    return option.risk if first is None else max(option.risk, first.risk)
+    if first is None or (newest.gate is Gate.PROPOSE and not _same_type(first, option)):
+        return option.risk
+    return max(option.risk, first.risk)
+
+
+def _same_type(one: Option, other: Option) -> bool:
+    return one.target.instance_type == other.target.instance_type and _alike(one, other)
 
 
 def _alike(one: Option, other: Option) -> bool:

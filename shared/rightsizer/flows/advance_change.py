@@ -18,7 +18,7 @@ from rightsizer.domain.limits import ChangeLimits, Switch
 from rightsizer.domain.live_state import Sight
 from rightsizer.domain.move import Do, Finish, Replan, Steer, Wait
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.domain.step import Step
+from rightsizer.domain.step import Step, StepKind
 from rightsizer.errors import RightsizerError
 from rightsizer.flows import apply_missing, apply_newest
 from rightsizer.flows.apply_again import ranking
@@ -34,6 +34,8 @@ from rightsizer.ports.evaluation import RecommendationStore
 BUDGET = 40
 """Moves of one invocation."""
 LOOK_AGAIN = timedelta(minutes=5)
+TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES, StepKind.UPDATE_COMPONENT})
+"""The writes after which the endpoint serves differently; LastModifiedTime is noted right before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class Walking:
     def _do(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change:
         """Intent to the journal, then the write, then what came of it."""
         mark = change.turn_mark
-        if step.kind in apply_newest.TURNING and sight.endpoint.kind == "endpoint":
+        if step.kind in TURNING and sight.endpoint.kind == "endpoint":
             mark = sight.endpoint.modified_at
         state = ChangeState.RETURNING if change.course is Course.BACK else change.state
         state = ChangeState.RUNNING if state is ChangeState.PLANNED else state

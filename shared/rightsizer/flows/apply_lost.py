@@ -28,15 +28,17 @@ def take_up(apply: Apply, now: datetime) -> list[str]:
     for proposal in apply.store.proposals((ProposalState.APPROVED,), unread):
         change = attempt("taking up an approval", proposal.id, partial(_each, apply, proposal, now))
         begun += [change.id] if isinstance(change, Change) else []
-    for row in unread:
-        park = partial(apply.store.park, _id_of(row), row.cause, now, surely(apply.tell))
-        attempt("parking an approval that cannot be read", row.key, park)
+    _park(apply, unread, now)
     count(ApprovalsTakenUp=len(begun), ApprovalsUnread=len(unread))
     return begun
 
 
-def _id_of(row: UnreadRow) -> str:
-    return row.key.partition(" ")[0].partition("#")[2]
+def _park(apply: Apply, unread: list[UnreadRow], now: datetime) -> None:
+    """Leave the decisions that cannot be read, and tell of each once."""
+    for row in unread:
+        identity = row.key.partition(" ")[0].partition("#")[2]
+        park = partial(apply.store.park, identity, row.cause, now, surely(apply.tell))
+        attempt("parking a decision that cannot be read", row.key, park)
 
 
 def take_up_orders(apply: Apply, now: datetime, *, everything: bool) -> list[str]:
@@ -45,13 +47,15 @@ def take_up_orders(apply: Apply, now: datetime, *, everything: bool) -> list[str
     With `everything` also among the orders that the first release wrote, which its index does not set apart.
     """
     taken = []
-    for proposal in apply.store.asked_back(everything=everything):
+    unread: list[UnreadRow] = []
+    for proposal in apply.store.asked_back(everything=everything, unread=unread):
         change = attempt("taking up an order to go back", proposal.id, partial(go_back, apply, proposal, now))
         if isinstance(change, Failed):
             _waits(apply, proposal, f"the way back of {proposal.change_id}", now, change)
         elif change is not None:
             taken.append(change.id)
-    count(OrdersTakenUp=len(taken))
+    _park(apply, unread, now)
+    count(OrdersTakenUp=len(taken), OrdersUnread=len(unread))
     return taken
 
 

@@ -4,20 +4,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes.overruled import needs_no_judgement, overruled
-from rightsizer.changes.reconcile import touched_scaling
+from rightsizer.changes.reconcile import accepted, touched_scaling
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.move import Do, Move, Steer, Wait
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.domain.step import StepKind
-from rightsizer.errors import UnreadableError
+from rightsizer.errors import PermissionMissingError, UnreadableError
 from rightsizer.flows.notify import Told
 from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.telemetry import count
 
-TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES, StepKind.UPDATE_COMPONENT})
-"""The writes after which the endpoint serves differently; from then on probation judges, with its way back."""
 LOOK_AGAIN = timedelta(hours=1)
 """How often a change that waits for a judgement looks for one; the sweep evaluates each endpoint once a day."""
 TOLD = "judgement"
@@ -73,14 +70,20 @@ def heard(store: RecommendationStore, change: Change, move: Move, now: datetime,
     """The change and its move, where the newest judgement allows it; else the end of the change, or a wait.
 
     Asked before each write until the first that serves differently: between two of them a window, an alarm or a freeze
-    may have kept the change waiting for days. While autoscaling is taken away nothing waits: it goes back at once.
+    may have kept the change waiting for days. While autoscaling is taken away nothing waits for a judgement, or for the
+    permission to read it: autoscaling goes back at once. A read that failed otherwise is tried again (ReadError).
     """
     if not isinstance(move, Do) or change.course is not Course.FORWARD or change.turned_at is not None:
         return change, move
-    found = None if _begun(change) else _against(store, change)
+    touched = touched_scaling(change)
+    try:
+        found = None if _begun(change) else _against(store, change)
+    except PermissionMissingError as error:
+        if not touched:
+            raise
+        found = Reason(Code.JUDGEMENT_UNKNOWN, f"the newest judgement of {change.ref.name} may not be read: {error}")
     if found is None:
         return change, move
-    touched = touched_scaling(change)
     if found.code is Code.JUDGEMENT_UNKNOWN and not touched:
         return told(change, found, now, tell), Wait(now + LOOK_AGAIN, found.sentence)
     text = f"{found.sentence}; seen right before the next write, and it was not made"
@@ -91,8 +94,8 @@ def heard(store: RecommendationStore, change: Change, move: Move, now: datetime,
 
 
 def told(change: Change, why: Reason, now: datetime, tell: Told) -> Change:
-    """The change with the line of the message that it waits for a judgement; told once for each cause."""
-    known = any(entry.step == TOLD and entry.detail == why.sentence for entry in change.journal)
+    """The change with the line of the message that it waits for a judgement; told once."""
+    known = any(entry.step == TOLD for entry in change.journal)
     if known or not tell(f"{change.ref.name}: approved, and waits for a new judgement", why.sentence):
         return change
     return replace(change, journal=(*change.journal, Entry(now, TOLD, "noted", why.sentence)))
@@ -116,6 +119,10 @@ def _against(store: RecommendationStore, change: Change) -> Reason | None:
 
 
 def _begun(change: Change) -> bool:
-    """Whether a write of this try was intended that lets the endpoint serve differently; without a turn, any write."""
-    intended = [entry for entry in change.journal if entry.status == "intended" and not entry.step.startswith("try ")]
-    return any(change.plan.turn is None or entry.detail in TURNING for entry in intended)
+    """Whether the endpoint's own update of this try was made, or may have been; without one, whether any write was.
+
+    An update that AWS refused was not made: what keeps the change waiting before the next attempt may take days.
+    """
+    if change.plan.turn is not None:
+        return accepted(change, change.plan.turn) is not None
+    return any(entry.status == "intended" and not entry.step.startswith("try ") for entry in change.journal)

@@ -61,8 +61,12 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
             return []
     except (ConflictError, InputError) as error:
         logger.warning("no change", extra={"proposal": proposal.id, "why": str(error)})
-        if proposal.state is not ProposalState.APPROVED:
-            return [sequence]  # a tick saved the change while the order was written
+        if proposal.state is ProposalState.APPROVED:
+            return []
+        if isinstance(error, UnreadableError):  # a newer release wrote the row since; each tick looks at it again
+            apply.store.park(proposal.id, str(error), now, surely(apply.tell))
+            return []
+        return [sequence]  # a tick saved the change while the order was written
     except RightsizerError as error:
         logger.warning("not started", extra={"proposal": proposal.id, "why": str(error)})
         return [sequence]

@@ -196,11 +196,14 @@ class RecommendationStore(Protocol):
         ...
 
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
-        """Let the proposal follow its change."""
+        """Let the proposal follow its change. Where its row is gone, nothing is written and the change goes on."""
         ...
 
-    def asked_back(self, *, everything: bool = False) -> Iterator[Proposal]:
-        """Proposals with an order to go back that is not settled; `everything`: those of the first release too."""
+    def asked_back(self, *, everything: bool = False, unread: list[UnreadRow] | None = None) -> Iterator[Proposal]:
+        """Proposals with an order to go back that is not settled; `everything`: those of the first release too.
+
+        Rows that cannot be read are passed over and put into `unread`.
+        """
         ...
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:

@@ -19,7 +19,7 @@ from rightsizer.changes.reconcile.journal import (
 )
 from rightsizer.changes.reconcile.left import differences, left_open, leftovers
 from rightsizer.changes.reconcile.still import too_old
-from rightsizer.changes.reconcile.turning import rolled_back
+from rightsizer.changes.reconcile.turning import accepted, rolled_back
 from rightsizer.domain.change import Change, ChangeState, Course
 from rightsizer.domain.limits import Switch
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
@@ -29,6 +29,7 @@ __all__ = [
     "APPLIED",
     "FINISHED",
     "UNANSWERED",
+    "accepted",
     "advance",
     "differences",
     "given_back",
