@@ -18,7 +18,7 @@ from rich.console import Console
 
 from sandbox import seed as seeding
 from sandbox.account import Sandbox
-from sandbox.demo import ALARMED, STORY, Demo
+from sandbox.demo import ALARMED, APPROVER, STORY, Demo
 from sandbox.demo_table import Row
 from sandbox.slack import Workspace
 from sandbox.wiring import Stack
@@ -54,6 +54,7 @@ class Told(Demo):
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
         """At the end of the story, ask for the rest and read the table and the bucket."""
         assert not stack.failures
+        stack.redeploy(Approvers=f"{APPROVER},role/apply")  # who runs these commands may decide
         self.ask("proposals")
         listed = self.documents["proposals"]["proposals"]
         for one in listed:

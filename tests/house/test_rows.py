@@ -42,7 +42,7 @@ def test_rows_are_read_by_their_reader_alone(path: Path) -> None:
 
 def test_the_stores_are_among_the_modules_that_are_looked_at() -> None:
     names = {path.stem for path in modules_with_rows()}
-    assert names >= {"journal", "history", "recommendations", "untold", "errand_book", "messages", "parking"}
+    assert names >= {"journal", "history", "recommendations", "untold", "capacity_changes", "messages", "parking"}
 
 
 def test_a_bare_look_into_a_row_is_found() -> None:
