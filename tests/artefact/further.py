@@ -237,6 +237,7 @@ def approved(on: Course, name: str, option: Option, **judged: Any) -> str:
             fingerprint=f"{live['EndpointConfigName']}|{live['LastModifiedTime'].isoformat()}|{counts}",
             options=(option,),
             gate=Gate.PROPOSE,
+            evaluated_at=box.clock.now,
             **judged,
         )
         proposal = samples.proposal(

@@ -51,6 +51,7 @@ GONE = frozenset(
         "QueueDoesNotExist",
         "ResourceNotFound",
         "ResourceNotFoundException",
+        "TableNotFoundException",
     }
 )
 EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"})
