@@ -55,6 +55,7 @@ class Told(Demo):
         """At the end of the story, ask for the rest and read the table and the bucket."""
         assert not stack.failures
         stack.redeploy(Approvers=f"{APPROVER},role/apply")  # who runs these commands may decide
+        bootstrap.set_clock(lambda: self.box.clock.now)  # functions that start cold forget it
         self.ask("proposals")
         listed = self.documents["proposals"]["proposals"]
         for one in listed:

@@ -52,6 +52,7 @@ ONE_ACTION = {
 AT_A_TERMINAL = frozenset(
     {
         "sagemaker:ListInferenceComponents",
+        "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeTimeToLive",
         "sns:ListSubscriptionsByTopic",
     }
