@@ -13,7 +13,6 @@ from decimal import Decimal
 from unittest.mock import patch
 
 from rightsizer.bootstrap import catalogue as default_catalogue
-from rightsizer.domain.digest import BIN, SLOTS, DayDigest, Spread, UsageDigest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
@@ -22,6 +21,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, Price, PriceTable
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import BIN, SLOTS, DayDigest, Spread, UsageDigest
 from rightsizer.recommender import options
 from rightsizer.recommender.candidates import Draft
 from rightsizer.recommender.context import Situation

@@ -29,8 +29,7 @@ from bench.calls import deploy
 from bench.canned import KINDS, Canned, Recorded, seed, unwatched
 from rightsizer.aws.pace import INVOCATIONS, QUOTA, SHARE
 from rightsizer.aws.s3 import S3Digests
-from rightsizer.domain.digest import KeptUsage
-from rightsizer.domain.usage import SIGNALS
+from rightsizer.domain.usage import SIGNALS, KeptUsage
 from rightsizer.flows.turns import SPARE
 from rightsizer.recommender.cache_page import page_of
 from sandbox.account import Sandbox

@@ -16,8 +16,6 @@ from bench.views import Account, Actions, Day, Notice, Segment, Trial, Type, Vie
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.catalog import tables
 from rightsizer.catalog.catalogue import catalogue as compiled
-from rightsizer.domain.candidate import Promise
-from rightsizer.domain.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.domain.endpoint import (
     LEAST,
     Endpoint,
@@ -30,11 +28,11 @@ from rightsizer.domain.endpoint import (
 )
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.option import OptionKind, Promise, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal, UsageDigest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.past_changes import gpu_ratios

@@ -35,7 +35,7 @@ from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, Replay
-from rightsizer.domain.running import FunctionUse, Stack
+from rightsizer.domain.report import FunctionUse, Stack
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, Written, report, window
 from rightsizer.render import csv, report_page, slack, text
 from rightsizer.render import report_json as data

@@ -11,15 +11,13 @@ from typing import Any
 
 import yaml
 
-from rightsizer.domain.digest import UsageDigest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import Commitment, PriceTable, ServerlessPrice
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal
+from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal, UsageDigest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.packing import packs
 from rightsizer.recommender.recommend import judge, judge_digests

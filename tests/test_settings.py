@@ -10,9 +10,8 @@ import pytest
 
 from rightsizer.bootstrap import evaluation as looking
 from rightsizer.changes.window import is_open
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.policy import TYPE_AND_COUNT
+from rightsizer.domain.policy import TYPE_AND_COUNT, ChangeLimits
 from rightsizer.errors import SettingsError
 from rightsizer.settings import change_limits, from_environment
 

@@ -14,9 +14,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from rightsizer.domain.approvers import Approvers
-from rightsizer.domain.limits import ChangeLimits, ChangeWindow
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.policy import ADDABLE
+from rightsizer.domain.policy import ADDABLE, ChangeLimits, ChangeWindow
 from rightsizer.errors import InputError, SettingsError
 
 MOST = 1_000_000

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import one_line
 from rightsizer.domain.schema import SCHEMA, newer_than_known
 from rightsizer.errors import InputError, UnreadableError
 

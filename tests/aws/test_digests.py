@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from rightsizer.aws.s3 import S3Digests, merged
-from rightsizer.domain.digest import SLOTS, DayDigest, EachGpu, KeptUsage
+from rightsizer.domain.usage import SLOTS, DayDigest, EachGpu, KeptUsage
 from rightsizer.errors import InputError
 from rightsizer.ports.evaluation import DigestStore
 from rightsizer.recommender.cache_page import page_of

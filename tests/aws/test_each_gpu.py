@@ -11,11 +11,11 @@ from rightsizer.aws.gpu_metrics import MOST_INSTANCES, places_of
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.session import Session
-from rightsizer.domain.digest import DayDigest, UsageDigest
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import DayDigest, UsageDigest
 from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
 from rightsizer.flows.read_usage import UsageReader
 from sandbox.account import Sandbox

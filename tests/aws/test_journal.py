@@ -10,8 +10,8 @@ import pytest
 from rightsizer.aws.journal import TableJournal
 from rightsizer.domain.change import Change, ChangeState, Entry
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.limits import ChangeLimits, Switch
 from rightsizer.domain.plan import Before, VariantCount
+from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.errors import ConflictError, ReadError
 from sandbox.account import Sandbox
 from tests import samples

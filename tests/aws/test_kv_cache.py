@@ -18,12 +18,10 @@ from rightsizer.aws.model_data import SMALLEST, weights_size
 from rightsizer.aws.models import facts_of
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.session import Session
-from rightsizer.domain.digest import KeptUsage, UsageDigest
-from rightsizer.domain.grid import Grid
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import Series
+from rightsizer.domain.usage import Grid, KeptUsage, Series, UsageDigest
 from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
 from rightsizer.flows.read_usage import Memory, UsageReader
 from sandbox.account import Sandbox

@@ -9,9 +9,8 @@ from botocore.stub import ANY, Stubber
 
 from rightsizer.aws.metrics import MAX_POINTS, CloudWatchMetrics
 from rightsizer.aws.session import Session
-from rightsizer.domain.grid import align
 from rightsizer.domain.reason import Code
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, align, unread
 from rightsizer.ports.evaluation import MetricRequest
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ from rightsizer.aws.messages import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.history import PastChange
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.errors import ReadError, UnreadableError
 from sandbox.account import Sandbox

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import Option, OptionKind, ScaleIn, Target
+from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.preflight import grant
 from rightsizer.domain.recommendation import Gate
-from rightsizer.domain.role_pass import grant
 from sandbox.account import Sandbox
 from sandbox.seeding import ROLE
 from tests.changing.world import NAME, NEW_TYPE, an_option

@@ -6,7 +6,7 @@ import pytest
 
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate

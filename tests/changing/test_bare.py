@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.step import StepKind
+from rightsizer.domain.plan import StepKind
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, others, world
 

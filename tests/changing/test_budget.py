@@ -7,7 +7,7 @@ import pytest
 
 from rightsizer import intake
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.flows.apply_orders import advance_changes
 from tests.changing import scenarios

@@ -8,10 +8,10 @@ from rightsizer.changes.measurement import counted, realised_usd
 from rightsizer.changes.reconcile import leftovers
 from rightsizer.domain.change import ChangeState, FailureClass
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import EndpointSight, VariantSight
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, world

@@ -8,8 +8,8 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.recommendation import Gate
 from tests.changing.scenarios import BOUNDS, HOURS, Scenario
 from tests.changing.world import NAME, OLD_TYPE, an_option, world

@@ -7,7 +7,7 @@ import pytest
 
 from rightsizer.changes.reconcile.still import SHOWS, expired
 from rightsizer.domain.change import Change, ChangeState
-from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders

@@ -10,8 +10,8 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.flows.orders import Orders
 from rightsizer.recommender.proposal import Reach, reach_for

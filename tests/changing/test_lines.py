@@ -13,7 +13,7 @@ import pytest
 from rightsizer.changes.reconcile import left_open
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.step import command
+from rightsizer.domain.plan import command
 from rightsizer.flows.orders import Orders
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario

@@ -13,7 +13,7 @@ from rightsizer import intake
 from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.limits import ChangeLimits, ChangeWindow
+from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalMoved, ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.flows.apply_orders import advance_changes, start_approved

@@ -4,8 +4,8 @@ from datetime import time, timedelta
 
 from rightsizer.changes.reconcile import leftovers
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.limits import ChangeLimits, ChangeWindow
 from rightsizer.domain.option import Target
+from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
 from sandbox.account import Sandbox
 from tests.changing.world import MONDAY, NAME, NEW_TYPE, World, an_option, world

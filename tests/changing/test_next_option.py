@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer.domain.change import ChangeState, FailureClass
-from rightsizer.domain.limits import Switch
 from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Gate
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world

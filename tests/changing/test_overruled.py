@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.limits import ChangeLimits, ChangeWindow
 from rightsizer.domain.option import Target
+from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding

@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 
 from rightsizer.domain.change import ChangeState, FailureClass
 from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.plan import StepKind
 from rightsizer.domain.reason import Code
-from rightsizer.domain.step import StepKind
 from rightsizer.flows.orders import Orders
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, an_option, world

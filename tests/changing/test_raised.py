@@ -6,8 +6,8 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
 from sandbox.account import Sandbox

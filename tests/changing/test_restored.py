@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.digest import UsageDigest
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import Option, OptionKind, Target
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.usage import UsageDigest
 from rightsizer.flows.orders import Orders
 from rightsizer.recommender.recommend import judge_digests
 from sandbox.account import Sandbox

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.candidate import Promise
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.limits import ChangeLimits
-from rightsizer.domain.peak import Peak
+from rightsizer.domain.demand import Peak
+from rightsizer.domain.option import Promise
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.flows.orders import Orders

@@ -10,7 +10,7 @@ from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
 from rightsizer.changes.reconcile import left_open
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import ConflictError
 from rightsizer.flows.apply_orders import start_approved

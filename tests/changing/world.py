@@ -22,8 +22,8 @@ from rightsizer.catalog import tables
 from rightsizer.catalog.catalogue import catalogue
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.flows.apply import Apply
 from rightsizer.flows.approval import change_id_of

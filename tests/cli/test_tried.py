@@ -9,8 +9,7 @@ from rich.console import Console
 
 from rightsizer.backtest.hindsight import calibration_of
 from rightsizer.domain.backtest import Backtest, Hindsight, Rehearsed, Verdict
-from rightsizer.domain.limits import ChangeLimits
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.terminal.backtest_tables import Account, shown
 from rightsizer.terminal.tried_document import document_of

@@ -14,8 +14,8 @@ from rightsizer.changes.reconcile.drift import LEFT_ALONE
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.domain.step import Step, StepKind
 from rightsizer.flows.read_state import Looking
 from sandbox.gate import Call
 from sandbox.schedule import next_fire

@@ -14,8 +14,8 @@ from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.table import Table
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.capacity_change import Errand, GroupPolicy
-from rightsizer.domain.limits import Switch
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code
 from rightsizer.domain.scaling_group import LeaveAlone, Replace
 from rightsizer.errors import ThrottledError

@@ -12,14 +12,13 @@ from rightsizer.backtest.allowance import Allowance
 from rightsizer.backtest.later_days import After, DayAfter, Moved, after, as_served
 from rightsizer.backtest.simulate import Stage
 from rightsizer.domain.backtest import Backtest, Verdict
-from rightsizer.domain.digest import BIN, UsageDigest
 from rightsizer.domain.endpoint import Mode, Objective
 from rightsizer.domain.history import History
-from rightsizer.domain.limits import ChangeLimits, ChangeWindow
 from rightsizer.domain.option import OptionKind, Target
-from rightsizer.domain.policy import TYPE_AND_COUNT, Policy
+from rightsizer.domain.policy import TYPE_AND_COUNT, ChangeLimits, ChangeWindow, Policy
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code
+from rightsizer.domain.usage import BIN, UsageDigest
 from rightsizer.flows.backtest import backtest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.given import Given

@@ -21,8 +21,7 @@ from rightsizer.channels.notifier import Channels
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.proposal import MessageRef
-from rightsizer.domain.report import Report
-from rightsizer.domain.running import FunctionUse, Stack
+from rightsizer.domain.report import FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
 from rightsizer.ports.evaluation import OwnUse

@@ -16,12 +16,11 @@ from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import tables
 from rightsizer.catalog.catalogue import catalogue
-from rightsizer.domain.capacity import CapacityOption
 from rightsizer.domain.capacity_change import Errand, GroupPolicy
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
-from rightsizer.domain.scaling_group import Group
+from rightsizer.domain.scaling_group import CapacityOption, Group
 from rightsizer.domain.spot import Pool
 from rightsizer.domain.trigger import LookBeyond, SweepKind
 from rightsizer.errors import ThrottledError

@@ -12,7 +12,7 @@ from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import tables
 from rightsizer.catalog.catalogue import catalogue
 from rightsizer.domain.capacity_change import ByHand, Errand
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.trigger import JobMoved
 from rightsizer.errors import InputError, ThrottledError

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.domain.digest import KeptUsage, UsageDigest
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal
+from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Series, Signal, UsageDigest
 from rightsizer.flows.read_usage import Memory, UsageReader
 from rightsizer.ports.evaluation import MetricRequest
 from rightsizer.recommender.cache_page import page_of

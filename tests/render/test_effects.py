@@ -6,8 +6,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from rightsizer.domain.implementation import priced
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target, priced
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender.pricing import nap_option

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.funnel import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Stage
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.domain.report import Report
+from rightsizer.domain.report import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Report, Stage
 from rightsizer.render import csv, sentences, text
 from rightsizer.render import report_tables as report_parts
 from rightsizer.render.report_page import report

@@ -12,11 +12,10 @@ import pytest
 from rich.console import Console
 
 from rightsizer import wire
-from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.outcome import LedgerEntry, RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.domain.track_record import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.render import csv, slack, text
 from rightsizer.render import report_json as data
 from rightsizer.render.details_page import details

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from rightsizer.aws.errors import text_of
 from rightsizer.channels.sns import fit
 from rightsizer.domain.capacity_change import ByHand, Errand
-from rightsizer.domain.cleaned import LONGEST, cleaned, one_line
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import LONGEST, Code, Reason, cleaned, one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import capacity_change as errand

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer.domain.demand import Peak
 from rightsizer.domain.option import OptionKind, Target
-from rightsizer.domain.peak import Peak
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.render import sentences

@@ -8,14 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.reconcile import advance
-from rightsizer.domain.change import Change, ChangeState, Course, Entry
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Finish, Steer, Wait
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.limits import Switch
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Gone, Sight, VariantSight, Verdict
-from rightsizer.domain.move import Do, Finish, Steer, Wait
-from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 from tests import samples
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rightsizer.aws.journal import TableJournal
 from rightsizer.backtest.allowance import Allowance
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.errors import ConflictError
 from sandbox.account import Sandbox
 from tests import samples

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from rightsizer.domain.demand import Plan
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.serving import Plan
 from rightsizer.recommender import choose
 from rightsizer.recommender import recommend as judge
 from rightsizer.recommender.candidates import Draft, draft_of, drafts_of

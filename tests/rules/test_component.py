@@ -5,7 +5,7 @@ from typing import Any
 import botocore.session
 import pytest
 
-from rightsizer.domain.component_update import request_of, rolled, unknown
+from rightsizer.domain.component import request_of, rolled, unknown
 
 SAGEMAKER = botocore.session.get_session().get_service_model("sagemaker")
 

@@ -8,9 +8,8 @@ import pytest
 
 from rightsizer.domain.endpoint import Endpoint, Mode, Objective, ScalableTarget
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.recommender.recommend import judge

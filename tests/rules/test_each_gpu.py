@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.domain.demand import Demand, MemoryClass
-from rightsizer.domain.digest import DayDigest, UsageDigest
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import GpuSeries, MetricWindow, Series
+from rightsizer.domain.usage import DayDigest, GpuSeries, MetricWindow, Series, UsageDigest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import demand_of
 from rightsizer.recommender.each_gpu import with_each_gpu

@@ -7,14 +7,13 @@ from datetime import date, timedelta
 
 import pytest
 
-from rightsizer.domain.candidate import Goal
-from rightsizer.domain.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.domain.endpoint import Mode, ScalableTarget
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import OptionKind
+from rightsizer.domain.option import Goal, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.usage import SLOTS, DayDigest, UsageDigest
 from rightsizer.recommender.finding import spent
 from rightsizer.recommender.recommend import judge_digests
 from tests.rules import kit

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from rightsizer.backtest.hindsight import Told, verdict_of
 from rightsizer.backtest.later_days import DayAfter, Moved, after, hindsight
 from rightsizer.domain.backtest import Verdict
-from rightsizer.domain.candidate import Goal
-from rightsizer.domain.digest import SLOTS, DayDigest, Spread
+from rightsizer.domain.demand import Plan
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import Option, Risk, Target
+from rightsizer.domain.option import Goal, Option, Risk, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.serving import Plan
+from rightsizer.domain.usage import SLOTS, DayDigest, Spread
 from rightsizer.recommender.candidates import Draft, draft_of
 from rightsizer.recommender.carrying import carries, carries_alone
 from rightsizer.recommender.context import Situation

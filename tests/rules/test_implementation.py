@@ -7,8 +7,18 @@ import pytest
 
 from rightsizer.changes.plan import CONFIG_KINDS
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.implementation import WayBack, priced, starts_anew, way_back
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target, carried_out
+from rightsizer.domain.option import (
+    Effort,
+    Money,
+    Option,
+    OptionKind,
+    Target,
+    WayBack,
+    carried_out,
+    priced,
+    starts_anew,
+    way_back,
+)
 from rightsizer.recommender.fallback import pool_option
 from tests.samples import price
 

@@ -9,10 +9,9 @@ from rightsizer.changes.plan.capacity import to_zero
 from rightsizer.changes.preflight import refusals
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.history import History
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import OF_OWNERS, Money, Option, OptionKind, Target, carried_out
 from rightsizer.domain.plan import Before, VariantCount
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.pricing import restore_option

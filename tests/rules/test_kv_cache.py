@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.domain.demand import MemoryClass, MemoryNeed
-from rightsizer.domain.digest import DayDigest
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import MetricWindow, Series
+from rightsizer.domain.usage import DayDigest, MetricWindow, Series
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import demand_of
 from rightsizer.recommender.finding import outgrown

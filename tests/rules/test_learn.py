@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.digest import SLOTS, DayDigest
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.usage import SLOTS, DayDigest
 from rightsizer.recommender.outcomes import middle, outcomes, weight, width
 from rightsizer.recommender.past_changes import Link, gpu_ratios, lesson, taken_back
 from rightsizer.recommender.recommend import judge

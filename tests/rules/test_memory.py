@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from rightsizer.domain.demand import MemoryClass
-from rightsizer.domain.digest import SLOTS, DayDigest, Spread
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.usage import SLOTS, DayDigest, Spread
 from rightsizer.recommender.memory import memory_need
 from rightsizer.recommender.recommend import judge
 from tests.rules import kit

@@ -10,9 +10,8 @@ from rightsizer.changes.plan.config import watching
 from rightsizer.changes.proof import judge as proven
 from rightsizer.domain.endpoint import Endpoint, Objective, ScalableTarget, allowed_errors, tracked_p95_s
 from rightsizer.domain.history import History
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.plan import Before, VariantCount
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.demand import latency_of

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from rightsizer.domain.endpoint import EndpointRef, Mode
 from rightsizer.domain.history import History
-from rightsizer.domain.packing import Needs, Pack
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Needs, Pack, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.recommender.packing import packs
 from rightsizer.recommender.recommend import judge

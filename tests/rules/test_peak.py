@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.domain.digest import SLOTS, DayDigest
+from rightsizer.domain.usage import SLOTS, DayDigest
 from rightsizer.recommender.evidence import peak_of
 
 MONDAY = date(2026, 11, 2)

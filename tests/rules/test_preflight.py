@@ -9,9 +9,9 @@ import pytest
 from rightsizer.changes import preflight
 from rightsizer.changes.preflight import blindness, deferral, refusals, unchecked
 from rightsizer.domain.endpoint import EndpointKind, ScalableTarget
-from rightsizer.domain.limits import ChangeLimits, Switch
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, VariantSight
 from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.preflight import Deferred, Ground
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code

@@ -9,8 +9,8 @@ import pytest
 from rightsizer.changes import proof
 from rightsizer.changes.proof import ERRORS, HOST_MEMORY, LATENCY, REQUESTS, judge
 from rightsizer.domain.change import Change, ChangeState, FailureClass
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.plan import Plan, VariantCount
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal
 from tests import samples

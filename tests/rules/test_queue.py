@@ -9,8 +9,8 @@ import pytest
 from rightsizer.changes import proof
 from rightsizer.changes.baseline import BACKLOG, PROCESSED
 from rightsizer.domain.change import Change, ChangeState, FailureClass
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import OptionKind
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.usage import MetricWindow, Series, Signal
 from tests import samples
 

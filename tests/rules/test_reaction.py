@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.domain.digest import SLOTS, DayDigest, UsageDigest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.usage import SLOTS, DayDigest, UsageDigest
 from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.recommender.shadow_test import Unsure, cost_of_test, hours_of_test, not_planned, telling, worth_testing
 from tests.rules import kit

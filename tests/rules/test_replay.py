@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.domain.digest import SLOTS, DayDigest
-from rightsizer.domain.serving import Plan, Stream
-from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.domain.demand import Plan, Stream
+from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal
 from rightsizer.recommender.arrivals import roughness, stream_of
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of

@@ -11,8 +11,7 @@ from rightsizer.changes import rollback_size as returning
 from rightsizer.domain.change import Change, Course
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight
-from rightsizer.domain.plan import VariantCount
-from rightsizer.domain.step import Step
+from rightsizer.domain.plan import Step, VariantCount
 from tests.rules.test_advance import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
 
 SIZES = st.integers(1, 12)

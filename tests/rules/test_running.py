@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.domain.running import FunctionUse, Stack
+from rightsizer.domain.report import FunctionUse, Stack
 from rightsizer.reporting.own_cost import ALARM_METRICS, running_cost
 from tests.template.stack import EVERYTHING, stack
 

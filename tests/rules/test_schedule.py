@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rightsizer.autoscaling.scheduled_actions import caught_up, last_fired, over, unreadable
 from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.step import Step, StepKind
 from sandbox.schedule import next_fire
 
 MONDAY = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from rightsizer.domain.digest import SLOTS, DayDigest
+from rightsizer.domain.usage import SLOTS, DayDigest
 from rightsizer.recommender.scale_to_zero import STOPPED_MINUTES, stopped
 
 HOUR = SLOTS // 24

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.capacity import CapacityKind, MeasuredUse
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import Accelerator, InstanceType
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.reason import Code
-from rightsizer.domain.scaling_group import Group, Handler, Purchase
+from rightsizer.domain.scaling_group import CapacityKind, Group, Handler, MeasuredUse, Purchase
 from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
 from rightsizer.spot.group_options import alternatives, fitting, need_of, outlook, policy_change
 

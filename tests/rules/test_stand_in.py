@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight, LookAgain, Send, TurnBack
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.scaling_group import Group, Handler, Purchase
 from rightsizer.spot.capacity_change import next_move

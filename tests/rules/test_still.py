@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.reconcile import advance
-from rightsizer.domain.change import ChangeState, Course, Entry
+from rightsizer.domain.change import ChangeState, Course, Do, Entry, Replan, Steer, Wait
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.limits import Switch
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Hold, Sight, VariantSight
-from rightsizer.domain.move import Do, Replan, Steer, Wait
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
 from tests.rules.test_advance import ALARM, CLEAR, CONFIG, NOW, PLAN, RESTORE, TIDY, TURN, WHO, change_after
 

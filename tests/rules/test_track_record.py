@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.domain.history import PastChange, Remembered
+from rightsizer.domain.outcome import TrackRecord
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.track_record import TrackRecord
 from rightsizer.reporting.track_record import exact_range, track_record
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -7,11 +7,10 @@ import pytest
 
 from rightsizer.changes.reconcile import UNANSWERED, advance
 from rightsizer.changes.reconcile.steps import LAG
-from rightsizer.domain.change import Change, ChangeState, Course, Entry
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Steer, Wait
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Sight, VariantSight
-from rightsizer.domain.move import Do, Steer, Wait
 from rightsizer.domain.plan import Before
+from rightsizer.domain.policy import Switch
 from tests.rules.test_advance import BACK, BEFORE, NOW, TURN, change_after
 
 BREACHED = "Alarm chat-5xx was breached"

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.window import LATE, LEAD, STEP, is_open, opens, over_peak
-from rightsizer.domain.limits import ChangeWindow
-from rightsizer.domain.peak import Peak
+from rightsizer.domain.demand import Peak
+from rightsizer.domain.policy import ChangeWindow
 
 NIGHT = ChangeWindow("Europe/Berlin", frozenset({4}), time(22), time(4))
 MOMENTS = st.integers(1_767_225_600, 1_798_761_600).map(lambda at: datetime.fromtimestamp(at, UTC))

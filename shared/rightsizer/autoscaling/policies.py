@@ -12,9 +12,8 @@ from typing import Any
 
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import Target
+from rightsizer.domain.plan import Step, StepKind, placed
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
-from rightsizer.domain.wiring import placed
 
 NAMESPACE = "sagemaker"
 POLICY_FIELDS = frozenset(

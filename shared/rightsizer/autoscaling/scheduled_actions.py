@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rightsizer.autoscaling.cron import UnreadableError, read
 from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 
 __all__ = ["CaughtUp", "caught_up", "last_fired", "over", "unreadable"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.step import POLICY_PLACEHOLDER, Step, StepKind
+from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind
 
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 BACKLOG = "ApproximateBacklogSizePerInstance"

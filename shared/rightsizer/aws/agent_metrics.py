@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
-from rightsizer.domain.capacity import MeasuredUse
+from rightsizer.domain.scaling_group import MeasuredUse
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient

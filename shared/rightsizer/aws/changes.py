@@ -18,8 +18,8 @@ from rightsizer.aws.sights import alarm_body, endpoint_sight, utc
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
-from rightsizer.domain.role_pass import RolePass
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.preflight import RolePass
 from rightsizer.errors import (
     PermissionMissingError,
     ReadError,

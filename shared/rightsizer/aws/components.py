@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.aws.errors import reading
 from rightsizer.aws.raw import UNKNOWN
 from rightsizer.aws.sights import utc
-from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.component_update import request_of, unknown
+from rightsizer.domain.component import ComponentSight, request_of, unknown
 from rightsizer.domain.live_state import MOVING
 from rightsizer.errors import VanishedError
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from rightsizer.aws.errors import code_of, reading
 from rightsizer.aws.role_pass import simulated
 from rightsizer.aws.session import Session
-from rightsizer.domain.role_pass import ACTION, RolePass
+from rightsizer.domain.preflight import ACTION, RolePass
 from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import RightsizerError
 

@@ -11,7 +11,7 @@ from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of, 
 from rightsizer.aws.group_facts import mode_of, sendable
 from rightsizer.domain.capacity_change import GroupSight, PoolSeen
 from rightsizer.domain.ownership import owner_of
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.errors import ReadError, RightsizerError, VanishedError, WriteRefusedError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
-from rightsizer.domain.cleaned import one_line
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
 
 LONGEST_TEXT = 1024

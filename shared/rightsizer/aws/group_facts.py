@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.ownership import handler_of, owner_of
 from rightsizer.domain.scaling_group import Group, Purchase
-from rightsizer.domain.spot_handler import handler_of
 from rightsizer.errors import InputError
 
 MODE_TAG = "rightsizer:mode"

@@ -13,9 +13,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, reason_of, text_of, translate
 from rightsizer.aws.group_facts import group_of, names_types, template_of, wanted
+from rightsizer.domain.ownership import handler_of
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import Foreign, Found, Group, Loose, Member, Way
-from rightsizer.domain.spot_handler import handler_of
 from rightsizer.errors import InputError, RightsizerError, VanishedError, WriteRefusedError
 from rightsizer.ports.spot import Unread
 from rightsizer.telemetry import Failed, attempt

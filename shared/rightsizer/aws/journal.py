@@ -19,9 +19,8 @@ from rightsizer.aws.parking import Parking
 from rightsizer.aws.rows import Row, if_readable, moment, passed_over, read_row, text
 from rightsizer.aws.table import Table, typed
 from rightsizer.domain.change import Change
-from rightsizer.domain.daily_budget import Room, room_for
-from rightsizer.domain.limits import ChangeLimits, Switch
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.policy import ChangeLimits, Room, Switch, room_for
 from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from typing import Any
 
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.session import Session
-from rightsizer.domain.grid import Grid
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import Series
+from rightsizer.domain.usage import Grid, Series
 from rightsizer.errors import ReadError
 
 METRICS = (

@@ -16,9 +16,8 @@ from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished
 from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.pace import Pace
 from rightsizer.aws.session import Session
-from rightsizer.domain.grid import Grid, align
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, NoMetrics, Series, Signal
+from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, Grid, MetricWindow, NoMetrics, Series, Signal, align
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError
 from rightsizer.ports.evaluation import MetricRequest
 

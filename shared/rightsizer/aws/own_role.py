@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rightsizer.aws.errors import raise_transient
 from rightsizer.aws.role_pass import Identity, principal
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.role_pass import caller
+from rightsizer.domain.preflight import caller
 
 if TYPE_CHECKING:
     from types_boto3_iam import IAMClient

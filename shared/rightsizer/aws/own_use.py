@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
-from rightsizer.domain.running import FunctionUse
+from rightsizer.domain.report import FunctionUse
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient

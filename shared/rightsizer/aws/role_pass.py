@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import raise_transient
-from rightsizer.domain.role_pass import ACTION, SERVICE, RolePass, caller
+from rightsizer.domain.preflight import ACTION, SERVICE, RolePass, caller
 
 if TYPE_CHECKING:
     from types_boto3_iam import IAMClient

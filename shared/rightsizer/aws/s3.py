@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
 from rightsizer.aws.errors import code_of
-from rightsizer.domain.digest import KeptUsage
+from rightsizer.domain.usage import KeptUsage
 from rightsizer.errors import InputError
 from rightsizer.telemetry import logger
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Never
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, translate
-from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, WriteRefusedError
 
 if TYPE_CHECKING:

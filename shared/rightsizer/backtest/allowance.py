@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
-from rightsizer.domain.daily_budget import room_for
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.option import Option
+from rightsizer.domain.policy import ChangeLimits, room_for
 from rightsizer.domain.reason import Code, Reason
 
 

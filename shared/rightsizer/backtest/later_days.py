@@ -7,16 +7,14 @@ from decimal import Decimal
 
 from rightsizer.backtest.hindsight import Told, verdict_of
 from rightsizer.domain.backtest import Hindsight
-from rightsizer.domain.candidate import Goal
-from rightsizer.domain.demand import MemoryClass
-from rightsizer.domain.digest import BIN, DayDigest, busy
+from rightsizer.domain.demand import MemoryClass, Plan, Served, Stream
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Goal, Option
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.serving import Plan, Served, Stream
+from rightsizer.domain.usage import BIN, DayDigest, busy
 from rightsizer.recommender.arrivals import stream_of
 from rightsizer.recommender.candidates import fit_on, ratio_on
 from rightsizer.recommender.context import Situation

@@ -17,14 +17,13 @@ from rightsizer.backtest.later_days import After, Moved, after, as_served, hinds
 from rightsizer.backtest.standing_change import Standing, guarded, left, moved_to, past_of, promised_late
 from rightsizer.changes.window import opens
 from rightsizer.domain.backtest import Backtest, Missed, Rehearsed, Verdict
-from rightsizer.domain.candidate import Goal
-from rightsizer.domain.digest import DayDigest, UsageDigest
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.option import Goal, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.usage import DayDigest, UsageDigest
 from rightsizer.recommender.given import Given
 from rightsizer.recommender.recommend import judge_digests
 from rightsizer.recommender.seen import situated

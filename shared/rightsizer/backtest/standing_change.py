@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 from rightsizer.backtest.later_days import After, DayAfter, Moved, as_served
-from rightsizer.domain.digest import BIN, DayDigest
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.option import Option
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import BIN, DayDigest
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.finding import suffering
 from rightsizer.recommender.fleet_size import plan_of

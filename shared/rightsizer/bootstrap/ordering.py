@@ -118,7 +118,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
     from rightsizer.domain.policy import Policy
-    from rightsizer.domain.running import Stack
+    from rightsizer.domain.report import Stack
     from rightsizer.flows.report import ReportSources
     from rightsizer.settings import from_environment
 

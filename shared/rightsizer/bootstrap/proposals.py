@@ -74,7 +74,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.aws.own_use import LambdaUse
     from rightsizer.aws.reports import BucketReports
     from rightsizer.domain.policy import Policy
-    from rightsizer.domain.running import Stack
+    from rightsizer.domain.report import Stack
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
     from rightsizer.flows import report as flow

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from rightsizer.changes import failure
-from rightsizer.domain.change import Change, ChangeState, FailureClass
-from rightsizer.domain.move import Steer
+from rightsizer.domain.change import Change, ChangeState, FailureClass, Steer
 from rightsizer.domain.reason import Code
 
 BY_TEXT = frozenset({Code.ROLLED_BACK, Code.WAY_BACK_FAILED})

@@ -10,11 +10,9 @@ from typing import Any
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, Verdict
-from rightsizer.domain.plan import Before
+from rightsizer.domain.plan import Before, command, placed
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import command
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
-from rightsizer.domain.wiring import placed
 
 REQUESTS = Signal("Invocations", "Sum")
 ALIVE = (Signal("MemoryUtilization", "Maximum"), Signal("GPUMemoryUtilization", "Maximum"))

@@ -33,8 +33,8 @@ from rightsizer.changes.baseline import periods as rows_of
 from rightsizer.changes.usual import baseline
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import Verdict
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, unread
 

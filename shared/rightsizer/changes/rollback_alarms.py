@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
 
 MOST = 10
 """AutoRollbackConfiguration takes 1 to 10 alarms."""

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from rightsizer.domain.change import Change
 from rightsizer.domain.live_state import EndpointSight, Sight
-from rightsizer.domain.plan import VariantCount
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind, VariantCount
 
 
 def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from rightsizer.domain.limits import ChangeWindow
-from rightsizer.domain.peak import Peak
+from rightsizer.domain.demand import Peak
+from rightsizer.domain.policy import ChangeWindow
 
 STEP = timedelta(minutes=15)
 HORIZON = timedelta(days=8)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
-from rightsizer.domain.cleaned import cleaned
+from rightsizer.domain.reason import cleaned
 from rightsizer.errors import WriteRefusedError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Any, Literal, assert_never
 from rightsizer.domain.change import Entry
 from rightsizer.domain.checks import aware, named
 from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.plan import Step, StepKind, command
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.step import Step, StepKind, command
 
 
 @dataclass(frozen=True, slots=True)

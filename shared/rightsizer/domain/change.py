@@ -1,4 +1,4 @@
-"""A change of an endpoint as a journal of small steps, each written before it is done."""
+"""A change of an endpoint as a journal of small steps, each written before it is done, and its next move."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,9 @@ from typing import Any, Literal
 from rightsizer.domain.checks import aware, named
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.option import Option
-from rightsizer.domain.plan import Before, Met, Plan
+from rightsizer.domain.plan import Before, Met, Plan, Step
 from rightsizer.domain.proposal import PATIENCE
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.step import Step
 
 
 class ChangeState(StrEnum):
@@ -219,3 +218,57 @@ class Change:
     def last(self, step: Step, *statuses: str) -> Entry | None:
         """The newest journal line of this step with one of these statuses."""
         return next((e for e in reversed(self.journal) if e.step == step.key and e.status in statuses), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Write this to AWS next."""
+
+    step: Step
+    kind: Literal["do"] = "do"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to write now; look again then."""
+
+    until: datetime
+    why: str
+    kind: Literal["wait"] = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """Take another course, or pass a milestone; no write to AWS."""
+
+    reason: Reason
+    course: Course | None = None
+    ending: ChangeState | None = None
+    failure: FailureClass = FailureClass.NONE
+    turned: bool = False
+    """The new configuration has arrived."""
+    applied: bool = False
+    """Autoscaling is settled too; from here on it is the customer's again."""
+    returned: bool = False
+    remaining: tuple[str, ...] = ()
+    kind: Literal["steer"] = "steer"
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The change is over."""
+
+    state: ChangeState
+    reason: Reason
+    kind: Literal["finish"] = "finish"
+
+
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """What the plan stands on moved before the endpoint felt anything: make the plan again."""
+
+    reason: Reason
+    kind: Literal["replan"] = "replan"
+
+
+type Move = Do | Wait | Steer | Finish | Replan

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from rightsizer.domain.checks import aware, named, not_negative
 from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.plan import command
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.step import command
 
 _STAMP = re.compile(r"-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}(-\d{1,3})?$|-\d{10,}$|-\d{1,4}$")
 """What the SDKs and people put behind the name of a repeated job."""

@@ -1,17 +1,18 @@
-"""What AWS shows of a change's surroundings at one moment. Never cached: `apply` decides on nothing else."""
+"""What AWS shows of a change's surroundings at one moment. Never cached: `apply` decides on nothing else.
+
+AWS adds defaults of its own to what was asked for, so the two are compared by what was asked alone.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from rightsizer.domain.alike import covers
 from rightsizer.domain.change import FailureClass
 from rightsizer.domain.component import ComponentSight, placement_of, strategy_of
 from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.plan import Step, StepKind, wired
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.step import Step, StepKind
-from rightsizer.domain.wiring import wired
 
 AUTOSCALING = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
 """Steps that put something of the owner's autoscaling."""
@@ -239,3 +240,30 @@ def _bounds(target: ScalableTarget) -> tuple[int, int, dict[str, bool]]:
 def _suspended(state: Mapping[str, bool]) -> dict[str, bool]:
     """Only what is suspended: AWS reports the rest as false or leaves it out."""
     return {key: True for key, value in state.items() if value}
+
+
+def covers(live: Any, wanted: Any, skip: tuple[str, ...]) -> bool:
+    """Whether everything that was asked for is there; AWS may add defaults of its own."""
+    if isinstance(wanted, Mapping):
+        return isinstance(live, Mapping) and all(
+            covers(live.get(key), value, skip) for key, value in wanted.items() if key not in skip
+        )
+    if isinstance(wanted, (list, tuple)):
+        return (
+            isinstance(live, (list, tuple))
+            and len(live) == len(wanted)
+            and all(covers(a, b, skip) for a, b in zip(live, wanted, strict=True))
+        )
+    if isinstance(wanted, float) or isinstance(live, float):
+        return isinstance(live, (int, float)) and float(live) == float(wanted)
+    return bool(_moment(live) == _moment(wanted))
+
+
+def _moment(value: Any) -> Any:
+    """Times compare as instants, whether AWS gave a datetime or the journal kept ISO text."""
+    if isinstance(value, str) and value[:4].isdigit() and "T" in value:
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return value
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value

@@ -1,17 +1,56 @@
-"""What would serve the demand: one option with its cost, its risk and what it asks of people."""
+"""What would serve the demand: one option with its cost, its risk, and what carrying it out takes.
+
+What it takes follows from the kind of option: whether the model starts again, and who brings back what was there. The
+words are Cost Optimization Hub's: restart needed, rollback possible. Options are made here, so that none says more.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum, StrEnum
-from typing import Literal
+from typing import Literal, assert_never
 
-from rightsizer.domain.candidate import Promise
 from rightsizer.domain.checks import named
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
 from rightsizer.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """How much slower the GPU part runs on a candidate: 2.0 is half as fast. Ordered hopeful <= mid <= bound."""
+
+    bound: float
+    mid: float
+    hopeful: float
+    phi: float
+    """Datasheet ratio: the larger of the FLOPS and the bandwidth ratio."""
+    source: Literal["same", "datasheet", "tested", "learnt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The latency that must hold, seconds, and the errors that may be."""
+
+    p95_s: float
+    declared: bool
+    source: str
+    error_share: float | None = None
+    """Failed requests that the owner allows, 0..1; None where nothing is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the decision took the load and the speed to be, so that the outcome can be held against it."""
+
+    slowdown: float | None
+    """GPU seconds of a request on the target over those on what runs today, most likely; None when not known."""
+    peak_busy_gpus: float | None
+    """Planned GPUs at work in the busiest hour, of the type that the load was measured on."""
+    framework: str = ""
+    bound: float | None = None
+    """What `slowdown` was taken to stay within; None when not known."""
 
 
 class OptionKind(StrEnum):
@@ -225,3 +264,117 @@ class Excluded:
     def what(self) -> str:
         """The candidate as people name it: the type, and the dimension where there is one."""
         return f"{self.dimension.value} ({self.instance_type})" if self.dimension else self.instance_type
+
+
+class WayBack(StrEnum):
+    """Who brings back what was there before an option."""
+
+    PROGRAM = "rightsizer"
+    """The journal of the change runs back: by itself where it goes wrong, or when somebody asks."""
+    OWNER = "owner"
+    """What was there still exists, and its owner deploys it or calls it again."""
+    NONE = "created-anew"
+    """What was there is gone: its owner creates it anew from what was kept."""
+
+
+def way_back(kind: OptionKind, in_place: bool) -> WayBack:
+    """Who brings back what was there before an option of that kind; `in_place` as of `Option`."""
+    match kind:
+        case OptionKind.DELETE:
+            return WayBack.NONE
+        case OptionKind.ASYNC | OptionKind.SERVERLESS | OptionKind.PACKING | OptionKind.OTHER_ARCHITECTURE:
+            return WayBack.OWNER
+        case (
+            OptionKind.INSTANCE_TYPE
+            | OptionKind.INSTANCE_COUNT
+            | OptionKind.TYPE_AND_COUNT
+            | OptionKind.FEWER_GPUS
+            | OptionKind.AUTOSCALING
+            | OptionKind.SCHEDULE
+            | OptionKind.ROUTING
+            | OptionKind.INSTANCE_POOLS
+            | OptionKind.SCALE_TO_ZERO
+            | OptionKind.COPIES
+            | OptionKind.SCALE_IN
+            | OptionKind.PLACEMENT
+        ):
+            return WayBack.PROGRAM if in_place else WayBack.OWNER
+        case unreachable:
+            assert_never(unreachable)
+
+
+def starts_anew(kind: OptionKind, in_place: bool, redeploys: bool = False, of_components: bool = False) -> bool:
+    """Whether the model starts again, on other instances or as another copy, for an option of that kind.
+
+    A routing strategy and a scale-in policy are parts of the endpoint configuration, of which another one replaces
+    every instance (SageMaker, UpdateEndpoint); counts, bounds and scheduled actions replace none. `redeploys`: the
+    type or the routing changes with it. `of_components`: the endpoint is made of inference components, whose copies
+    may be none where they are.
+    """
+    match kind:
+        case OptionKind.INSTANCE_COUNT | OptionKind.AUTOSCALING | OptionKind.SCHEDULE | OptionKind.COPIES:
+            return redeploys
+        case OptionKind.DELETE:
+            return False
+        case OptionKind.SCALE_TO_ZERO:
+            return not (in_place or of_components)  # bounds alone; else a new endpoint of inference components
+        case (
+            OptionKind.INSTANCE_TYPE
+            | OptionKind.TYPE_AND_COUNT
+            | OptionKind.FEWER_GPUS
+            | OptionKind.ROUTING
+            | OptionKind.INSTANCE_POOLS
+            | OptionKind.SCALE_IN
+            | OptionKind.PLACEMENT
+            | OptionKind.ASYNC
+            | OptionKind.SERVERLESS
+            | OptionKind.PACKING
+            | OptionKind.OTHER_ARCHITECTURE
+        ):
+            return True
+        case unreachable:
+            assert_never(unreachable)
+
+
+def priced(
+    kind: OptionKind,
+    target: Target,
+    price: Price,
+    money: Money,
+    confidence: float,
+    risks: Mapping[str, Risk],
+    effort: Effort,
+    *,
+    in_place: bool,
+    moved: bool = False,
+    client_change: str = "",
+    p95_s: float | None = None,
+    notes: tuple[str, ...] = (),
+    facts: Mapping[str, str] | None = None,
+    not_checked: tuple[str, ...] = (),
+    restores: bool = False,
+    of_components: bool = False,
+) -> Option:
+    """An option with its money spread out and the worst of its risks as its risk; `moved` to another type."""
+    return Option(
+        kind=kind,
+        target=target,
+        price=price,
+        usd_per_month=money.usd_per_month,
+        saving_usd_per_month=money.saving,
+        switch_usd=money.switch_usd,
+        payback_days=money.payback_days,
+        risks=risks,
+        risk=max(risks.values(), default=Risk.VERY_LOW),
+        confidence=round(confidence, 2),
+        effort=effort,
+        restart_needed=starts_anew(kind, in_place, moved or target.routing is not None, of_components),
+        rollback_possible=way_back(kind, in_place) is not WayBack.NONE,
+        in_place=in_place,
+        client_change=client_change,
+        p95_s=p95_s,
+        notes=notes,
+        facts=facts or {},
+        not_checked=not_checked,
+        restores=restores,
+    )

@@ -1,11 +1,11 @@
-"""What became of a change, and what it is worth in the ledger."""
+"""What became of a change, what it is worth in the ledger, and what changes promised against what they did."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from rightsizer.domain.checks import aware, money, named
+from rightsizer.domain.checks import aware, finite, money, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +58,116 @@ class UnreadRow:
 
     def __post_init__(self) -> None:
         named("UnreadRow.key", self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedOutcome:
+    """One change or shadow test of which the slowdown was measured: GPU seconds of a request, new type over old."""
+
+    endpoint: str
+    change_id: str
+    at: datetime
+    from_type: str
+    to_type: str
+    framework: str
+    """Empty where it is not known."""
+    ended: Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested"]
+    promised: float | None
+    """The most likely slowdown, as the decision took it to be; None where none was promised."""
+    bound: float | None
+    """What it was to stay within; None where that was not recorded."""
+    measured: float
+    ratio: float | None
+    """Measured over promised: above 1 it was slower than promised."""
+    beyond: bool | None
+    """Whether it was slower than the bound; None without one."""
+    latency_ratio: float | None
+    """Mean latency on the new type over that on the old one; None where it was not measured."""
+
+    def __post_init__(self) -> None:
+        named("SpeedOutcome.endpoint", self.endpoint)
+        finite("SpeedOutcome.measured", self.measured)
+        if self.ratio is not None:
+            finite("SpeedOutcome.ratio", self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedSummary:
+    """Promised and measured slowdowns of a group: an endpoint, a framework, or all."""
+
+    name: str
+    """Empty for all, and for endpoints of unknown framework."""
+    n: int
+    """Outcomes with a promise."""
+    bias: float | None
+    """Geometric mean of measured over promised; None without an outcome."""
+    spread: float | None
+    """Geometric standard deviation of that, a factor of 1 or more; None below two outcomes."""
+    bounded: int
+    """Outcomes with a recorded bound."""
+    beyond: int
+    """Those of them that were slower than it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RiskLevel:
+    """What became of the changes of which one performance risk was stated."""
+
+    risk: int
+    """0 to 4."""
+    chance_from: float
+    chance: float
+    """The chance of harm that it states: from, and at most; 0..1."""
+    n: int
+    """Changes that were proven, or fell short; at least one."""
+    fell_short: int
+    """Those of them that went back for how they served, were to and could not, or were restored from later."""
+    low: float
+    high: float
+    """Between these, 0..1, the chance lies at 95 % confidence (Clopper and Pearson, 1934)."""
+    missing: int = 0
+    """Outcomes like these that are missing until that range is narrow enough to say anything of what was stated."""
+
+    @property
+    def share(self) -> float:
+        """The share that fell short, 0..1."""
+        return self.fell_short / self.n
+
+
+@dataclass(frozen=True, slots=True)
+class TrackRecord:
+    """How far promises were kept by what ended between two days. Where nothing did there is no figure, and no zero."""
+
+    since: datetime
+    until: datetime
+    """What ended at this time or later is not in it."""
+    ended: int
+    """Changes and shadow tests that ended."""
+    outcomes: tuple[SpeedOutcome, ...]
+    """Those with a measured slowdown, newest first."""
+    overall: SpeedSummary
+    frameworks: tuple[SpeedSummary, ...]
+    """Of those with outcomes that were promised, the largest number first."""
+    endpoints: tuple[SpeedSummary, ...]
+    changes: int
+    """Changes that ended, without the tests."""
+    levels: tuple[RiskLevel, ...]
+    """Ascending; only those of which a change tells."""
+    brier: float | None
+    """Mean of (stated chance at most - fell short)^2 over the changes that tell: 0 is best. None where none tells."""
+    brier_without: float | None
+    """The same for somebody who calls every change harmless."""
+
+    def __post_init__(self) -> None:
+        aware("TrackRecord.since", self.since)
+        aware("TrackRecord.until", self.until)
+
+    @property
+    def told(self) -> int:
+        """Changes that tell whether the stated risk was right."""
+        return sum(level.n for level in self.levels)
+
+    @property
+    def fell_short(self) -> int:
+        """Those of them that fell short."""
+        return sum(level.fell_short for level in self.levels)

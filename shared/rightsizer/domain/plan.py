@@ -1,13 +1,133 @@
-"""What a change stores before its first write: what ran, and the steps of both directions."""
+"""What a change stores before its first write: what ran, and the steps of both directions.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+A step is one write to AWS as data: what is asked of which service, on which thing, and how a person would do it by
+hand. The wiring says which policy each action of an alarm means, while policies are deleted and made again.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
+from shlex import quote
 from typing import Any, Literal
 
+from rightsizer.domain.checks import named
+from rightsizer.domain.demand import Peak
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.peak import Peak
-from rightsizer.domain.step import Step
+
+POLICY_PLACEHOLDER = "policy:"
+"""``policy:<resource>|<dimension>|<name>`` stands for the ARN that a scaling policy will have once it is put again."""
+PLACE = re.compile(rf"{POLICY_PLACEHOLDER}[^|]+/[^|]+\|sagemaker:[^|]+\|.+")
+ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
+
+
+class StepKind(StrEnum):
+    """Every write that a change may make, as its IAM action. None of them deletes what serves."""
+
+    CREATE_CONFIG = "sagemaker:CreateEndpointConfig"
+    TAG_CONFIG = "sagemaker:AddTags"
+    UPDATE_ENDPOINT = "sagemaker:UpdateEndpoint"
+    SET_CAPACITY = "sagemaker:UpdateEndpointWeightsAndCapacities"
+    SET_COPIES = "sagemaker:UpdateInferenceComponentRuntimeConfig"
+    UPDATE_COMPONENT = "sagemaker:UpdateInferenceComponent"
+    REGISTER_TARGET = "application-autoscaling:RegisterScalableTarget"
+    DEREGISTER_TARGET = "application-autoscaling:DeregisterScalableTarget"
+    PUT_POLICY = "application-autoscaling:PutScalingPolicy"
+    DELETE_POLICY = "application-autoscaling:DeleteScalingPolicy"
+    PUT_SCHEDULED = "application-autoscaling:PutScheduledAction"
+    PUT_ALARM = "cloudwatch:PutMetricAlarm"
+    DELETE_ALARMS = "cloudwatch:DeleteAlarms"
+    UPDATE_GROUP = "autoscaling:UpdateAutoScalingGroup"
+    RELEASE_POOL = "sagemaker:UpdateTrainingJob"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One write. `params` are the API's own parameters, so that the same record is done, repeated and handed over."""
+
+    kind: StepKind
+    subject: str
+    """The thing that it touches: a configuration, an endpoint, a scalable target, an alarm."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        named("Step.subject", self.subject)
+
+    @property
+    def service(self) -> str:
+        """The service as boto3 and the AWS CLI call it."""
+        return self.kind.value.split(":")[0]
+
+    @property
+    def operation(self) -> str:
+        """The API operation."""
+        return self.kind.value.split(":")[1]
+
+    @property
+    def component(self) -> str:
+        """Name of the inference component that the request is about; empty where it is about another thing."""
+        return str(self.params.get("InferenceComponentName", ""))
+
+    @property
+    def key(self) -> str:
+        """Names the step in the journal; the same step has the same key however often it is tried."""
+        name = str(self.params.get("PolicyName") or self.params.get("ScheduledActionName") or "")
+        return f"{self.operation} {self.subject}" + (f" {name}" if name else "")
+
+    @property
+    def command(self) -> str:
+        """The AWS CLI line that does the same."""
+        return command(self.service, self.operation, self.params)
+
+
+def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
+    """The AWS CLI line of a request, quoted for a shell.
+
+    A policy that is named by its place is asked for first: the line puts its ARN into a variable, and uses it.
+    """
+    verb = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", operation).lower()
+    places = {value: f"POLICY_{number}" for number, value in enumerate(dict.fromkeys(_places(params)), start=1)}
+    body = json.dumps(_named(params, places), sort_keys=True, default=str).replace("'", "'\\''")
+    for variable in places.values():
+        body = body.replace(f"@{variable}@", f"'\"${variable}\"'")
+    asked = "".join(f'{variable}="$({_asking(place)})" && ' for place, variable in places.items())
+    return f"{asked}aws {service} {verb} --cli-input-json '{body}'"
+
+
+def has_places(step: Step) -> bool:
+    """Whether the request still names a policy by its place, which AWS knows nothing of."""
+    return next(_places(step.params), "") != ""
+
+
+def _places(value: Any) -> Iterator[str]:
+    """Every policy that a request names by its place."""
+    if isinstance(value, str) and PLACE.fullmatch(value):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (place for part in value.values() for place in _places(part))
+    elif isinstance(value, (list, tuple)):
+        yield from (place for part in value for place in _places(part))
+
+
+def _named(value: Any, places: Mapping[str, str]) -> Any:
+    """The request with the name of a variable in the place of each of them."""
+    if isinstance(value, Mapping):
+        return {key: _named(part, places) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_named(part, places) for part in value]
+    return f"@{places[value]}@" if isinstance(value, str) and value in places else value
+
+
+def _asking(place: str) -> str:
+    """The AWS CLI line that prints the ARN of a policy."""
+    resource, dimension, name = place.removeprefix(POLICY_PLACEHOLDER).split("|", 2)
+    return (
+        "aws application-autoscaling describe-scaling-policies --service-namespace sagemaker "
+        f"--resource-id {quote(resource)} --scalable-dimension {quote(dimension)} --policy-names {quote(name)} "
+        "--query 'ScalingPolicies[0].PolicyARN' --output text"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +222,49 @@ class Plan:
     def keeps_counts(self) -> bool:
         """Whether the deployment leaves counts and weights as they are live (RetainAllVariantProperties)."""
         return self.turn is not None and bool(self.turn.params.get("RetainAllVariantProperties"))
+
+
+def placed(alarm: Mapping[str, Any], snapshot: Iterable[ScalableTarget]) -> dict[str, Any]:
+    """The body of an alarm in which each policy of the snapshot is named by its place, not by an ARN that will go."""
+    places = {arn: place for place, arn in _arns(snapshot).items()}
+    return {k: [places.get(a, a) for a in v] if k in ACTIONS else v for k, v in alarm.items()}
+
+
+def wired(step: Step, scaling: Sequence[ScalableTarget], live: Mapping[str, Any] | None) -> Step:
+    """The step that puts an alarm as it is asked for now: with the live ARN of each policy that it starts.
+
+    An alarm of the customer's keeps the body that it has now, since its owner may have edited it meanwhile: only its
+    actions are put right. Those that start policies come from the snapshot, since deleting a policy took them out of
+    the alarm (Application Auto Scaling); the others are the live ones. `live` is None where the alarm is gone.
+    """
+    arns = _arns(scaling)
+    params = {k: [arns.get(a, a) for a in v] if k in ACTIONS else v for k, v in step.params.items()}
+    if live is None or "Tags" in params:  # DescribeAlarms shows no tags, so what has some is ours
+        return replace(step, params=params)
+    gone = _gone(step, arns)
+    body = {**live, **{k: _actions(params.get(k, ()), live.get(k, ()), gone) for k in ACTIONS}}
+    return replace(step, params={k: v for k, v in body.items() if k not in ACTIONS or v or k in params})
+
+
+def _arns(targets: Iterable[ScalableTarget]) -> dict[str, str]:
+    """The ARN of each policy by its place."""
+    return {
+        f"{POLICY_PLACEHOLDER}{t.resource_id}|{t.dimension}|{p['PolicyName']}": p["PolicyARN"]
+        for t in targets
+        for p in t.policies
+        if "PolicyARN" in p
+    }
+
+
+def _gone(step: Step, arns: Mapping[str, str]) -> tuple[str, ...]:
+    """Parts of ARNs by which policies of the same targets are known that an alarm may still name."""
+    places = (a for k in ACTIONS for a in step.params.get(k, ()) if a.startswith(POLICY_PLACEHOLDER))
+    resources = {place.removeprefix(POLICY_PLACEHOLDER).split("|")[0] for place in (*places, *arns)}
+    return tuple(f":resource/sagemaker/{resource}:" for resource in sorted(resources))
+
+
+def _actions(wanted: Sequence[str], live: Sequence[str], gone: tuple[str, ...]) -> list[str]:
+    """Policies as wanted, everything else as it is live, in the wanted order first."""
+    theirs = [a for a in live if not any(part in a for part in gone)]
+    kept = [a for a in wanted if a in theirs or a.startswith(POLICY_PLACEHOLDER) or any(part in a for part in gone)]
+    return [*kept, *(a for a in theirs if a not in kept)]

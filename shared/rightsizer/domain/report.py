@@ -1,21 +1,105 @@
-"""What is told each week: spent, wasted, saved, and what it cost to run."""
+"""What is told each week: spent, wasted, saved from found to proven, and what rightsizer itself cost."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 
+from rightsizer.domain.checks import money, named
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.funnel import Saving
-from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
-from rightsizer.domain.packing import Pack
+from rightsizer.domain.outcome import LedgerEntry, Occurrence, TrackRecord, UnreadRow
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.running import RunningCost
-from rightsizer.domain.track_record import TrackRecord
+from rightsizer.domain.recommendation import Pack, Recommendation
 
 SHOWN = 200
 """Rows of one kind in the page and in the JSON: the largest by money. All endpoints are in the CSV and JSON lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionUse:
+    """What one Lambda function did in a window, as CloudWatch counted it (namespace AWS/Lambda)."""
+
+    name: str
+    memory_mb: int
+    invocations: int
+    duration_ms: float
+    """Sum over the invocations. Lambda bills this rounded up to whole milliseconds, and the start of the runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What of the stack's parameters its cost depends on."""
+
+    arm: bool = True
+    """Whether the functions run on arm64."""
+    grouped_alarm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One part of the running cost."""
+
+    what: str
+    usd: Decimal
+    how: str
+    """The figures behind it, with units and the unit price."""
+
+    def __post_init__(self) -> None:
+        named("CostLine.what", self.what)
+        money("CostLine.usd", self.usd)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCost:
+    """An estimate for one window, with what it rests on."""
+
+    lines: tuple[CostLine, ...]
+    basis: str
+    """Where the unit prices come from, their date, and what is not in the sum."""
+
+    @property
+    def usd(self) -> Decimal:
+        """The sum of the lines."""
+        return sum((line.usd for line in self.lines), Decimal(0))
+
+
+class Stage(StrEnum):
+    """Where a saving stands at the end of a window."""
+
+    NOT_ASKED = "not-asked"
+    WAITING = "waiting"
+    """Proposed; nobody has answered."""
+    DECLINED = "declined"
+    """Rejected or snoozed."""
+    UNDER_WAY = "under-way"
+    """Approved, and not in force yet."""
+    WENT_BACK = "went-back"
+    """Approved, and rolled back or handed over: it saves nothing."""
+    APPLIED = "applied"
+    """In force, and not proven."""
+    PROVEN = "proven"
+
+
+IDENTIFIED = frozenset(Stage)
+PROPOSED = IDENTIFIED - {Stage.NOT_ASKED}
+APPROVED = PROPOSED - {Stage.WAITING, Stage.DECLINED}
+IN_FORCE = frozenset({Stage.APPLIED, Stage.PROVEN})
+OPEN = frozenset({Stage.NOT_ASKED, Stage.WAITING, Stage.UNDER_WAY})
+"""What could still be saved: not what was declined, went back, or is saved already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """One saving of the funnel."""
+
+    stage: Stage
+    usd_per_month: Decimal
+    """Estimated, whole cents; never negative. Rounded here and nowhere else."""
+    endpoint: str
+    owner: str
+    proposal_id: str = ""
+    """Whose judgement promises it; empty where it was not asked, and the endpoint's latest judgement does."""
 
 
 @dataclass(frozen=True, slots=True)

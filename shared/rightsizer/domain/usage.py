@@ -1,15 +1,70 @@
-"""How it was used: clean series of what CloudWatch published for one variant."""
+"""How an endpoint was used: the clean series of a window, and the usage of one day, small enough to keep.
+
+The window of a reading is aligned outwards to whole periods. Quantiles have one definition for the whole program.
+"""
 
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from rightsizer.domain.checks import aware
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
+
+CONFORMAL = 39
+"""Outcomes from which one of them is the 97.5 % quantile of the next one: 39 / 40 (split conformal prediction)."""
+SLOT_S = 300
+"""Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
+SLOTS = 86400 // SLOT_S
+REGIME = 0.5
+"""Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
+BIN = 1.02
+"""Ratio between the edges of two latency bins: a quantile is known to 2 %."""
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The nearest-rank quantile of ascending values, `share` in 0..1; ValueError when there are none."""
+    if not ordered:
+        raise ValueError("no values to take a quantile of")
+    rank = math.ceil(share * len(ordered) - 1e-9) - 1
+    return ordered[min(max(rank, 0), len(ordered) - 1)]
+
+
+def weighted(pairs: Sequence[tuple[float, float]], share: float) -> float:
+    """The quantile of (value, weight) pairs sorted by value; ValueError when the weights add up to nothing."""
+    total = sum(weight for _, weight in pairs)
+    if total <= 0:
+        raise ValueError("no weight to take a quantile of")
+    reached = 0.0
+    for value, weight in pairs:
+        reached += weight
+        if reached >= share * total - 1e-9:
+            return value
+    return pairs[-1][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The aligned window that is read."""
+
+    start: datetime
+    end: datetime
+    period_s: int
+
+    @property
+    def size(self) -> int:
+        """Number of periods."""
+        return int((self.end - self.start).total_seconds()) // self.period_s
+
+
+def align(start: datetime, end: datetime, period_s: int) -> Grid:
+    """The window outwards to multiples of the period, in UTC."""
+    first = int(start.timestamp()) // period_s * period_s
+    last = -(-math.ceil(end.timestamp()) // period_s) * period_s
+    return Grid(datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC), period_s)
 
 
 class Signal(NamedTuple):
@@ -147,3 +202,155 @@ ASYNC_SIGNALS: tuple[Signal, ...] = (
     Signal("InvocationsProcesssed", "Sum"),
 )
 """Read of asynchronous endpoints too, which publish no `Invocations`. AWS's documentation spells one with three s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Distribution of a utilisation share over the datapoints of a day."""
+
+    p5: float
+    p50: float
+    p95: float
+    p99: float
+    peak: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], peaks: Sequence[float], divisor: float) -> "Spread | None":
+        """Percentages, of `divisor` chips together, as shares of one; None without a datapoint, which NaN marks."""
+        ordered = sorted(v for v in values if v == v)
+        if not ordered:
+            return None
+        top = max(max((v for v in peaks if v == v), default=ordered[-1]), ordered[-1])
+        scale = 100.0 * divisor
+        p5, p50, p95, p99 = (round(quantile(ordered, q) / scale, 5) for q in (0.05, 0.5, 0.95, 0.99))
+        return cls(p5, p50, p95, p99, round(top / scale, 5))
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Sums of a straight line y = level + slope x by least squares; sums of several days add up."""
+
+    n: float
+    x: float
+    y: float
+    xx: float
+    xy: float
+    yy: float
+
+    def __add__(self, other: "Fit") -> "Fit":
+        return Fit(
+            self.n + other.n,
+            self.x + other.x,
+            self.y + other.y,
+            self.xx + other.xx,
+            self.xy + other.xy,
+            self.yy + other.yy,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EachGpu:
+    """The GPUs of one instance on one day, seen one by one; the busiest first. Shares of one GPU, 0..1."""
+
+    peaks: tuple[float, ...]
+    """Highest utilisation; of several instances the higher one at each rank."""
+    means: tuple[float, ...]
+    """Mean utilisation, on the instance that worked most."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayDigest:
+    """One UTC day of one variant on one instance type. A day with two types has two digests.
+
+    Slots are five minutes long. None is unknown (no datapoint), never zero (law 1).
+    """
+
+    day: date
+    instance_type: str
+    gpus: int
+    """Accelerators per instance, as the shares below were divided by it."""
+    requests: tuple[float | None, ...]
+    """Requests of each slot, over all instances."""
+    busy_s: tuple[float | None, ...]
+    """GPU seconds worked in each slot, over all GPUs of all instances."""
+    instances: tuple[float | None, ...]
+    """Mean instance count of each hour, 24 values."""
+    latency: tuple[tuple[int, float], ...]
+    """Sparse histogram: (bin, requests); bin i holds latencies of about BIN ** i milliseconds."""
+    latency_total_s: float
+    """Sum of the latencies of all requests with a datapoint."""
+    errors: float
+    gpu: Spread | None
+    """Utilisation per GPU, 0..1."""
+    gpu_memory: Spread | None
+    """Memory used per GPU, share of what the type lists, 0..1; of the fullest GPU where `each_gpu` is known."""
+    host_memory: Spread | None
+    cpu: Spread | None
+    """Per vCPU, 0..1."""
+    cpu_mean: float | None = None
+    """Mean vCPUs busy per instance."""
+    backlog: float | None = None
+    """Largest backlog of an asynchronous endpoint; None when none was published."""
+    host: Fit | None = None
+    """vCPUs busy against GPUs busy, per instance and slot: what the host works for a second of GPU work."""
+    within: float | None = None
+    """Squared variation of the request rate between the base periods of a slot, chance taken out; None at 300 s."""
+    each_gpu: EachGpu | None = None
+    """Single GPUs; None where they were not published, not read, or for too little of the day."""
+    kv_cache: Spread | None = None
+    """Share of the KV cache in use, 0..1, of the fullest instance; None where it is not known for most of the day."""
+
+    def __post_init__(self) -> None:
+        if len(self.requests) != SLOTS or len(self.busy_s) != SLOTS or len(self.instances) != 24:
+            raise InputError(f"a digest of {self.day} needs {SLOTS} slots and 24 hours")
+        if self.gpus < 0:
+            raise InputError(f"a digest of {self.day} has {self.gpus} GPUs")
+
+    @property
+    def valid_slots(self) -> int:
+        """Slots with utilisation datapoints."""
+        return SLOTS - self.busy_s.count(None)
+
+    @property
+    def request_count(self) -> float:
+        """Requests of the day, as far as they were published."""
+        return sum(filter(None, self.requests))
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDigest:
+    """All days kept of one variant, oldest first."""
+
+    endpoint: str
+    variant: str
+    days: tuple[DayDigest, ...]
+    notes: tuple[Reason, ...] = ()
+    """What could not be read beside them, and why; the days hold without it."""
+
+    def __iter__(self) -> Iterator[DayDigest]:
+        return iter(self.days)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptUsage:
+    """What is remembered of one variant between evaluations: the digests of complete days, and which days they are."""
+
+    endpoint: str
+    variant: str
+    modified_at: datetime
+    """When the endpoint was last modified, as the digests were made: a later change asks for a full read."""
+    first: date
+    """First day that was read; a day without a digest had no datapoint."""
+    until: date
+    """First day that was not read yet."""
+    days: tuple[DayDigest, ...]
+
+    def __post_init__(self) -> None:
+        if self.until < self.first:
+            raise InputError(f"kept digests of {self.endpoint} end on {self.until}, before their first day")
+
+
+def busy(days: Sequence[DayDigest]) -> list[DayDigest]:
+    """The days that tell what must be carried: those with requests, at least half of the busiest day's."""
+    busiest = max((d.request_count for d in days), default=0.0)
+    return [d for d in days if d.request_count >= REGIME * busiest]

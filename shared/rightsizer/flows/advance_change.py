@@ -12,13 +12,12 @@ from rightsizer.changes.again import again
 from rightsizer.changes.measurement import measured
 from rightsizer.changes.plan.metrics import without_metrics
 from rightsizer.changes.reconcile import advance
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Finish, Replan, Steer, Wait
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.limits import ChangeLimits, Switch
 from rightsizer.domain.live_state import Sight
-from rightsizer.domain.move import Do, Finish, Replan, Steer, Wait
+from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.domain.step import Step, StepKind
 from rightsizer.errors import RightsizerError
 from rightsizer.flows import apply_missing, apply_newest
 from rightsizer.flows.apply_again import ranking

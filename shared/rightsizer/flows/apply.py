@@ -10,8 +10,8 @@ from functools import partial
 
 from rightsizer.domain.change import Change, Entry
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.errors import ConflictError, InputError, UnreadableError
 from rightsizer.flows.advance_change import Walking

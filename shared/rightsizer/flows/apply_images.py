@@ -9,11 +9,10 @@ from datetime import datetime
 
 from rightsizer.changes import preflight
 from rightsizer.changes.reconcile import touched_scaling
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
-from rightsizer.domain.move import Steer
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 from rightsizer.flows.notify import Told
 from rightsizer.ports.changes import Changer
 from rightsizer.ports.evaluation import RecommendationStore

@@ -13,8 +13,7 @@ from rightsizer.autoscaling.scheduled_actions import caught_up
 from rightsizer.changes.reconcile import given_back
 from rightsizer.domain.change import Change, Course, Entry
 from rightsizer.domain.live_state import Sight
-from rightsizer.domain.plan import Met
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Met, Step, StepKind
 from rightsizer.ports.changes import Changer
 
 MET = "met"

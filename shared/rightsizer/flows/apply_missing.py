@@ -10,7 +10,7 @@ from datetime import datetime
 from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import Sight
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.flows.notify import Told
 
 INCIDENT, OVER = "incident", "incident-over"

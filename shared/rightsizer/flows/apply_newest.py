@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes.overruled import needs_no_judgement, overruled
 from rightsizer.changes.reconcile import accepted, touched_scaling
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
-from rightsizer.domain.move import Do, Move, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, Wait
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation

@@ -9,13 +9,11 @@ from itertools import batched
 from rightsizer.backtest.allowance import Allowance
 from rightsizer.backtest.simulate import Rehearsal, Stage
 from rightsizer.domain.backtest import Backtest
-from rightsizer.domain.digest import UsageDigest
 from rightsizer.domain.endpoint import Endpoint, Mode, Unobserved
 from rightsizer.domain.history import History
-from rightsizer.domain.limits import ChangeLimits
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import NoMetrics
+from rightsizer.domain.usage import NoMetrics, UsageDigest
 from rightsizer.flows.evaluate import EvaluatePorts, Watcher, surroundings
 from rightsizer.flows.read_usage import Usage, UsageReader
 from rightsizer.flows.turns import CHUNK

@@ -12,14 +12,13 @@ from rightsizer.domain.change import Change, ChangeState, Course, Entry, Failure
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED, OptionKind
-from rightsizer.domain.preflight import Deferred, Ground
+from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.preflight import Deferred, Ground, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.domain.role_pass import RolePass
 from rightsizer.errors import ConflictError, ReadError
 from rightsizer.flows import apply_newest
 from rightsizer.flows.notify import Told

@@ -26,8 +26,8 @@ from rightsizer.domain.capacity_change import (
     Vanished,
 )
 from rightsizer.domain.change import Entry
-from rightsizer.domain.limits import Switch
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import (

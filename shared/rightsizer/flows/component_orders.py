@@ -11,8 +11,7 @@ from typing import Literal, Protocol
 
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
-from rightsizer.domain.implementation import priced
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, ScaleIn, Target
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, ScaleIn, Target, priced
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 
 from rightsizer.changes.foreseen import unless_refused
-from rightsizer.domain.digest import UsageDigest
 from rightsizer.domain.endpoint import Endpoint, Unobserved
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
@@ -18,7 +17,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import NoMetrics
+from rightsizer.domain.usage import NoMetrics, UsageDigest
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.read_usage import Memory, Usage, UsageReader
 from rightsizer.flows.turns import Turns

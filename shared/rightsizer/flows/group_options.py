@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from rightsizer.domain.capacity import CapacityKind, CapacityOption, GpuNeed, MeasuredUse, Outlook
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import Group
+from rightsizer.domain.scaling_group import CapacityKind, CapacityOption, GpuNeed, Group, MeasuredUse, Outlook
 from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
 from rightsizer.errors import RightsizerError, ThrottledError
 from rightsizer.ports.changes import SavingsLedger

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from rightsizer.domain.limits import Switch
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import Foreign, Found, Interruption, LeaveAlone, Member, Note, Reaction, Replace
 from rightsizer.domain.spot import Pool, Signal

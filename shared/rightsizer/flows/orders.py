@@ -6,8 +6,8 @@ from datetime import datetime
 
 from rightsizer.autoscaling.met_actions import as_due
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
-from rightsizer.domain.limits import Switch
 from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
 from rightsizer.ports.changes import Journal

@@ -8,9 +8,9 @@ from rightsizer.changes import deletion as farewell
 from rightsizer.changes import shadow_test_result as trial_end
 from rightsizer.changes.measurement import counted
 from rightsizer.domain.change import Change, ChangeState, Course
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight, Verdict
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.ports.changes import Changer
 from rightsizer.ports.evaluation import MetricReader, MetricRequest
 

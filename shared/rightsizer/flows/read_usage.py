@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rightsizer.domain.digest import KeptUsage, UsageDigest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import ASYNC_SIGNALS, SIGNALS, MetricWindow, NoMetrics, Signal
+from rightsizer.domain.usage import ASYNC_SIGNALS, SIGNALS, KeptUsage, MetricWindow, NoMetrics, Signal, UsageDigest
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.evaluation import DigestStore, MetricReader, MetricRequest
 from rightsizer.recommender.cache_page import DAYS, page_of

@@ -9,10 +9,9 @@ from rightsizer.changes import failure
 from rightsizer.changes.apply_class import classified
 from rightsizer.changes.apply_past import past_of
 from rightsizer.changes.reconcile import APPLIED, FINISHED, UNANSWERED, differences, leftovers, may_have_turned
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Finish, Steer
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import Sight
-from rightsizer.domain.move import Finish, Steer
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState

@@ -11,8 +11,7 @@ from rightsizer.domain.history import TEACHES_DAYS
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import SHOWN, Report
-from rightsizer.domain.running import RunningCost, Stack
+from rightsizer.domain.report import SHOWN, Report, RunningCost, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import PastBook, SavingsLedger

@@ -19,9 +19,8 @@ from rightsizer.domain.change import Change, Course, Entry, FailureClass
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.option import Target
-from rightsizer.domain.plan import Plan, VariantCount
+from rightsizer.domain.plan import Plan, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import Changer
 from rightsizer.ports.evaluation import QuotaReader

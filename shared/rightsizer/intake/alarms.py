@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, StringConstraints, TypeAdapter, ValidationError
 
-from rightsizer.domain.cleaned import one_line
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import LookAt, LookAtAlarm, NoTrigger, Trigger
 from rightsizer.errors import InputError
 from rightsizer.intake.fields import MOST_NAMES, Envelope, Moment, Name, SageMakerName, Shape, Text, read

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
-from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
 from rightsizer.telemetry import count, logger
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import one_line
 from rightsizer.domain.trigger import JobMoved, Trigger
 from rightsizer.intake.fields import Envelope, Moment, Name, SageMakerName, Shape, Text, read
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rightsizer.domain.cleaned import one_line
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import NoTrigger, Trigger
 from rightsizer.errors import InputError
 from rightsizer.intake import alarms, endpoints, jobs

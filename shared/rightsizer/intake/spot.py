@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import one_line
 from rightsizer.domain.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption, Trigger
 from rightsizer.intake.fields import Envelope, GroupName, Name, Shape, Text, read
 

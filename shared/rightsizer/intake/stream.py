@@ -12,8 +12,8 @@ from pydantic import Field
 
 from rightsizer import wire
 from rightsizer.domain.capacity_change import Errand, ErrandMoved
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.proposal import Proposal, ProposalMoved, ProposalState
+from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
 from rightsizer.intake.fields import Shape, mapping, named, read
 from rightsizer.telemetry import Failed, attempt

@@ -9,11 +9,11 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.history import PastChange, Remembered
-from rightsizer.domain.limits import ChangeLimits, Switch
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
-from rightsizer.domain.role_pass import RolePass
-from rightsizer.domain.step import Step
+from rightsizer.domain.plan import Step
+from rightsizer.domain.policy import ChangeLimits, Switch
+from rightsizer.domain.preflight import RolePass
 
 
 class Journal(Protocol):

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from rightsizer.domain.digest import KeptUsage
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.running import FunctionUse
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal
+from rightsizer.domain.report import FunctionUse
+from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Signal
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from rightsizer.domain.capacity import MeasuredUse
 from rightsizer.domain.capacity_change import Errand, GroupSight, PoolSeen
 from rightsizer.domain.job import TrainingJob
+from rightsizer.domain.plan import Step
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.scaling_group import Found, Group, Interruption, Way
+from rightsizer.domain.scaling_group import Found, Group, Interruption, MeasuredUse, Way
 from rightsizer.domain.spot import Mark, Pool
-from rightsizer.domain.step import Step
 from rightsizer.domain.trigger import LookBeyond
 
 

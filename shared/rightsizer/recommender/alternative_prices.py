@@ -10,8 +10,7 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.implementation import priced
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target, priced
 from rightsizer.domain.price import Price
 
 ASYNC_TIMEOUT_MINUTES = 15

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind, Risk
-from rightsizer.domain.packing import Needs
 from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.recommendation import Finding, Gate, Needs, Recommendation
 from rightsizer.recommender import alternative_prices as rule
 from rightsizer.recommender import alternative_refusals as why_not
 from rightsizer.recommender.choose import replayed

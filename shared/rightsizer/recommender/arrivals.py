@@ -4,8 +4,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from rightsizer.domain.digest import SLOT_S, SLOTS, DayDigest, busy
-from rightsizer.domain.serving import Stream
+from rightsizer.domain.demand import Stream
+from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest, busy
 
 HEAVY = 10
 """Requests of a slot, or of an hour, from which its own weight is believed."""

@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rightsizer.domain.demand import Demand, MemoryClass
-from rightsizer.domain.digest import DayDigest
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.usage import DayDigest
 from rightsizer.recommender.cost import monthly
 from rightsizer.recommender.given import Given
 

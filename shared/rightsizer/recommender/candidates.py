@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from rightsizer.domain.candidate import Slowdown
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Excluded
+from rightsizer.domain.option import Excluded, Slowdown
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.context import Situation

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from rightsizer.domain.serving import Plan, Served
+from rightsizer.domain.demand import Plan, Served
 from rightsizer.recommender.context import Situation
 
 JUMP = 1.5

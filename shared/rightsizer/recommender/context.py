@@ -7,16 +7,14 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 
-from rightsizer.domain.candidate import Goal
-from rightsizer.domain.demand import Demand, Latency
-from rightsizer.domain.digest import DayDigest, busy
+from rightsizer.domain.demand import Demand, Latency, Plan, Served, Stream
 from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import OptionKind
+from rightsizer.domain.option import Goal, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.price import Price
-from rightsizer.domain.serving import Plan, Served, Stream
+from rightsizer.domain.usage import DayDigest, busy
 from rightsizer.recommender.arrivals import stream_of
 from rightsizer.recommender.cost import monthly
 from rightsizer.recommender.evidence import by_day

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from rightsizer.domain.digest import BIN, SLOT_S, SLOTS, DayDigest, Fit, Spread
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.domain.usage import BIN, SLOT_S, SLOTS, DayDigest, Fit, MetricWindow, Series, Signal, Spread
 from rightsizer.errors import InputError
 
 INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
-from rightsizer.domain.digest import BIN, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, Spread
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.quantile import quantile, weighted
+from rightsizer.domain.usage import BIN, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, Spread, quantile, weighted
 
 PER_HOUR = 3600 // SLOT_S
 THREADS_MARGIN = 1.15

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 
-from rightsizer.domain.digest import DayDigest, EachGpu, Spread
-from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.domain.usage import DayDigest, EachGpu, MetricWindow, Series, Signal, Spread
 
 COVERED = 0.8
 """Share of the day's datapoints that single GPUs must have too: the valid minutes that a window needs."""

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from statistics import fmean, median
 
-from rightsizer.domain.demand import Demand, MemoryNeed
-from rightsizer.domain.digest import SLOT_S, DayDigest
+from rightsizer.domain.demand import Demand, MemoryNeed, Peak
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastChange
-from rightsizer.domain.peak import Peak
 from rightsizer.domain.recommendation import Evidence
+from rightsizer.domain.usage import SLOT_S, DayDigest
 
 
 def evidence_of(

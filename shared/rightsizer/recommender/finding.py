@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rightsizer.domain.candidate import Goal
 from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed
-from rightsizer.domain.digest import BIN, DayDigest, busy
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.option import Goal
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import BIN, DayDigest, busy
 
 SEVERE = 0.05
 """Excess share from which the last good configuration comes back whatever else could be done."""

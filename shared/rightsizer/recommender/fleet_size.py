@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from rightsizer.domain.demand import Plan
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, Target
-from rightsizer.domain.serving import Plan
 from rightsizer.recommender.carrying import carries
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.growing import grows, room

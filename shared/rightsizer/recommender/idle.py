@@ -5,12 +5,12 @@ from dataclasses import replace
 from decimal import Decimal
 
 from rightsizer.domain.demand import Demand
-from rightsizer.domain.digest import DayDigest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind, carried_out
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
+from rightsizer.domain.usage import DayDigest
 from rightsizer.recommender.alternative_refusals import delete_refusal
 from rightsizer.recommender.cost import cost_of, kept_by_commitment, monthly
 from rightsizer.recommender.gate import Case, gate

@@ -4,8 +4,7 @@ import math
 from dataclasses import replace
 from datetime import UTC, datetime, time
 
-from rightsizer.domain.digest import DayDigest, Spread
-from rightsizer.domain.usage import MetricWindow, Signal
+from rightsizer.domain.usage import DayDigest, MetricWindow, Signal, Spread
 
 COVERED = 0.8
 """Share of the day's memory datapoints that the cache must have too: the valid minutes that a window needs."""

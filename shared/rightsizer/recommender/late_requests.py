@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import date
 
-from rightsizer.domain.digest import DayDigest
+from rightsizer.domain.demand import Plan
 from rightsizer.domain.history import PastChange
-from rightsizer.domain.serving import Plan
+from rightsizer.domain.usage import DayDigest
 from rightsizer.recommender.arrivals import stream_of
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.finding import Suffering, outgrown, spent, suffering

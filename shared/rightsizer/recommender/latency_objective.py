@@ -1,8 +1,8 @@
 """Which latency must hold: what the owner declared, else what their scaling holds, else what users are used to."""
 
-from rightsizer.domain.candidate import Goal
 from rightsizer.domain.demand import Latency
 from rightsizer.domain.endpoint import Endpoint, tracked_p95_s
+from rightsizer.domain.option import Goal
 from rightsizer.domain.policy import Policy
 
 

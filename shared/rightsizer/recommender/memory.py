@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rightsizer.domain.demand import KvPool, MemoryClass, MemoryNeed
-from rightsizer.domain.digest import DayDigest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.usage import DayDigest
 
 PREALLOCATING = frozenset({"vllm", "lmi", "tgi", "sglang", "tensorflow"})
 """Servers that take a fixed share of whatever card they get, whatever the model needs."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.quantile import CONFORMAL, quantile
+from rightsizer.domain.usage import CONFORMAL, quantile
 
 type Find = Callable[[str], InstanceType | None]
 

@@ -10,10 +10,9 @@ from decimal import Decimal
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.packing import Needs, Pack
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Needs, Pack, Recommendation
 
 CALLERS = "name the inference component (InferenceComponentName) on the shared endpoint"
 NOT_CHECKED = (

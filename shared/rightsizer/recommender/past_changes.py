@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.domain.digest import DayDigest
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.usage import DayDigest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,10 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
-from rightsizer.domain.candidate import Promise
+from rightsizer.domain.demand import Plan
 from rightsizer.domain.endpoint import LEAST
-from rightsizer.domain.option import Money, Option, OptionKind, Risk, Target
+from rightsizer.domain.option import Money, Option, OptionKind, Promise, Risk, Target
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.serving import Plan
 from rightsizer.recommender.candidates import Draft
 from rightsizer.recommender.carrying import carries_alone
 from rightsizer.recommender.context import Situation

@@ -6,8 +6,7 @@ from decimal import Decimal
 
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.implementation import priced
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out, payback_of
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out, payback_of, priced
 from rightsizer.domain.price import Price
 
 TOLD = (

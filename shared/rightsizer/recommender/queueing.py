@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rightsizer.domain.demand import Latency
-from rightsizer.domain.digest import SLOT_S, SLOTS, DayDigest
+from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest
 
 CLEAR = 0.75
 """Load of a worker up to which its service time can be told from its latency."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from rightsizer.domain.digest import DayDigest, UsageDigest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
@@ -12,7 +11,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import MetricWindow, NoMetrics
+from rightsizer.domain.usage import DayDigest, MetricWindow, NoMetrics, UsageDigest
 from rightsizer.recommender.alternatives import with_alternatives
 from rightsizer.recommender.bare import bare, not_checked, of_several, with_unknown_plans, with_unread_tags
 from rightsizer.recommender.choose import chosen_or_kept

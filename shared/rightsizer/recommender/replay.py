@@ -5,9 +5,8 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from rightsizer.domain.digest import SLOT_S, SLOTS
-from rightsizer.domain.quantile import quantile
-from rightsizer.domain.serving import Plan, Served, Stream
+from rightsizer.domain.demand import Plan, Served, Stream
+from rightsizer.domain.usage import SLOT_S, SLOTS, quantile
 
 PER_HOUR = 3600 // SLOT_S
 BUSY_TARGET = 0.7

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rightsizer.domain.demand import Demand
-from rightsizer.domain.digest import SLOT_S, SLOTS, DayDigest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 COLD_S = 300.0

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rightsizer.domain.demand import Demand, Latency
-from rightsizer.domain.digest import DayDigest
 from rightsizer.domain.endpoint import LEAST, Endpoint
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.price import Price
+from rightsizer.domain.usage import DayDigest
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.given import Given

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from rightsizer.domain.candidate import Slowdown
 from rightsizer.domain.demand import Demand, Latency
 from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.option import Slowdown
 from rightsizer.domain.policy import Policy
 
 

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from rightsizer.domain.digest import SLOT_S, DayDigest
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.implementation import starts_anew
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, carried_out
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, carried_out, starts_anew
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import SLOT_S, DayDigest
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.cost import cost_of
 from rightsizer.recommender.pricing import nap_option

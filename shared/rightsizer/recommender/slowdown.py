@@ -3,8 +3,8 @@
 import itertools
 from collections.abc import Sequence
 
-from rightsizer.domain.candidate import Slowdown
 from rightsizer.domain.hardware import Accelerator
+from rightsizer.domain.option import Slowdown
 from rightsizer.domain.policy import Policy
 
 

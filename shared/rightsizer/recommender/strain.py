@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from rightsizer.domain.digest import SLOT_S, DayDigest
+from rightsizer.domain.demand import Plan, Served
 from rightsizer.domain.recommendation import Replay
-from rightsizer.domain.serving import Plan, Served
+from rightsizer.domain.usage import SLOT_S, DayDigest
 
 PER_HOUR = 3600 // SLOT_S
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rightsizer.domain.digest import BIN
+from rightsizer.domain.usage import BIN
 
 type Bins = Sequence[tuple[float, float]]
 

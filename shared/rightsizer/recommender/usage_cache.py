@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from rightsizer.domain.digest import DayDigest, KeptUsage
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History
+from rightsizer.domain.usage import DayDigest, KeptUsage
 
 LATE = timedelta(hours=1)
 """Datapoints may come so late: a day is complete this long after its end."""

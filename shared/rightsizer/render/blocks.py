@@ -7,7 +7,7 @@ Source: Slack API documentation, "Block Kit reference" (section text 3000, ten f
 import re
 from typing import Any
 
-from rightsizer.domain.cleaned import cleaned, one_line, shortened
+from rightsizer.domain.reason import cleaned, one_line, shortened
 
 SECTION = 2900
 FIELD = 1900

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightsizer.domain.capacity_change import ByHand, Errand
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import one_line
 from rightsizer.render import blocks as kit
 from rightsizer.render import details_page, slack, text
 from rightsizer.render.html import facts as table_of_facts

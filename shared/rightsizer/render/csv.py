@@ -4,8 +4,8 @@ import csv
 import io
 from unicodedata import normalize
 
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.option import Option
+from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 

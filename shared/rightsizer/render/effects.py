@@ -2,8 +2,7 @@
 
 from typing import assert_never
 
-from rightsizer.domain.implementation import WayBack, way_back
-from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.option import Option, OptionKind, WayBack, way_back
 from rightsizer.domain.recommendation import Gate, Recommendation
 
 NOTHING_DEPLOYED = frozenset(

@@ -5,7 +5,7 @@ Decision record 0010 says why there is no template engine: it would double the l
 
 from html import escape
 
-from rightsizer.domain.cleaned import cleaned, one_line
+from rightsizer.domain.reason import cleaned, one_line
 
 LONGEST = 100_000
 """Characters of one text on a page: a diff of a template fits, and so do the points of a course."""

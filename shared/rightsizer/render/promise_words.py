@@ -1,7 +1,7 @@
 """What was promised against what it turned out to be, in words: slowdowns and stated risks, and what is not known."""
 
-from rightsizer.domain.quantile import CONFORMAL
-from rightsizer.domain.track_record import RiskLevel, SpeedSummary, TrackRecord
+from rightsizer.domain.outcome import RiskLevel, SpeedSummary, TrackRecord
+from rightsizer.domain.usage import CONFORMAL
 from rightsizer.render import sentences
 
 ENDED = {

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from rightsizer.domain.option import Risk
+from rightsizer.domain.outcome import SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.report import Report
-from rightsizer.domain.track_record import SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.render import promise_words, sentences
 from rightsizer.render import report_tables as report_parts
 from rightsizer.render.html import Cell, badge, table

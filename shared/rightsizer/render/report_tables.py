@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.domain.funnel import OPEN, Stage
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import SHOWN, Report, Totals
+from rightsizer.domain.report import OPEN, SHOWN, Report, Stage, Totals
 from rightsizer.render import sentences
 
 NOBODY = "nobody named"

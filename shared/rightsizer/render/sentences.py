@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
 
 RISKS = {

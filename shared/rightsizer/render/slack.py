@@ -2,9 +2,9 @@
 
 from pathlib import PurePosixPath
 
-from rightsizer.domain.cleaned import one_line, shortened
 from rightsizer.domain.option import Option
 from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import one_line, shortened
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import blocks as kit

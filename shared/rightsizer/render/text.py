@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
 from rightsizer.render import effects, promise_words, sentences
 from rightsizer.render import report_tables as report_parts

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from rightsizer.domain.price import HOURS_PER_MONTH
-from rightsizer.domain.running import CostLine, FunctionUse, RunningCost, Stack
+from rightsizer.domain.report import CostLine, FunctionUse, RunningCost, Stack
 
 AS_OF = "2026-11-20"
 PER_GB_SECOND = {True: Decimal("0.0000133334"), False: Decimal("0.0000166667")}

@@ -6,13 +6,22 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.funnel import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Saving, Stage
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import Report, Totals
-from rightsizer.domain.running import RunningCost
+from rightsizer.domain.report import (
+    APPROVED,
+    IDENTIFIED,
+    IN_FORCE,
+    OPEN,
+    PROPOSED,
+    Report,
+    RunningCost,
+    Saving,
+    Stage,
+    Totals,
+)
 
 ENDED = {
     ProposalState.APPLIED: Stage.APPLIED,

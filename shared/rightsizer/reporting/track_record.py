@@ -6,8 +6,8 @@ from datetime import datetime
 
 from rightsizer.domain.history import Remembered
 from rightsizer.domain.option import Risk
+from rightsizer.domain.outcome import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.track_record import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 
 FARTHEST = 1000.0
 """Slowdowns beyond this, or below its inverse, are no measurement: the accelerators of the catalogue that are farthest

@@ -25,7 +25,7 @@ from rightsizer.domain.capacity_change import (
     Vanished,
 )
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import PATIENCE, ProposalState
 from rightsizer.domain.reason import Code, Reason
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rightsizer.domain.capacity import CapacityKind, GpuNeed, MeasuredUse, Outlook
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import Group
+from rightsizer.domain.scaling_group import CapacityKind, GpuNeed, Group, MeasuredUse, Outlook
 from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
 
 STRATEGY = "price-capacity-optimized"

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from rightsizer.domain.capacity import GpuNeed, Outlook
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import Group
+from rightsizer.domain.scaling_group import GpuNeed, Group, Outlook
 from rightsizer.spot.group_options import slower
 
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from rightsizer.domain.capacity import CapacityOption, Outlook
 from rightsizer.domain.capacity_change import ByHand, Errand, GroupPolicy, PoolRelease
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import Group, Handler
+from rightsizer.domain.scaling_group import CapacityOption, Group, Handler, Outlook
 
 MODE_TAG = "rightsizer:mode"
 STAND_IN = timedelta(hours=1)

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer.domain.backtest import Backtest, Calibration, Hindsight, Rehearsed, Verdict
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.endpoint import Unobserved
-from rightsizer.domain.limits import ChangeLimits
+from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.reason import one_line
 from rightsizer.render import sentences
 from rightsizer.terminal import tables as show
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from rightsizer.domain.implementation import way_back
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Option, way_back
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation

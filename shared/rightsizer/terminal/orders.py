@@ -7,9 +7,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from rightsizer.changes.reconcile import left_open
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.render import notice, sentences
 from rightsizer.terminal import changes, document

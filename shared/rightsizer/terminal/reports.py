@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rightsizer import bootstrap
-from rightsizer.domain.cleaned import one_line
+from rightsizer.domain.reason import one_line
 from rightsizer.flows.report import made, window
 from rightsizer.render import notice, text
 from rightsizer.render import report_json as data

@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
 from rich.segment import Segment
 
-from rightsizer.domain.cleaned import cleaned
+from rightsizer.domain.reason import cleaned
 
 
 class Screen(Console):

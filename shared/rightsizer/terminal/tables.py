@@ -5,10 +5,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rightsizer.domain.cleaned import one_line
 from rightsizer.domain.option import Excluded, Option
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code
+from rightsizer.domain.reason import Code, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.render import effects, sentences
 from rightsizer.render.spark import sparkline

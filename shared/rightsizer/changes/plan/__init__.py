@@ -12,10 +12,10 @@ from rightsizer.changes.plan.scale_in import scale_in_policy, with_live_count
 from rightsizer.changes.plan.shadow_test import is_test, shadow_test, until_the_peak
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import CONFIG_KINDS, ORDERED, OptionKind
 from rightsizer.domain.plan import Before, VariantCount
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
 

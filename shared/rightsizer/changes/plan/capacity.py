@@ -7,13 +7,12 @@ from rightsizer.autoscaling import wake
 from rightsizer.changes.plan.planned import Planned
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind, ScalableTarget
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import MOVING
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 
 
 def count_only(change: Change, before: Before, after: tuple[VariantCount, ...]) -> Planned | tuple[Reason, ...]:

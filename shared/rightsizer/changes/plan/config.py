@@ -9,13 +9,12 @@ from rightsizer.changes.plan.fleet import capacity_of
 from rightsizer.changes.plan.planned import Planned
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import Target
-from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 
 
 def new_config(

@@ -8,9 +8,9 @@ from rightsizer.changes import deletion as farewell
 from rightsizer.changes.plan.planned import Planned
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.plan import Before, Plan
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 from rightsizer.domain.change import Change, FailureClass
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.errors import RightsizerError, WriteRefusedError
 
 FIELDS = re.compile(r"\b(MetricsConfig|EnableDetailedObservability|EnableEnhancedMetrics)\b", re.IGNORECASE)

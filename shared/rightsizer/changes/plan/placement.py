@@ -6,14 +6,13 @@ autoscaling of the copies stays registered.
 
 from rightsizer.changes import rollback_alarms as alarms
 from rightsizer.changes.plan.planned import Planned
-from rightsizer.domain import component_update as component
+from rightsizer.domain import component
 from rightsizer.domain.change import Change
 from rightsizer.domain.component import OR_NONE, SPREAD, ComponentSight
-from rightsizer.domain.limits import ChangeLimits
-from rightsizer.domain.plan import Before, Plan
+from rightsizer.domain.plan import Before, Plan, Step, StepKind
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 
 
 def placement_only(

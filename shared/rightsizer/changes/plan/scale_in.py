@@ -14,10 +14,10 @@ from rightsizer.changes.plan.config import chosen_guardrail, keeping_counts, wat
 from rightsizer.changes.plan.planned import Planned
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import Before
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
 

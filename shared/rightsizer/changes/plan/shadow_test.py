@@ -13,10 +13,10 @@ from rightsizer.changes.plan.config import keeping_counts, watching
 from rightsizer.changes.plan.planned import Planned
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.limits import ChangeLimits
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import CONFIG_KINDS, Option, Target
 from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate

@@ -20,10 +20,9 @@ from rightsizer.changes.reconcile.journal import (
 from rightsizer.changes.reconcile.left import differences, left_open, leftovers
 from rightsizer.changes.reconcile.still import too_old
 from rightsizer.changes.reconcile.turning import accepted, rolled_back
-from rightsizer.domain.change import Change, ChangeState, Course
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.change import Change, ChangeState, Course, Move, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
-from rightsizer.domain.move import Move, Wait
+from rightsizer.domain.policy import Switch
 
 __all__ = [
     "APPLIED",

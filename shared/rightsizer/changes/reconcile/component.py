@@ -6,12 +6,11 @@ There is no event about components, and a roll that fails leaves the component I
 from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.journal import UNANSWERED
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Steer, Wait
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.live_state import Sight
-from rightsizer.domain.move import Steer, Wait
+from rightsizer.domain.plan import Step
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step
 
 LAG = timedelta(minutes=3)
 """An accepted update may take this long to show (inferred)."""

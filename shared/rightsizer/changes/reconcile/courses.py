@@ -7,12 +7,11 @@ from rightsizer.changes.reconcile.journal import given_back, owners_again, reope
 from rightsizer.changes.reconcile.steps import attempt, first
 from rightsizer.changes.reconcile.still import expired, unsettled
 from rightsizer.changes.reconcile.turning import not_shown, rolled_back
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
-from rightsizer.domain.limits import Switch
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Finish, Move, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight, Verdict
-from rightsizer.domain.move import Finish, Move, Steer, Wait
+from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.step import Step, StepKind
 
 ALARMS_READY = timedelta(minutes=30)
 EARLY = timedelta(minutes=15)

@@ -3,9 +3,8 @@
 from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.journal import given_back
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Move, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone
-from rightsizer.domain.move import Move, Steer, Wait
 from rightsizer.domain.reason import Code, Reason
 
 LOOKS_MIN = (2, 5, 10, 15, 20, 30, 45, 60)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.domain.change import Change, ChangeState, Entry
 from rightsizer.domain.live_state import Sight
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
 
 APPLIED = "applied"
 """The journal line of the moment at which autoscaling was given back whole on the new configuration."""

@@ -3,7 +3,7 @@
 from rightsizer.changes.reconcile.journal import touched_scaling
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.live_state import Gone, Sight
-from rightsizer.domain.step import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind
 
 COMPARED = frozenset(
     {

@@ -6,12 +6,11 @@ from datetime import datetime, timedelta
 from rightsizer.changes.reconcile.component import longest, standing
 from rightsizer.changes.reconcile.drift import next_look
 from rightsizer.changes.reconcile.journal import may_have_written
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, Do, FailureClass, Move, Steer, Wait
 from rightsizer.domain.live_state import MOVING, Sight
-from rightsizer.domain.move import Do, Move, Steer, Wait
+from rightsizer.domain.plan import Step, StepKind, command, has_places
+from rightsizer.domain.preflight import ACTION, caller, grant
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.role_pass import ACTION, caller, grant
-from rightsizer.domain.step import Step, StepKind, command, has_places
 
 RETRY_MIN = (1, 3, 10, 20, 30)
 """Minutes until a step that failed for a passing reason is tried again."""

@@ -14,9 +14,8 @@ from rightsizer.changes.reconcile.journal import (
     touched_scaling,
 )
 from rightsizer.changes.reconcile.turning import accepted
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Move, Replan, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Sight
-from rightsizer.domain.move import Move, Replan, Steer, Wait
 from rightsizer.domain.proposal import PATIENCE
 from rightsizer.domain.reason import Code, Reason
 

@@ -4,10 +4,9 @@ from datetime import datetime
 
 from rightsizer.changes.reconcile.journal import UNANSWERED
 from rightsizer.changes.reconcile.steps import LAG
-from rightsizer.domain.change import Change, Entry
+from rightsizer.domain.change import Change, Entry, Wait
 from rightsizer.domain.live_state import EndpointSight
-from rightsizer.domain.move import Wait
-from rightsizer.domain.step import Step
+from rightsizer.domain.plan import Step
 
 
 def accepted(change: Change, turn: Step | None) -> Entry | None:
