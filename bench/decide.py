@@ -25,7 +25,7 @@ from rightsizer.domain.usage import BIN, SLOTS, DayDigest, Spread, UsageDigest
 from rightsizer.recommender import options
 from rightsizer.recommender.candidates import Draft
 from rightsizer.recommender.context import Situation
-from rightsizer.recommender.priced import offer
+from rightsizer.recommender.options import offer
 from rightsizer.recommender.recommend import judge_digests
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

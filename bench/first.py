@@ -31,7 +31,7 @@ from rightsizer.aws.pace import INVOCATIONS, QUOTA, SHARE
 from rightsizer.aws.s3 import S3Digests
 from rightsizer.domain.usage import SIGNALS, KeptUsage
 from rightsizer.flows.turns import SPARE
-from rightsizer.recommender.cache_page import page_of
+from rightsizer.recommender.usage_cache import page_of
 from sandbox.account import Sandbox
 from sandbox.artefact import ON_THE_ACCOUNTS_CLOCK
 from sandbox.runtime import BuiltFunction, ExecutionEnvironment

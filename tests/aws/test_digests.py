@@ -16,7 +16,7 @@ from rightsizer.aws.s3 import S3Digests, merged
 from rightsizer.domain.usage import SLOTS, DayDigest, EachGpu, KeptUsage
 from rightsizer.errors import InputError
 from rightsizer.ports.evaluation import DigestStore
-from rightsizer.recommender.cache_page import page_of
+from rightsizer.recommender.usage_cache import page_of
 from sandbox.account import Sandbox
 
 BUCKET = "digests-of-the-tests"

@@ -20,8 +20,8 @@ from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code
 from rightsizer.domain.usage import BIN, UsageDigest
 from rightsizer.flows.backtest import backtest
+from rightsizer.recommender.context import Given
 from rightsizer.recommender.daily_usage import Setup, fold
-from rightsizer.recommender.given import Given
 from tests import samples
 from tests.rules import kit
 

@@ -8,7 +8,7 @@ import pytest
 from rightsizer.autoscaling.policies import Capacity, retarget
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import Option, Target
-from rightsizer.recommender.retargeting import with_targets_left
+from rightsizer.recommender.recommend import with_targets_left
 from tests.labelled import judged
 from tests.rules import kit
 from tests.samples import recommendation

@@ -11,7 +11,7 @@ from rightsizer.domain.trigger import SweepDue, SweepKind, TickDue
 from rightsizer.errors import InputError, ThrottledError, WriteRefusedError
 from rightsizer.flows.sweep import PAGE, SweepPorts, Swept, sweep
 from rightsizer.ports.evaluation import EndpointSummary
-from rightsizer.recommender.cache_page import page_of
+from rightsizer.recommender.usage_cache import page_of
 from tests.samples import proposal
 
 NOW = datetime(2026, 11, 21, 4, 20, tzinfo=UTC)

@@ -17,11 +17,9 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import DayDigest, GpuSeries, MetricWindow, Series, UsageDigest
-from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu
 from rightsizer.recommender.demand import demand_of
-from rightsizer.recommender.each_gpu import with_each_gpu
-from rightsizer.recommender.fit import Limits, refusal
-from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.fit import Limits, memory_need, refusal
 from rightsizer.recommender.recommend import judge, judge_digests
 from tests.rules import kit
 

@@ -6,7 +6,7 @@ import pytest
 
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.option import OptionKind, Target
-from rightsizer.recommender.enable import Today, instructions, property_diff, tag_command
+from rightsizer.recommender.proposal import Today, instructions, property_diff, tag_command
 from tests import samples
 from tests.rules.test_ask import ENDPOINT
 

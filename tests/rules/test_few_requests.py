@@ -18,12 +18,10 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOTS, DayDigest, Spread
 from rightsizer.recommender.candidates import Draft, draft_of
-from rightsizer.recommender.carrying import carries, carries_alone
-from rightsizer.recommender.context import Situation
+from rightsizer.recommender.context import Given, Situation, situated
 from rightsizer.recommender.finding import spent, suffering
-from rightsizer.recommender.given import Given
-from rightsizer.recommender.priced import offer
-from rightsizer.recommender.seen import situated
+from rightsizer.recommender.fleet_size import carries, carries_alone
+from rightsizer.recommender.options import offer
 from tests import samples
 from tests.rules import kit
 from tests.rules.test_failed_fleets import TYPE, index

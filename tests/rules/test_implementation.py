@@ -19,7 +19,7 @@ from rightsizer.domain.option import (
     starts_anew,
     way_back,
 )
-from rightsizer.recommender.fallback import pool_option
+from rightsizer.recommender.alternative_refusals import pool_option
 from tests.samples import price
 
 PROGRAM, OWNER, NONE = WayBack

@@ -18,15 +18,13 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import DayDigest, MetricWindow, Series
-from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.daily_usage import Setup, fold, with_kv_cache
 from rightsizer.recommender.demand import demand_of
 from rightsizer.recommender.finding import outgrown
-from rightsizer.recommender.instance_pool import pool_refusal
-from rightsizer.recommender.kv_cache import with_kv_cache
-from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.fit import memory_need, pool_refusal
 from rightsizer.recommender.packing import needs_of
+from rightsizer.recommender.pricing import memory_risk
 from rightsizer.recommender.recommend import judge
-from rightsizer.recommender.risk import memory_risk
 from tests.rules import kit
 
 GIB = 1024**3

@@ -11,10 +11,9 @@ import pytest
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DayDigest
-from rightsizer.recommender.outcomes import middle, outcomes, weight, width
 from rightsizer.recommender.past_changes import Link, gpu_ratios, lesson, taken_back
 from rightsizer.recommender.recommend import judge
-from rightsizer.recommender.slowdown import chance
+from rightsizer.recommender.slowdown import chance, middle, outcomes, weight, width
 from tests.rules.kit import NOW, catalogue, endpoint, prices, steady, window
 
 TYPES = catalogue()

@@ -7,7 +7,7 @@ from rightsizer.domain.demand import MemoryClass
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DayDigest, Spread
-from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.recommend import judge
 from tests.rules import kit
 from tests.rules.kit import catalogue

@@ -13,9 +13,9 @@ from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Sign
 from rightsizer.recommender.arrivals import roughness, stream_of
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of
+from rightsizer.recommender.latency_objective import late_share
 from rightsizer.recommender.queueing import without_waiting
 from rightsizer.recommender.replay import concurrency, hourly_plan, serve
-from rightsizer.recommender.tail import late_share
 from tests.rules.kit import catalogue
 
 HOUR = 3600.0

@@ -8,7 +8,7 @@ from rightsizer.domain.demand import Demand, Load, MemoryClass, MemoryNeed
 from rightsizer.domain.hardware import Accelerator, InstanceType
 from rightsizer.domain.option import Risk
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.risk import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
+from rightsizer.recommender.pricing import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
 from rightsizer.recommender.slowdown import slowdown
 
 LARGE = Accelerator("A", "NVIDIA", 100, 500, 48, 48.0, (8, 6))

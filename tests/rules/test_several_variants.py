@@ -11,7 +11,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import NoMetrics
-from rightsizer.recommender.cost import monthly
+from rightsizer.recommender.pricing import monthly
 from rightsizer.recommender.recommend import judge
 from rightsizer.render import sentences
 from rightsizer.terminal.document import of_recommendation

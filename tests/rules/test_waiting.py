@@ -14,10 +14,10 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import demand_of, latency_of
-from rightsizer.recommender.memory import memory_need
+from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.queueing import rates_of, unqueued
 from rightsizer.recommender.recommend import judge
-from rightsizer.recommender.sizing import host_factor
+from rightsizer.recommender.slowdown import host_factor
 from tests.rules import kit
 
 

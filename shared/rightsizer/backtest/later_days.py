@@ -17,14 +17,11 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import BIN, DayDigest, busy
 from rightsizer.recommender.arrivals import stream_of
 from rightsizer.recommender.candidates import fit_on, ratio_on
-from rightsizer.recommender.context import Situation
-from rightsizer.recommender.cost import kept_by_commitment
+from rightsizer.recommender.context import Given, Situation, situated
+from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.fleet_size import plan_of
-from rightsizer.recommender.given import Given
-from rightsizer.recommender.memory import memory_need
-from rightsizer.recommender.replay import serve
-from rightsizer.recommender.seen import situated
-from rightsizer.recommender.strain import strain_of
+from rightsizer.recommender.pricing import kept_by_commitment
+from rightsizer.recommender.replay import serve, strain_of
 
 _CENT = Decimal("0.01")
 

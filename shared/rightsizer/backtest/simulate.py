@@ -24,9 +24,8 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import DayDigest, UsageDigest
-from rightsizer.recommender.given import Given
+from rightsizer.recommender.context import Given, situated
 from rightsizer.recommender.recommend import judge_digests
-from rightsizer.recommender.seen import situated
 
 FLEETS = frozenset(
     {

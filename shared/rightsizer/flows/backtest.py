@@ -18,7 +18,7 @@ from rightsizer.flows.evaluate import EvaluatePorts, Watcher, surroundings
 from rightsizer.flows.read_usage import Usage, UsageReader
 from rightsizer.flows.turns import CHUNK
 from rightsizer.ports.evaluation import EndpointSummary
-from rightsizer.recommender.given import Given
+from rightsizer.recommender.context import Given
 from rightsizer.telemetry import logger
 
 KEPT_DAYS = 63

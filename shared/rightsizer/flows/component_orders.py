@@ -19,8 +19,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import ConflictError, InputError, ReadError
 from rightsizer.ports.evaluation import FleetReader, PriceBook
-from rightsizer.recommender import enable
-from rightsizer.recommender.cost import cost_of, monthly
+from rightsizer.recommender import proposal
+from rightsizer.recommender.pricing import cost_of, monthly
 from rightsizer.recommender.proposal import proposal_id
 
 MOST = 6
@@ -126,7 +126,7 @@ class Asking:
         if found.kind is not EndpointKind.INFERENCE_COMPONENTS:
             raise InputError(f"{name} is of the kind {found.kind.value}: it has no inference components")
         if found.mode_declared and found.mode in SAID_NO:
-            command = enable.tag_command(found.ref)
+            command = proposal.tag_command(found.ref)
             raise InputError(
                 f"the tag rightsizer:mode of {name} is {found.mode.value}; its owner lets it be changed with: {command}"
             )
@@ -147,7 +147,7 @@ def _refuse_owned(endpoint: Endpoint, recommendation: Recommendation) -> None:
     """What a stack owns is changed in its source, by the lines that are shown."""
     if endpoint.owned_by:
         why = f"{endpoint.ref.name} is owned by {endpoint.owned_by}, whose next deployment would undo the change:"
-        raise InputError(enable.instructions(endpoint, recommendation, why))
+        raise InputError(proposal.instructions(endpoint, recommendation, why))
 
 
 def _proposal(endpoint: Endpoint, variant: Variant, option: Option, price: Price, by: str, now: datetime) -> Proposal:

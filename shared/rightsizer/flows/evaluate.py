@@ -29,7 +29,7 @@ from rightsizer.ports.evaluation import (
     QuotaReader,
     RecommendationStore,
 )
-from rightsizer.recommender import enable
+from rightsizer.recommender import proposal
 from rightsizer.recommender.proposal import Reach, proposal_for, unless_undone
 from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.telemetry import Failed, attempt, count, logger
@@ -154,8 +154,8 @@ def within_reach(keeping: Keeping, catalogue: Catalogue, result: Judged) -> Reac
     reach = unless_refused(result.endpoint, result.recommendation.chosen, catalogue, reach)
     if reach.approvable:
         return reach
-    said = enable.instructions(result.endpoint, result.recommendation, reach.enable)
-    return replace(reach, enable=f"{said}\n{enable.tag_command(result.endpoint.ref)}" if reach.tag else said)
+    said = proposal.instructions(result.endpoint, result.recommendation, reach.enable)
+    return replace(reach, enable=f"{said}\n{proposal.tag_command(result.endpoint.ref)}" if reach.tag else said)
 
 
 def judged(

@@ -12,9 +12,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import ASYNC_SIGNALS, SIGNALS, KeptUsage, MetricWindow, NoMetrics, Signal, UsageDigest
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.evaluation import DigestStore, MetricReader, MetricRequest
-from rightsizer.recommender.cache_page import DAYS, page_of
 from rightsizer.recommender.recommend import digested
-from rightsizer.recommender.usage_cache import Reading, keep, reading
+from rightsizer.recommender.usage_cache import DAYS, Reading, keep, page_of, reading
 
 PERIOD_S = 300
 """CloudWatch keeps five-minute datapoints for 63 days."""

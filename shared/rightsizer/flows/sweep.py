@@ -22,7 +22,7 @@ from rightsizer.ports.evaluation import (
     PageQueue,
     ProposalCloser,
 )
-from rightsizer.recommender.cache_page import DAYS, page_of
+from rightsizer.recommender.usage_cache import DAYS, page_of
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 PAGE = 25

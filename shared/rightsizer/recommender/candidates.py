@@ -9,10 +9,20 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.fit import Limits, refusal
-from rightsizer.recommender.outcomes import middle, weight, width
 from rightsizer.recommender.past_changes import FALSE_ALARM, LEFT, Lesson, failures, lesson, resting, threads
-from rightsizer.recommender.sizing import Ratio, gpu_room, host_factor, ratio_of, workers_of
-from rightsizer.recommender.slowdown import chance, measured, slowdown
+from rightsizer.recommender.slowdown import (
+    Ratio,
+    chance,
+    gpu_room,
+    host_factor,
+    measured,
+    middle,
+    ratio_of,
+    slowdown,
+    weight,
+    width,
+    workers_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

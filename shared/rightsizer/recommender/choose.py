@@ -1,34 +1,34 @@
-"""Choose among the options of one endpoint, or keep it, each with its reason."""
+"""Choose among the options of one endpoint, or keep it, each with its reason.
+
+After a change of ours that went wrong, bring back what was good before it, or as much of it as the load needs.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
-from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.option import Money, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
-from rightsizer.recommender.carrying import jumped, still_carries
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.evidence import gpus_of
 from rightsizer.recommender.finding import starving
-from rightsizer.recommender.fleet_size import plan_of
+from rightsizer.recommender.fleet_size import before_ours, grows, held, jumped, plan_of, raises, still_carries
 from rightsizer.recommender.gate import Case, asked, gate, restoring
-from rightsizer.recommender.growing import held
 from rightsizer.recommender.late_requests import BUDGET, budget_spent, caution, hurt, overdrawn
-from rightsizer.recommender.options import Options, options_for, stand_ins
-from rightsizer.recommender.priced import saving_share
-from rightsizer.recommender.pricing import tested
-from rightsizer.recommender.restoring import raised, restored, why_larger
+from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
+from rightsizer.recommender.pricing import cost_of, restore_option, tested
+from rightsizer.recommender.replay import strain_of
+from rightsizer.recommender.scale_to_zero import sleep
 from rightsizer.recommender.shadow_test import Unsure, before_sure, impossible, not_planned, promising, worth_testing
-from rightsizer.recommender.sleeping import sleep
-from rightsizer.recommender.strain import strain_of
 
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
     "the traffic jumped and the fleet we set does not carry it: the last good configuration comes back"
     " until a day of the new traffic was seen",
 )
+TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load")
 
 
 def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
@@ -238,4 +238,56 @@ def _why_kept(options: Options, at: Situation) -> Reason:
     tail = f"; closest: {cheaper[-1].reason.sentence}" if cheaper else ""
     return Reason(
         Code.ALREADY_RIGHT, f"none of {len(options.excluded)} types is cheaper and serves this load{_gpus(at)}{tail}"
+    )
+
+
+def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:
+    """The last good configuration comes back, because of `why`."""
+    price = at.given.prices.find(at.reference.name)
+    if price is None:
+        return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
+    target, mean = before_ours(at), sum(at.fleet) / 24
+    moved = target.instance_type != at.runs.name
+    cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, moved)
+    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
+    now = (at.runs.name, at.variant.current_count)
+    option = restore_option(at.endpoint.kind, now, target, price, money, at.demand.confidence)
+    stays = held(at, option)
+    if stays is not None:
+        verdict, reason = asked(at.endpoint, stays)
+        return replace(
+            base, finding=Finding.UNDER_PROVISIONED, reason=why, gate=verdict, gate_reason=reason, options=()
+        )
+    verdict, reason = restoring(at.endpoint, why)
+    return replace(
+        base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
+    )
+
+
+def why_larger(at: Situation) -> Reason:
+    """Why a fleet of ours has to grow: its load, or the late requests that it left standing."""
+    if at.strained or at.spent is None:
+        return TIGHT
+    return Reason(Code.UNDER_PROVISIONED, f"{overdrawn(at.spent, at)}: the fleet we set gets larger")
+
+
+def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recommendation | None:
+    """The owner's minimum goes up before anything else is asked; None where it does not, or cannot.
+
+    To what the load needs, within the owner's maximum; where no such fleet carries it, to the owner's own minimum. A
+    fleet that carries its load, and only used up what may be late, keeps its minimum where the sizing asks for no more.
+    """
+    if not grows(at, at.runs.name):
+        return None
+    option = next((o for o in sure if raises(at, o)), None)
+    if option is None and not at.strained:
+        return None
+    larger = why_larger(at)
+    if option is None:
+        back = restored(base, at, larger)
+        return back if back.options or not sure else None
+    verdict, why = restoring(at.endpoint, larger)
+    option = replace(option, restores=True)
+    return replace(
+        base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(option,), gate=verdict, gate_reason=why
     )

@@ -12,10 +12,10 @@ from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.recommender.candidates import Draft, draft_of
-from rightsizer.recommender.carrying import jumped
 from rightsizer.recommender.context import Situation
+from rightsizer.recommender.fleet_size import jumped
 from rightsizer.recommender.late_requests import budget_spent, caution, hurt, overdrawn
-from rightsizer.recommender.priced import offer
+from rightsizer.recommender.options import offer
 
 KEPT = ("stream", "service", "fleet", "workers", "usual", "links", "past")
 """What was computed of a situation and does not depend on the dimensions that are open."""

@@ -1,13 +1,16 @@
-"""Fold CloudWatch's datapoints of one variant into digests, one per UTC day."""
+"""Fold CloudWatch's datapoints of one variant into the usage of its days, one for each UTC day.
+
+What single GPUs published (enhanced metrics) and how full the KV cache was (detailed observability) go in too.
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.usage import BIN, SLOT_S, SLOTS, DayDigest, Fit, MetricWindow, Series, Signal, Spread
+from rightsizer.domain.usage import BIN, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, MetricWindow, Series, Signal, Spread
 from rightsizer.errors import InputError
 
 INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
@@ -18,6 +21,16 @@ _LOG_BIN = math.log(BIN)
 _NAN = math.nan
 
 type Values = Sequence[float]
+
+
+COVERED = 0.8
+"""Share of the day's datapoints that single GPUs must have too: the valid minutes that a window needs."""
+AVERAGE = Signal("GPUUtilization", "Average")
+
+type Rows = Sequence[Sequence[float]]
+
+
+MEMORY = Signal("GPUMemoryUtilization", "Average")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +224,86 @@ def _within(calls: Values, width: int) -> float | None:
             above += sum((v - middle) ** 2 for v in part) / (width - 1) - middle
             square += middle**2 - middle / width
     return round(max(above / square, 0.0), 4) if square > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    """Rows of the GPUs of one instance, of which none is missing."""
+
+    busy: Rows
+    memory: Rows
+
+    def covers(self, slot: int) -> bool:
+        """Whether every GPU has both datapoints: a GPU without is unknown, not idle."""
+        return all(row[slot] == row[slot] for row in (*self.busy, *self.memory))
+
+
+def with_each_gpu(digest: DayDigest, window: MetricWindow, since: datetime | None) -> DayDigest:
+    """The digest with what each GPU did, and the memory of the fullest in place of their mean where that is more.
+
+    As it was where too little of the day was seen on instances of which every GPU published. Datapoints before
+    `since` belong to another configuration.
+    """
+    if digest.gpus < 2 or not window.gpus:
+        return digest
+    start, size = datetime.combine(digest.day, time(), UTC), 86400 // window.period_s
+    first = math.ceil((since - start).total_seconds() / window.period_s) if since else 0
+    first = min(max(first, 0), size)
+
+    def cut(series: Series | None) -> list[float]:
+        return series.cut(start, size, first) if series is not None else [math.nan] * size
+
+    known = [one for one in _instances(window, cut).values() if len(one.busy) == digest.gpus]
+    published = {i for i, value in enumerate(cut(window.series.get(AVERAGE))) if value == value}
+    seen = [{i for i in published if one.covers(i)} for one in known]
+    covered = sorted(set().union(*seen))
+    if not published or len(covered) < COVERED * len(published):
+        return digest
+    pairs = [(one, slots) for one, slots in zip(known, seen, strict=True) if slots]
+    full = [max(row[i] for one, slots in pairs if i in slots for row in one.memory) for i in covered]
+    fullest, mean = Spread.of(full, full, 1), digest.gpu_memory
+    higher = fullest is not None and (mean is None or fullest.peak > mean.peak)
+    return replace(digest, each_gpu=_each(pairs), gpu_memory=fullest if higher else mean)
+
+
+def _instances(window: MetricWindow, cut: Callable[[Series | None], list[float]]) -> Mapping[str, _Instance]:
+    found: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for one in window.gpus:
+        gpus, rows = found.setdefault(one.instance, {}), (cut(one.busy), cut(one.memory))
+        busy, memory = gpus.get(one.gpu, rows)
+        gpus[one.gpu] = _higher(busy, rows[0]), _higher(memory, rows[1])
+    return {name: _Instance(*zip(*gpus.values(), strict=True)) for name, gpus in found.items()}
+
+
+def _higher(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """The higher value of each period; the one that there is where the other has none."""
+    return [b if not a >= b and b == b else a for a, b in zip(one, other, strict=True)]
+
+
+def _each(pairs: Sequence[tuple[_Instance, set[int]]]) -> EachGpu:
+    peaks = [_ranked(max(row[i] for i in slots) for row in one.busy) for one, slots in pairs]
+    means = [_ranked(sum(row[i] for i in slots) / len(slots) for row in one.busy) for one, slots in pairs]
+    return EachGpu(tuple(max(rank) for rank in zip(*peaks, strict=True)), max(means))
+
+
+def _ranked(percentages: Iterable[float]) -> tuple[float, ...]:
+    return tuple(round(value / 100, 5) for value in sorted(percentages, reverse=True))
+
+
+def with_kv_cache(digest: DayDigest, window: MetricWindow, since: datetime | None) -> DayDigest:
+    """The digest with the day's shares of the KV cache in use; as it was where too little of the day was seen.
+
+    Datapoints before `since` belong to another configuration.
+    """
+    memory = window.series.get(MEMORY)
+    if window.kv_cache is None or memory is None:
+        return digest
+    start, size = datetime.combine(digest.day, time(), UTC), 86400 // window.period_s
+    first = math.ceil((since - start).total_seconds() / window.period_s) if since else 0
+    first = min(max(first, 0), size)
+    pairs = zip(memory.cut(start, size, first), window.kv_cache.cut(start, size), strict=True)
+    shares = [share for held, share in pairs if held == held]
+    if sum(share == share for share in shares) < COVERED * len(shares):
+        return digest
+    percent = [100 * share for share in shares]
+    return replace(digest, kv_cache=Spread.of(percent, percent, 1))

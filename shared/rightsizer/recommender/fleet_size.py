@@ -1,21 +1,27 @@
-"""The smallest fleet of a type that carries the past days of an endpoint."""
+"""The smallest fleet of a type that carries the past days of an endpoint: by the replay, now, grown, and as it stands.
 
+Under the owner's policies a fleet grows by its minimum: a count alone would be undone by them. Their maximum stays.
+"""
+
+import math
 from dataclasses import dataclass, replace
 
-from rightsizer.domain.demand import Plan
+from rightsizer.domain.demand import Plan, Served
+from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Option, Target
-from rightsizer.recommender.carrying import carries
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.context import Situation
-from rightsizer.recommender.growing import grows, room
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.replay import concurrency, hourly_plan
-from rightsizer.recommender.sizing import workers_of
+from rightsizer.recommender.slowdown import workers_of
 
 SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
 WARIER = 4
 """Times that the margin is raised to get past a fleet that failed."""
+JUMP = 1.5
+"""Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 
 
 def sets_bounds(at: Situation, candidate: str) -> bool:
@@ -161,3 +167,88 @@ def plan_of(at: Situation, option: Option, hardware: InstanceType, slower: float
     workers = workers_of(hardware, at.reference, at.demand, at.latency)
     random_routing = at.random and target.routing is None
     return Plan(counts, workers, random_routing, slower, maximum=target.maximum or 0)
+
+
+def carries(at: Situation, plan: Plan) -> Served | None:
+    """What the plan would have done; None when too many requests would have missed the goal.
+
+    At the plan's own load nobody may notice it. With the growth of the policy on top it still has to hold the
+    objective, though not for each request: a load that has grown is met by the next evaluation. The guard of a change
+    sees the load that comes, so it may not ring at the load that was seen.
+    """
+    served = at.served(plan)
+    if not _unnoticed(at, served, at.before):
+        return None
+    if served.rung > at.before.rung and at.served(replace(plan, load=1.0)).rung > at.before.rung:
+        return None
+    grown = 1 + at.policy.down_with_growth
+    if 1 < plan.load < grown:
+        held = at.served(replace(plan, load=grown))
+        if held.late > at.before.late + at.allowed(at.policy.grown_share) * held.requests:
+            return None
+    return served
+
+
+def carries_alone(at: Situation, plan: Plan) -> bool:
+    """Whether one instance in place of one does: as it was, and both of them with the margin and with growth on top."""
+    if carries(at, plan) is None:
+        return False
+    more, before = at.served(replace(plan, load=at.margin)), at.before_at(at.margin)
+    if not _unnoticed(at, more, before) or more.rung > before.rung:
+        return False
+    growth = 1 + at.policy.down_with_growth
+    held, grown = at.served(replace(plan, load=growth)), at.before_at(growth)
+    return held.late <= grown.late + at.allowed(at.policy.grown_share) * held.requests
+
+
+def jumped(at: Situation) -> bool:
+    """Whether the last day had far more requests than any day that the fleet was chosen for."""
+    usual = max((d.request_count for d in at.days[:-1]), default=math.inf)
+    return at.days[-1].request_count > JUMP * usual
+
+
+def still_carries(at: Situation) -> bool:
+    """Whether the fleet that we set, on the type it was measured on, still carries the last days as they were."""
+    if not at.changed or at.runs.name != at.reference.name or at.peak < 2:
+        return True
+    counts = tuple(max(1, round(c or max(at.fleet))) for c in at.days[-1].instances)
+    return _unnoticed(at, at.served(Plan(counts, at.workers, at.random, 1.0)), at.before)
+
+
+def _unnoticed(at: Situation, served: Served, before: Served) -> bool:
+    return served.late <= before.late + at.allowed(at.policy.excess_share) * served.requests
+
+
+def grows(at: Situation, candidate: str) -> bool:
+    """Whether more of this type means a higher minimum, whatever dimensions the settings open.
+
+    It takes nothing of the owner's that a change of ours had not taken before, and deploys nothing.
+    """
+    return at.tight and candidate == at.runs.name and bool(_scaled(at)) and not at.policy.several_at_once
+
+
+def room(at: Situation) -> int:
+    """The owner's own maximum, above which nothing grows."""
+    return max(target.maximum for target in _scaled(at))
+
+
+def raises(at: Situation, option: Option) -> bool:
+    """Whether the option raises the minimum that is registered now, and leaves the maximum as it is."""
+    target = option.target
+    bounds = option.kind is OptionKind.AUTOSCALING and target.instance_type == at.runs.name
+    if not bounds or target.minimum is None or not _scaled(at):
+        return False
+    return target.minimum > max(t.minimum for t in _scaled(at)) and target.maximum == room(at)
+
+
+def held(at: Situation, option: Option) -> Reason | None:
+    """Why bounds that should grow do not; None where they do, or where the option moves something else."""
+    if option.kind is not OptionKind.AUTOSCALING or not _scaled(at) or at.policy.several_at_once or raises(at, option):
+        return None
+    low = max(t.minimum for t in _scaled(at))
+    text = f"the load needs more, and autoscaling already starts from {low} of at most {room(at)} instances: raise "
+    return Reason(Code.AUTOSCALED, f"{text}its maximum, or lower the target of its policy")
+
+
+def _scaled(at: Situation) -> list[ScalableTarget]:
+    return [target for target in at.endpoint.scaling if target.policies]

@@ -12,10 +12,9 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.usage import DayDigest
 from rightsizer.recommender.alternative_refusals import delete_refusal
-from rightsizer.recommender.cost import cost_of, kept_by_commitment, monthly
+from rightsizer.recommender.context import Given
 from rightsizer.recommender.gate import Case, gate
-from rightsizer.recommender.given import Given
-from rightsizer.recommender.pricing import delete_option, nap_option
+from rightsizer.recommender.pricing import cost_of, delete_option, kept_by_commitment, monthly, nap_option
 from rightsizer.recommender.scale_to_zero import ASLEEP_ALREADY, TIMEOUTS, Nap, awake, best_nap
 
 

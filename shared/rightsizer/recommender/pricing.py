@@ -1,13 +1,18 @@
-"""Put numbers together into options: one target, priced and rated."""
+"""Put numbers together into options: one target, priced and rated.
+
+A saving is net of commitments and of the change itself. The risk is on Compute Optimizer's scale, resource by resource.
+"""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out, payback_of, priced
-from rightsizer.domain.price import Price
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import HOURS_PER_MONTH, Commitment, Price
 
 TOLD = (
     "{} in place of {} GPUs in an instance: a server that is told how many (tensor parallel degree,"
@@ -18,6 +23,7 @@ MANAGED = (
     "whether managed instance scaling may go down to 0 instances (MinInstanceCount): where it may not, the"
     " configuration that lets it is a deployment"
 )
+_CENT = Decimal("0.01")
 
 
 def type_option(
@@ -154,3 +160,130 @@ def _kind(now: tuple[str, int], target: Target) -> OptionKind:
             return OptionKind.ROUTING
         return OptionKind.INSTANCE_COUNT if target.minimum is None else OptionKind.AUTOSCALING
     return OptionKind.INSTANCE_TYPE if target.instance_count == now[1] else OptionKind.TYPE_AND_COUNT
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars of one option."""
+
+    usd_per_month: Decimal
+    saving: Decimal
+    """Net of the commitment; negative when dearer."""
+    committed: Decimal
+    """Part of the gross saving that a Savings Plan keeps on billing."""
+    switch_usd: Decimal
+    payback_days: float
+
+
+VOLUME_GB = 512
+"""The largest VolumeSizeInGB of a production variant (SageMaker API, ProductionVariant)."""
+
+
+def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
+    """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
+    stored = sorted({kind.name for kind in (now, then) if not kind.local_nvme})
+    if not stored:
+        return ()
+    names = " and ".join(stored)
+    return (f"what the EBS volumes of {names} cost (up to {VOLUME_GB} GB an instance): they are in no figure",)
+
+
+def monthly(price: Price, instances: float) -> Decimal:
+    """US dollars of a month of that many instances on average."""
+    return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(_CENT)
+
+
+def cost_of(
+    now_usd: Decimal,
+    price: Price,
+    instances: float,
+    fleet: int,
+    risk_share: float,
+    commitment: Commitment,
+    policy: Policy,
+    new_fleet: bool,
+    beside_usd_per_hour: Decimal = Decimal(0),
+) -> Cost:
+    """Cost of `instances` on average, at most `fleet` of them; `new_fleet` when both fleets run during the change.
+
+    A deployment starts the fleets of all variants anew: `beside_usd_per_hour` is what the others cost.
+    """
+    after = monthly(price, instances)
+    gross = now_usd - after
+    committed = kept_by_commitment(gross, commitment)
+    saving = (gross - committed).quantize(_CENT)
+    overlap = Decimal(0)
+    if new_fleet:
+        hours = Decimal(str(policy.provision_minutes / 60 * (1 + risk_share)))
+        overlap = ((price.usd_per_hour * fleet + beside_usd_per_hour) * hours).quantize(_CENT)
+    return Cost(after, saving, committed, overlap, payback_of(overlap, saving))
+
+
+def kept_by_commitment(gross: Decimal, commitment: Commitment) -> Decimal:
+    """The part of a gross monthly saving that a Savings Plan bills anyway.
+
+    A commitment is US dollars per hour. Use that is covered now and goes away leaves the commitment unused, unless
+    other use takes its place; only spending above the commitment is really saved (pricing.md 2).
+    """
+    if gross <= 0 or commitment.usd_per_hour <= 0:
+        return Decimal(0)
+    if commitment.utilisation < 1.0:
+        # The plan is not used up today: whatever shrinks was covered, and goes on being billed.
+        return min(gross, commitment.usd_per_hour * HOURS_PER_MONTH)
+    return Decimal(0)
+
+
+def step(probability: float, policy: Policy) -> Risk:
+    """The risk level of a probability of harm."""
+    return Risk(sum(1 for limit in policy.risk_steps if probability >= limit))
+
+
+def memory_risk(now: InstanceType, candidate: InstanceType, demand: Demand, started: bool) -> Risk:
+    """GPU memory: by class of need and by margin; `started` when a test or change showed that the model fits."""
+    if candidate.accelerator is None or now.accelerator is None:
+        return Risk.VERY_HIGH
+    have, had = candidate.accelerator.usable_gib, now.accelerator.usable_gib
+    if have >= had or started:
+        return Risk.VERY_LOW
+    if demand.memory.need_gib is None:
+        return Risk.HIGH
+    if demand.memory.kind is MemoryClass.PREALLOCATED:
+        return Risk.MEDIUM  # reckoned from its pool, and no start on a smaller card has shown it yet
+    room = have / demand.memory.need_gib
+    if demand.memory.growing:
+        return Risk.HIGH if room < 1.3 else Risk.MEDIUM
+    return Risk.VERY_LOW if room >= 1.15 else Risk.LOW
+
+
+def host_risk(now: InstanceType, candidate: InstanceType, demand: Demand) -> Risk:
+    """Host memory, with the margin already inside the need."""
+    if candidate.memory_gib >= now.memory_gib:
+        return Risk.VERY_LOW
+    if demand.host_memory_gib is None:
+        return Risk.HIGH
+    return Risk.VERY_LOW if candidate.memory_gib >= 1.2 * demand.host_memory_gib else Risk.LOW
+
+
+def vcpu_risk(now: InstanceType, candidate: InstanceType, demand: Demand) -> Risk:
+    """vCPU: fewer of them are only safe when their use is known to be low."""
+    if candidate.vcpu >= now.vcpu:
+        return Risk.VERY_LOW
+    if demand.vcpu is None:
+        return Risk.MEDIUM
+    return Risk.VERY_LOW if candidate.vcpu >= 1.5 * demand.vcpu else Risk.LOW
+
+
+def load_risk(load: float, policy: Policy) -> Risk:
+    """Capacity: how near the planned peak comes to the workers there are."""
+    if load <= policy.rho_one:
+        return Risk.VERY_LOW
+    if load <= policy.rho_many:
+        return Risk.LOW
+    return Risk.HIGH if load < 1 else Risk.VERY_HIGH
+
+
+def quota_risk(needed: int, quota: int | None) -> Risk:
+    """Whether the new fleet fits the quota by itself; unknown is a low risk: preflight asks, a start fails early."""
+    if quota is None:
+        return Risk.LOW
+    return Risk.VERY_LOW if needed <= quota else Risk.VERY_HIGH

@@ -1,15 +1,26 @@
-"""From a recommendation to a proposal: whether to ask, whom to let answer, and for how long."""
+"""From a recommendation to a proposal: whether to ask, whom to let answer, for how long, and how an owner allows it.
+
+A stack-owned endpoint is never changed by a call: its next deployment would undo it. What helps is the difference in
+the owner's own source (CloudFormation AWS::SageMaker::EndpointConfig and AWS::ApplicationAutoScaling::ScalableTarget,
+Terraform aws_sagemaker_endpoint_configuration and aws_appautoscaling_target).
+"""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.domain.endpoint import Endpoint, Mode
-from rightsizer.domain.option import CHANGEABLE, Option, OptionKind
+from rightsizer.domain.endpoint import Endpoint, EndpointRef, Mode
+from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate, Recommendation
 
 MODE_TAG = "rightsizer:mode"
+TERRAFORM = ("terraform", "opentofu")
+
+type Value = str | int | float | None
+type Line = tuple[str, str, Value, Value]
+"""Name in CloudFormation, name in HCL, old and new value; equal values are context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +120,146 @@ def proposal_for(recommendation: Recommendation, reach: Reach, days: int, now: d
         enable=reach.enable,
         decision=decision,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What a variant runs, as far as its owner's source says it too."""
+
+    instance_type: str
+    count: int
+    bounds: tuple[int, int] | None = None
+    """Autoscaling minimum and maximum; None when it is not autoscaled."""
+
+
+def tag_command(ref: EndpointRef, mode: str = "propose") -> str:
+    """The AWS CLI line that lets rightsizer change the endpoint after an approval (`auto`: by itself)."""
+    return (
+        f"aws sagemaker add-tags --region {ref.region} --resource-arn {ref.arn} --tags Key=rightsizer:mode,Value={mode}"
+    )
+
+
+def instructions(endpoint: Endpoint, recommendation: Recommendation, why: str) -> str:
+    """`why` it cannot be approved, and the exact thing to do: a diff for an owned endpoint, a command otherwise.
+
+    Total: without an option only `why` is left to say.
+    """
+    option = recommendation.chosen
+    if option is None or not endpoint.owned_by:
+        return why
+    if option.kind is OptionKind.DELETE:
+        return f"{why}\n- the endpoint resource of {endpoint.ref.name} (keep its configuration: it brings it back)"
+    mine = f"/variant/{recommendation.variant}"
+    target = next((t for t in endpoint.scaling if t.resource_id.endswith(mine)), None)
+    today = Today(
+        recommendation.instance_type,
+        recommendation.instance_count,
+        (target.minimum, target.maximum) if target is not None else None,
+    )
+    diff = property_diff(endpoint.owned_by, recommendation.variant, today, option.target)
+    return f"{why}\n{diff}"
+
+
+def property_diff(owned_by: str, variant: str, today: Today, target: Target) -> str:
+    """The lines to change in the owner's source, as a unified diff; HCL for Terraform, else CloudFormation YAML."""
+    hcl = any(tool in owned_by.lower() for tool in TERRAFORM)
+    if target.placement:
+        return "\n".join(_placed(hcl, target.placement))
+    name = f'variant_name = "{variant}"' if hcl else f"VariantName: {variant}"
+    rows = [f"  {name}"]
+    rows += _diff(hcl, _serving(today, target))
+    if not hcl and target.pools:
+        rows += ["+ InstancePools:"]
+        rows += [f"+   - {{InstanceType: {t}, Priority: {i}}}" for i, t in enumerate(target.pools, start=1)]
+    elif target.pools:
+        rows += [
+            f'+ instance_pools {{ instance_type = "{t}", priority = {i} }}' for i, t in enumerate(target.pools, start=1)
+        ]
+    if target.scale_in is not None:
+        rows += _scale_in(hcl, target.scale_in)
+    bounds = _bounds(today, target)
+    if bounds:
+        rows += ["  # the scalable target of the variant", *_diff(hcl, bounds)]
+    if target.hourly_counts:
+        rows += _schedule(hcl, target.hourly_counts)
+    return "\n".join(rows)
+
+
+def _serving(today: Today, target: Target) -> list[Line]:
+    kind: Value = None if target.pools else target.instance_type
+    lines: list[Line] = [
+        ("InstanceType", "instance_type", today.instance_type, kind),
+        ("InitialInstanceCount", "initial_instance_count", today.count, target.instance_count),
+    ]
+    if target.routing:
+        lines.append(("RoutingConfig: {RoutingStrategy", "routing_strategy", None, target.routing))
+    return lines
+
+
+def _scale_in(hcl: bool, wanted: ScaleIn) -> Iterable[str]:
+    """The policy as it shall be; what its source says of it today is not known here."""
+    if not hcl:
+        body = ", ".join(f"{key}: {value}" for key, value in wanted.policy.items())
+        return ["  ManagedInstanceScaling:", f"+   ScaleInPolicy: {{{body}}}"]
+    names = (("strategy", wanted.strategy), ("maximum_step_size", wanted.maximum_step))
+    rows = (*names, ("cooldown_in_minutes", wanted.cooldown_minutes))
+    body = ", ".join(f"{k} = {f'"{v}"' if isinstance(v, str) else v}" for k, v in rows if v is not None)
+    return ["  managed_instance_scaling", f"+   scale_in_policy {{ {body} }}"]
+
+
+def _placed(hcl: bool, placement: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """The placement of each component as it shall be, in the source of the component's own resource."""
+    if not hcl:
+        yield "  # AWS::SageMaker::InferenceComponent wants an AvailabilityZoneBalance beside it"
+    for name, strategy in placement:
+        yield f"  # inference component {name}, in its specification"
+        yield (
+            f'+ scheduling_config {{ placement_strategy = "{strategy}" }}'
+            if hcl
+            else f"+ SchedulingConfig: {{PlacementStrategy: {strategy}}}"
+        )
+
+
+def _bounds(today: Today, target: Target) -> list[Line]:
+    old_least, old_most = today.bounds or (None, None)
+    least = target.minimum if target.minimum is not None else old_least
+    most = target.maximum if target.maximum is not None else old_most
+    lines: list[Line] = []
+    if (least, most) != (old_least, old_most):
+        lines = [
+            ("MinCapacity", "min_capacity", old_least, least),
+            ("MaxCapacity", "max_capacity", old_most, most),
+        ]
+    if target.target_value is not None:
+        lines.append(("TargetValue", "target_value", None, target.target_value))
+    return lines
+
+
+def _schedule(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
+    """One scheduled action for each hour (UTC) at which the count changes."""
+    for hour, count in enumerate(counts):
+        if count == counts[hour - 1]:
+            continue
+        when = f"cron(0 {hour} * * ? *)"
+        if hcl:
+            yield f'+ schedule = "{when}" scalable_target_action {{ min_capacity = {count}, max_capacity = {count} }}'
+        else:
+            yield f'+ - {{Schedule: "{when}", ScalableTargetAction: {{MinCapacity: {count}, MaxCapacity: {count}}}}}'
+
+
+def _diff(hcl: bool, lines: Iterable[Line]) -> Iterable[str]:
+    for cloudformation, terraform, old, new in lines:
+        label = terraform if hcl else cloudformation
+        if old == new and old is not None:
+            yield f"  {_line(hcl, label, old)}"
+            continue
+        if old is not None:
+            yield f"- {_line(hcl, label, old)}"
+        if new is not None:
+            yield f"+ {_line(hcl, label, new)}"
+
+
+def _line(hcl: bool, label: str, value: Value) -> str:
+    if not hcl:
+        return f"{label}: {value}" + ("}" if "{" in label else "")
+    return f'{label} = "{value}"' if isinstance(value, str) else f"{label} = {value}"

@@ -1,29 +1,34 @@
-"""Judge one endpoint: digests, demand, options, finding, gate. Pure composition of the rules."""
+"""Judge one endpoint: daily usage, demand, options, finding, gate. Pure composition of the other modules.
+
+A change of type names what it does to the owner's own scaling policies: which target moves, from what to what, and
+why. The figures come from the rule that the change itself follows (`autoscaling/policies.py`), so that what is promised
+is done.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from typing import Any
 
-from rightsizer.domain.endpoint import Endpoint, EndpointKind
+from rightsizer.autoscaling import policies
+from rightsizer.domain.demand import Demand, MemoryClass
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, ScalableTarget
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
+from rightsizer.domain.option import Option
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DayDigest, MetricWindow, NoMetrics, UsageDigest
 from rightsizer.recommender.alternatives import with_alternatives
-from rightsizer.recommender.bare import bare, not_checked, of_several, with_unknown_plans, with_unread_tags
 from rightsizer.recommender.choose import chosen_or_kept
-from rightsizer.recommender.daily_usage import Setup, fold
-from rightsizer.recommender.each_gpu import with_each_gpu
+from rightsizer.recommender.context import Given, seen_of
+from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu, with_kv_cache
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle, too_little
-from rightsizer.recommender.given import Given
 from rightsizer.recommender.idle import idled, unheard
-from rightsizer.recommender.kv_cache import with_kv_cache
-from rightsizer.recommender.retargeting import with_policies, with_targets_left
-from rightsizer.recommender.seen import seen_of
+from rightsizer.recommender.pricing import monthly
 from rightsizer.recommender.usage_cache import complete_until, known_until
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
@@ -31,6 +36,7 @@ POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
     " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
 )
+TRACKING = "TargetTrackingScalingPolicyConfiguration"
 
 
 def judge(
@@ -189,3 +195,132 @@ def _recent(usage: UsageDigest | None, policy: Policy, now: datetime) -> list[Da
     after = max((d.day for d in days), default=date.min) + timedelta(days=1)
     first = max(complete_until(now), min(after, now.date())) - timedelta(days=policy.lookback_days)
     return [d for d in days if d.day >= first]
+
+
+def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
+    """A recommendation that recommends nothing, for `reason`."""
+    variant = endpoint.variants[0] if endpoint.variants else None
+    instance_type = variant.instance_type if variant else ""
+    price = given.prices.find(instance_type) if instance_type else None
+    return Recommendation(
+        ref=endpoint.ref,
+        variant=variant.name if variant else "",
+        kind=endpoint.kind,
+        mode=endpoint.mode,
+        owner=endpoint.owner,
+        fingerprint=endpoint.fingerprint,
+        evaluated_at=given.now,
+        instance_type=instance_type,
+        instance_count=variant.current_count if variant else 0,
+        price=price,
+        usd_per_month=monthly(price, variant.current_count) if price and variant else None,
+        finding=Finding.NOT_ENOUGH_DATA,
+        reason=reason,
+        gate=Gate.SILENT,
+        gate_reason=reason,
+        options=(),
+        evidence=None,
+        notes=endpoint.bad_tags,
+        owned_by=endpoint.owned_by,
+    )
+
+
+def of_several(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The judgement, said to be of the first variant alone where the endpoint has several."""
+    if not endpoint.beside:
+        return found
+    first = endpoint.variants[0].name
+    beside = tuple(f"{v.name} ({v.current_count} x {v.instance_type or 'no type of its own'})" for v in endpoint.beside)
+    left = (
+        f"the other variants, {', '.join(beside)}: their use and cost were not read; every figure is of {first} alone"
+    )
+    reason = Reason(found.reason.code, f"variant {first}: {found.reason.sentence}")
+    why = reason if found.gate_reason == found.reason else found.gate_reason
+    return replace(found, beside=beside, not_checked=(left, *found.not_checked), reason=reason, gate_reason=why)
+
+
+def with_unknown_plans(found: Recommendation, prices: PriceTable) -> Recommendation:
+    """The recommendation, which says that a Savings Plan may keep a part of its saving where none could be seen."""
+    if prices.commitment.known or not found.options:
+        return found
+    left = "Savings Plans of the organisation's payer account: use that they cover would go on being billed"
+    return replace(found, not_checked=(*found.not_checked, left))
+
+
+def with_unread_tags(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The recommendation, which says that objective, owner and permission are unknown where the tags were not read."""
+    if endpoint.tags_unread is None:
+        return found
+    left = f"its tags (mode, objective, owner, stack) could not be read: {endpoint.tags_unread.sentence}"
+    return replace(found, not_checked=(left, *found.not_checked))
+
+
+def not_checked(demand: Demand, days: Sequence[DayDigest]) -> tuple[str, ...]:
+    """What the evidence left open."""
+    found = []
+    if not any((seen.day + timedelta(days=1)).month != seen.day.month for seen in days):
+        found.append("the load of a month end: none is in the look-back")
+    if demand.gpu_s_per_request is None:
+        found.append("GPU seconds per request: too few requests or no GPU metrics, taken as wholly GPU-bound")
+    if demand.memory.kind is MemoryClass.PREALLOCATED and demand.memory.pool is None:
+        found.append("the real GPU memory need: the server pre-allocates, only a start on the candidate tells")
+    if demand.cpu_p95 is None:
+        found.append("vCPU use: no CPU metrics, so fewer vCPUs count as proportionally slower")
+    return tuple(found)
+
+
+def with_policies(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The judgement with re-targeted policies named in each option of another type. Total."""
+    mine = tuple(t for t in endpoint.scaling if any(t.policies))
+    if not mine:
+        return found
+    return replace(found, options=tuple(_named(option, found, mine) for option in found.options))
+
+
+def with_targets_left(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The judgement with the scaling policies whose targets it left alone, each under what was not checked."""
+    left = tuple(_left(policy) for target in endpoint.scaling for policy in target.policies)
+    return replace(found, not_checked=(*found.not_checked, *left)) if left else found
+
+
+def _left(policy: Mapping[str, Any]) -> str:
+    """A target is not moved while the type stays (decision 42)."""
+    name, config = policy.get("PolicyName", ""), policy.get(TRACKING)
+    if not config:
+        return f"other steps of the scaling policy {name}: they stay as they are"
+    now = f"{_metric(config)} {config.get('TargetValue', 0):g}"
+    return f"another target of the scaling policy {name} ({now}) on the type that runs: it was left alone"
+
+
+def _named(option: Option, found: Recommendation, mine: Sequence[ScalableTarget]) -> Option:
+    count = option.target.instance_count
+    if not option.in_place or option.target.instance_type == found.instance_type or count < 1:
+        return option
+    capacity = policies.Capacity(max(1, found.instance_count), count)
+    after = policies.retarget(mine, option.target, capacity)
+    pairs = [(p, q) for t, u in zip(mine, after, strict=True) for p, q in zip(t.policies, u.policies, strict=True)]
+    ratio = option.target.per_instance or capacity.per_instance
+    said = [_sentence(old, new, ratio, option.target.instance_type) for old, new in pairs]
+    facts = {f"Scaling policy {old.get('PolicyName', '')}": line for (old, _), line in zip(pairs, said, strict=True)}
+    moved = [new[TRACKING]["TargetValue"] for old, new in pairs if old != new]
+    value = moved[0] if len(moved) == 1 else option.target.target_value
+    notes = tuple(f"{name}: {line}" for name, line in facts.items())
+    target = replace(option.target, target_value=value)
+    return replace(option, target=target, facts={**option.facts, **facts}, notes=(*option.notes, *notes))
+
+
+def _sentence(old: Mapping[str, Any], new: Mapping[str, Any], ratio: float, candidate: str) -> str:
+    config = old.get(TRACKING)
+    if not config:
+        return "no target: its steps and alarms stay as they are"
+    metric = _metric(config)
+    before, after = config["TargetValue"], new[TRACKING]["TargetValue"]
+    if old == new:
+        return f"{metric} stays at {before:g}"
+    return f"{metric} {before:g} becomes {after:g}: one {candidate} serves {ratio:.2f} of what one does today"
+
+
+def _metric(config: Mapping[str, Any]) -> str:
+    predefined = config.get("PredefinedMetricSpecification") or {}
+    custom = config.get("CustomizedMetricSpecification") or {}
+    return str(predefined.get("PredefinedMetricType") or custom.get("MetricName") or "its own metric")

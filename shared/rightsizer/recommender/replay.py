@@ -1,4 +1,7 @@
-"""Run past days again on a fleet, request by request, without chance: the same days always give the same answer."""
+"""Run past days again on a fleet, request by request, without chance: the same days always give the same answer.
+
+The strain is what they would have meant for an option: its load hour by hour, and what came too late.
+"""
 
 import heapq
 import math
@@ -6,7 +9,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from rightsizer.domain.demand import Plan, Served, Stream
-from rightsizer.domain.usage import SLOT_S, SLOTS, quantile
+from rightsizer.domain.recommendation import Replay
+from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest, quantile
 
 PER_HOUR = 3600 // SLOT_S
 BUSY_TARGET = 0.7
@@ -181,3 +185,39 @@ def hourly_plan(
     top = max(need)
     room = [(margin - 1) * (math.sqrt(level * top) - level) for level in need]
     return tuple(min(max(math.ceil(n + r - 1e-9), 1), most) for n, r in zip(need, room, strict=True))
+
+
+def strain_of(
+    days: Sequence[DayDigest],
+    service_s: float,
+    plan: Plan,
+    then: Served,
+    today: Served,
+    copies: int,
+    objective_s: float,
+    memory_margin_gib: float | None,
+) -> Replay:
+    """The replay of an option with `service_s` seconds a request: `then` by its plan, `today` by today's.
+
+    Each request was served `copies` times. Load is requests times service time over worker time, 0..1; an hour without
+    a datapoint has none.
+    """
+    loads: list[float | None] = []
+    for digest in days:
+        for hour in range(24):
+            known = [v for v in digest.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
+            room = 3600 * plan.counts[hour] * max(plan.workers, 1)
+            loads.append(round(sum(known) * service_s / room, 4) if known else None)
+    seen = [load for load in loads if load is not None]
+    return Replay(
+        days=len({d.day for d in days}),
+        hours_above_80=float(sum(1 for v in seen if v > 0.8)),
+        hours_above_100=float(sum(1 for v in seen if v > 1.0)),
+        worst_p95_s=round(then.worst_p95_s, 4) or None,
+        memory_margin_gib=round(memory_margin_gib, 2) if memory_margin_gib is not None else None,
+        requests_over_objective=round(then.late / copies),
+        hourly_load=tuple(loads),
+        requests=round(then.requests / copies),
+        over_objective_today=round(today.late / copies),
+        objective_s=round(objective_s, 4),
+    )

@@ -1,11 +1,24 @@
-"""How much slower one accelerator may be than another, from the datasheet and from what was measured."""
+"""How much slower a type may be than the one that runs: from the datasheet, and from what was measured.
+
+Measured were moves and tests of other endpoints, against what the datasheets said (decision.md 4.8).
+"""
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from rightsizer.domain.hardware import Accelerator
+from rightsizer.domain.demand import Demand, Latency
+from rightsizer.domain.hardware import Accelerator, InstanceType
+from rightsizer.domain.history import History
 from rightsizer.domain.option import Slowdown
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.usage import CONFORMAL, quantile
+
+type Find = Callable[[str], InstanceType | None]
+
+TOO_SLOW = ("alarm", "performance")
+"""Failures of a type that was too slow, or may have been."""
 
 
 def slowdown(
@@ -59,3 +72,110 @@ QUANTILES = (
     (1.60, 1.0),
 )
 """(slowdown over phi, share of 1,131 measured pairs at or below it): decision.md 4.3; the ends are assumptions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Latency without waiting on the candidate over today's."""
+
+    mid: float
+    bound: float
+
+
+def host_factor(now: InstanceType, candidate: InstanceType, demand: Demand, shown: float | None = None) -> float:
+    """Bound of how the latency outside the GPU scales: by the vCPUs that it can use, by all when that is unknown.
+
+    What CPU metrics say goes before `shown`, the vCPUs that a test showed to be in use.
+    """
+    if candidate.vcpu >= now.vcpu:
+        return 1.0
+    if demand.host_threads is None and shown is None:
+        return now.vcpu / candidate.vcpu
+    threads = max(demand.host_threads if demand.host_threads is not None else shown or 0.0, 1.0)
+    return min(threads, now.vcpu) / min(threads, candidate.vcpu)
+
+
+def ratio_of(demand: Demand, speed: Slowdown, host: float, measured: float | None, policy: Policy) -> Ratio:
+    """Latency ratio from the GPU share and the host factor, or as a test measured it on exactly this type."""
+    share = demand.gpu_share
+    mid, bound = (1 - share) * host + share * speed.mid, (1 - share) * host + share * speed.bound
+    if measured is None:
+        return Ratio(mid, bound)
+    if speed.source == "tested" and host <= 1:
+        middle = (mid + measured) / 2  # two measurements of the same; with fewer vCPUs the host's part is only a bound
+        return Ratio(middle, middle * (1 + policy.measured_error))
+    return Ratio(measured, measured * (1 + policy.measured_error))
+
+
+def gpu_room(demand: Demand, host: float, stretch: float) -> float:
+    """The slowdown of the GPU part at which the latency grows by `stretch`."""
+    share = demand.gpu_share
+    return max((stretch - (1 - share) * host) / share, 0.0) if share > 0 else float("inf")
+
+
+def workers_of(candidate: InstanceType, now: InstanceType, demand: Demand, latency: Latency) -> int:
+    """Requests that an instance of the candidate serves at once: one for each GPU, or group of GPUs, that it uses."""
+    gpus = max(candidate.accelerator_count, 1)
+    used = min(demand.gpus_used or gpus, gpus)
+    together = 1
+    if demand.gpu_s_per_request and demand.gpu_s_per_request > 1.2 * latency.mean_s:
+        together = max(1, min(now.accelerator_count, round(demand.gpu_s_per_request / latency.mean_s)))
+    return max(used // together, 1)
+
+
+def outcomes(history: History, find: Find, framework: str, policy: Policy) -> tuple[float, ...]:
+    """Slowdown over phi of the account's moves and tests of a framework, ascending.
+
+    A move to the same chip, or to one that is faster in FLOPS and bandwidth, tells nothing about slower ones. A change
+    that went back for its speed before it was measured counts as no quicker than the bound. Endpoints of unknown
+    framework have nothing in common.
+    """
+    seen: list[float] = []
+    for past in history.account if framework else ():
+        ratio = _phi(find(past.from_type), find(past.to_type))
+        if past.framework != framework or ratio <= 1:
+            continue
+        if past.realised_slowdown is not None:
+            seen.append(past.realised_slowdown / ratio)
+        elif past.ended == "rolled-back" and past.failure in TOO_SLOW:
+            seen.append(policy.slowdown_bound)
+    return tuple(sorted(seen))
+
+
+def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
+    """The datasheet ratio of two types; 0 where one has no known accelerator."""
+    if old is None or new is None or old.accelerator is None or new.accelerator is None:
+        return 0.0
+    return old.accelerator.phi(new.accelerator)
+
+
+def weight(seen: Sequence[float], policy: Policy) -> float:
+    """How much the account's own outcomes count beside the prior: n / (n + 20) (decision.md 4.8)."""
+    return len(seen) / (len(seen) + policy.shrinkage)
+
+
+def width(seen: Sequence[float], policy: Policy) -> float:
+    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's `outcomes`, shrunk to the prior.
+
+    With too few for such a quantile the worst stands for it, and one of them as at most twice the prior. Nor do they
+    say that everything is quicker than its datasheet: what is below 1 is believed bit by bit up to twice as many, or
+    the 39th outcome alone would loosen the bound by all of that.
+    """
+    if not seen:
+        return policy.slowdown_bound
+    n = len(seen)
+    if n >= CONFORMAL:
+        own = quantile(seen, min(math.ceil((n + 1) * 0.975) / n, 1.0))
+    else:
+        own = min(seen[-1], 2 * policy.slowdown_bound)
+    own = max(own, min(2 - n / CONFORMAL, 1.0))
+    share = weight(seen, policy)
+    return share * own + (1 - share) * policy.slowdown_bound
+
+
+def middle(seen: Sequence[float], policy: Policy) -> float:
+    """Middle of slowdown over phi: the median of the account's `outcomes`, shrunk to the prior."""
+    if not seen:
+        return policy.slowdown_mid
+    share = weight(seen, policy)
+    return share * quantile(seen, 0.5) + (1 - share) * policy.slowdown_mid

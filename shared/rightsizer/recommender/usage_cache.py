@@ -1,5 +1,6 @@
-"""What kept digests are still worth: from when a variant must be read, and what is kept of it afterwards."""
+"""What kept days are still worth: from when a variant must be read, what is kept of it, and in which object."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -16,6 +17,8 @@ STORED = timedelta(days=63) - timedelta(hours=1)
 """Five-minute datapoints are older than this only where CloudWatch is about to forget them."""
 FRESH = timedelta(hours=48)
 """After a change of ours the running day is read too: it tells soonest whether users suffer."""
+ENDPOINTS, DAYS = 256, 14
+"""Endpoints of a page at most, on average, and days of each: about eight megabytes of digests, 500 in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,14 @@ def _ours(endpoint: Endpoint, history: History) -> bool:
 
 def _midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def page_of(endpoint: str, fleet: int, days: int = DAYS) -> str:
+    """The page of an endpoint in a fleet of so many, by its name alone; `days` of look-back are kept of each.
+
+    The number of pages is a power of two, so that it changes seldom; when it does, every endpoint is read in full once.
+    """
+    pages = 1
+    while pages * ENDPOINTS * DAYS < fleet * days:
+        pages *= 2
+    return f"{pages}/{zlib.crc32(endpoint.encode()) % pages:04}"
