@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from bench.views import Account, Actions, Day, Notice, Segment, Trial, Type, View
+from rightsizer import catalog
 from rightsizer.aws.prices import PriceListBook
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue as compiled
+from rightsizer.catalog import catalogue as compiled
 from rightsizer.domain.endpoint import (
     LEAST,
     Endpoint,
@@ -166,7 +166,7 @@ class MetricsOnlyPolicy(RightsizerPolicy):
 def _facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
     """The product's own figures and prices of the types that the referee offers, of which only names are taken."""
     names = {t.name for t in types}
-    known = compiled(tables.instances(), tables.accelerators())
+    known = compiled(catalog.instances(), catalog.accelerators())
     catalogue = Catalogue({t.name: t for t in known if t.name in names})
     book = PriceListBook(
         None, lambda: datetime.min.replace(tzinfo=UTC), lambda: Commitment(Decimal(0), 0.0, known=True)

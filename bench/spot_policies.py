@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from bench.spot_market import BOOT_S, NOTICE_S, ON_DEMAND, Market
 from rightsizer.domain.spot import Mark, Need, Placement, Pool, PoolSight, Signal
-from rightsizer.spot.placement import place
-from rightsizer.spot.spot_pools import interruptions_per_hour, mark, useful_usd
+from rightsizer.spot.placement import interruptions_per_hour, mark, place, useful_usd
 
 CLOCK = datetime(2000, 1, 1, tzinfo=UTC)
 """Second zero of every trace."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.catalog import tables
+from rightsizer import catalog
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated
 from sandbox.strict import on
@@ -61,14 +61,14 @@ class Pricing:
 
 def _regions(p: Params) -> tuple[str, ...]:
     named = [row["Value"] for row in p.get("Filters", []) if row["Field"] == "regionCode"]
-    known = tables.priced_regions()
+    known = catalog.priced_regions()
     return tuple(region for region in (named or sorted(known)) if region in known)
 
 
 @cache
 def _fields() -> frozenset[str]:
     """The attributes by which the products can be filtered."""
-    some = next(_products(tuple(sorted(tables.priced_regions()))))
+    some = next(_products(tuple(sorted(catalog.priced_regions()))))
     return frozenset({*some["product"]["attributes"], "productFamily", "ServiceCode"})
 
 
@@ -85,7 +85,7 @@ def _products(regions: tuple[str, ...]) -> Iterator[Params]:
 
 @cache
 def _of_region(region: str) -> tuple[Params, ...]:
-    rows = [row for row in tables.prices(region) if row.listed]
+    rows = [row for row in catalog.prices(region) if row.listed]
     return tuple(
         _item(region, row.instance_type, float(row.usd_per_hour) * factor, component, suffix, code)
         for row in rows
@@ -151,7 +151,7 @@ class SavingsPlans:
 
 def hourly(region: str, kind: str) -> float:
     """The hosting price of a type, or a refusal when the snapshot has none."""
-    for row in tables.prices(region):
+    for row in catalog.prices(region):
         if row.instance_type == kind:
             return float(row.usd_per_hour)
     raise AwsRefusal("DataUnavailableException", f"no price of {kind} in {region} in the snapshot")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer import catalog
+from rightsizer.catalog import catalogue
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from sandbox.account import Sandbox
 from sandbox.sagemaker.enhanced import enhanced, gpus_of
@@ -29,7 +29,7 @@ type Shape = Callable[[datetime], float]
 @cache
 def hardware() -> Catalogue:
     """The packaged catalogue."""
-    return catalogue(tables.instances(), tables.accelerators())
+    return catalogue(catalog.instances(), catalog.accelerators())
 
 
 def office_hours(peak: float, night: float = 0.05, weekend: float = 0.3) -> Shape:

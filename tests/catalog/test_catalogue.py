@@ -5,12 +5,12 @@ from decimal import Decimal
 import botocore.session
 import pytest
 
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer import catalog
+from rightsizer.catalog import catalogue
 
-CATALOGUE = catalogue(tables.instances(), tables.accelerators())
+CATALOGUE = catalogue(catalog.instances(), catalog.accelerators())
 KNOWN = {**dict.fromkeys(CATALOGUE.incomplete), **CATALOGUE.types}
-REGIONS = sorted(tables.priced_regions())
+REGIONS = sorted(catalog.priced_regions())
 COUNTS = {
     **{f"ml.{family}.{size}": count for family in ("g5", "g6", "g6e") for size, count in
        (("xlarge", 1), ("12xlarge", 4), ("16xlarge", 1), ("24xlarge", 4), ("48xlarge", 8))},
@@ -64,11 +64,11 @@ def test_usable_memory_is_measured_or_a_share_of_the_listed(name: str, usable: f
 
 
 def test_usable_memory_never_exceeds_the_listed_memory() -> None:
-    assert all(0 < chip.usable_gib < chip.memory_gib for chip in tables.accelerators())
+    assert all(0 < chip.usable_gib < chip.memory_gib for chip in catalog.accelerators())
 
 
 def test_an_accelerator_is_counted_exactly_when_it_is_named() -> None:
-    assert [row.name for row in tables.instances() if bool(row.accelerator) != (row.accelerator_count > 0)] == []
+    assert [row.name for row in catalog.instances() if bool(row.accelerator) != (row.accelerator_count > 0)] == []
 
 
 def test_compute_capability_compares_as_a_version() -> None:
@@ -81,12 +81,12 @@ def test_compute_capability_compares_as_a_version() -> None:
 
 def test_the_snapshot_covers_twenty_seven_regions_and_no_unknown_one() -> None:
     assert len(REGIONS) == 27
-    assert tables.prices("mars-north-1") == ()
+    assert catalog.prices("mars-north-1") == ()
 
 
 @pytest.mark.parametrize("region", REGIONS)
 def test_prices_are_unique_positive_dated_and_of_known_types(region: str) -> None:
-    rows = tables.prices(region)
+    rows = catalog.prices(region)
     assert len({row.instance_type for row in rows}) == len(rows)
     assert [row for row in rows if row.usd_per_hour <= 0 or not row.basis or not row.as_of] == []
     assert {row.instance_type for row in rows} <= set(KNOWN)
@@ -98,13 +98,13 @@ def test_the_price_rises_with_size_except_that_12xlarge_has_more_gpus(region: st
     sizes = ["xlarge", "2xlarge", "4xlarge", "8xlarge", "16xlarge", "12xlarge", "24xlarge", "48xlarge"]
     if family in ("g4dn", "g7e"):
         sizes = ["xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"]
-    known = {row.instance_type: row.usd_per_hour for row in tables.prices(region)}
+    known = {row.instance_type: row.usd_per_hour for row in catalog.prices(region)}
     ladder = [known[f"ml.{family}.{size}"] for size in sizes if f"ml.{family}.{size}" in known]
     assert ladder == sorted(ladder)
 
 
 def test_withdrawn_families_are_priced_but_not_listed() -> None:
-    rows = {row.instance_type: row for row in tables.prices("us-east-1")}
+    rows = {row.instance_type: row for row in catalog.prices("us-east-1")}
     assert rows["ml.p3.2xlarge"].usd_per_hour > Decimal(3)
     assert not rows["ml.p3.2xlarge"].listed
     assert not rows["ml.p5.4xlarge"].listed

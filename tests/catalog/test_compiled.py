@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightsizer.catalog import tables
+from rightsizer import catalog
 from scripts.compile_catalog import CATALOG, compile_catalog
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -26,7 +26,7 @@ def test_the_committed_tables_are_the_output_of_the_script(tmp_path: Path) -> No
 def test_hosting_prices_lie_between_1_15_and_1_40_of_ec2_in_virginia() -> None:
     with (DATA / "instance_specs.csv").open(newline="", encoding="utf-8") as file:
         ec2 = {row["instance_type"]: row["ec2_usd_per_hour_us_east_1"] for row in csv.DictReader(file)}
-    for row in tables.prices("us-east-1"):
+    for row in catalog.prices("us-east-1"):
         if ec2[row.instance_type]:
             ratio = float(row.usd_per_hour) / float(ec2[row.instance_type])
             slack = 0.0006 / float(ec2[row.instance_type])

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+from rightsizer import catalog
 from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
 from rightsizer.aws.changes import AwsChanger
 from rightsizer.aws.history import HistoryBook
@@ -18,8 +19,7 @@ from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer.catalog import catalogue
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
@@ -185,7 +185,7 @@ def world(
             history=HistoryBook(Table(table, "t")),
             metrics=CloudWatchMetrics(session, workers=1),
             quotas=EndpointQuotas(session, lambda: box.clock.now, BEFORE_A_WRITE),
-            catalogue=catalogue(tables.instances(), tables.accelerators()),
+            catalogue=catalogue(catalog.instances(), catalog.accelerators()),
             limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
             tell=lambda subject, text: told.append((subject, text)),
         )

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from rightsizer.backtest.hindsight import calibration_of
+from rightsizer.backtest.later_days import calibration_of
 from rightsizer.domain.backtest import Backtest, Hindsight, Rehearsed, Verdict
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason

@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer import catalog
+from rightsizer.catalog import catalogue
 from rightsizer.domain.endpoint import Mode, ScalableTarget
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.evaluate import Judged, Keeping, within_reach
@@ -15,7 +15,7 @@ from rightsizer.recommender.proposal import Reach, reach_of
 from tests import samples
 from tests.rules.test_ask import ENDPOINT
 
-CATALOGUE = catalogue(tables.instances(), tables.accelerators())
+CATALOGUE = catalogue(catalog.instances(), catalog.accelerators())
 KEEPING = Keeping(cast("RecommendationStore", None), lambda e: reach_of(e, writes=True, untagged=False), 14)
 
 

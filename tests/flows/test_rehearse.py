@@ -8,9 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.backtest.allowance import Allowance
 from rightsizer.backtest.later_days import After, DayAfter, Moved, after, as_served
-from rightsizer.backtest.simulate import Stage
+from rightsizer.backtest.simulate import Allowance, Stage
 from rightsizer.domain.backtest import Backtest, Verdict
 from rightsizer.domain.endpoint import Mode, Objective
 from rightsizer.domain.history import History

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer import wire
+from rightsizer import catalog, wire
 from rightsizer.aws.agent_metrics import AgentMetrics
 from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.ec2 import Market
@@ -14,8 +14,7 @@ from rightsizer.aws.groups import Groups
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer.catalog import catalogue
 from rightsizer.domain.capacity_change import Errand, GroupPolicy
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.proposal import ProposalState
@@ -43,7 +42,7 @@ def market(scene: Scene) -> Market:
 
 
 def ports(scene: Scene) -> CapacityPorts:
-    known = catalogue(tables.instances(), tables.accelerators())
+    known = catalogue(catalog.instances(), catalog.accelerators())
     book = PriceListBook(None, lambda: scene.box.clock.now)
     agent = AgentMetrics(scene.box.client("cloudwatch"))
     ledger, errands = scene.ports.ledger, Errands(table(scene))

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from rightsizer import catalog
 from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.errand_calls import ErrandCalls
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer.catalog import catalogue
 from rightsizer.domain.capacity_change import ByHand, Errand
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
@@ -25,7 +25,7 @@ from tests.flows.spot_scene import Scene, scene
 from tests.rules.test_spot_jobs import CLUSTER, MANY, fits_the_model, row
 
 __all__ = ["scene"]
-KNOWN = catalogue(tables.instances(), tables.accelerators())
+KNOWN = catalogue(catalog.instances(), catalog.accelerators())
 HOUR = timedelta(hours=1)
 
 

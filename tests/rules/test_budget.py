@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rightsizer.aws.journal import TableJournal
-from rightsizer.backtest.allowance import Allowance
+from rightsizer.backtest.simulate import Allowance
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.errors import ConflictError

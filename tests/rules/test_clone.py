@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer import catalog
+from rightsizer.catalog import catalogue
 from rightsizer.changes.clone import CARRIED, Clone, clone, content_hash
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import VariantCount
 from rightsizer.domain.reason import Code, Reason
 
-CATALOGUE = catalogue(tables.instances(), tables.accelerators())
+CATALOGUE = catalogue(catalog.instances(), catalog.accelerators())
 WANTED = (VariantCount("AllTraffic", "ml.g5.xlarge", 1, 1.0),)
 TARGET = Target("ml.g5.xlarge", 1)
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.backtest.hindsight import Told, verdict_of
-from rightsizer.backtest.later_days import DayAfter, Moved, after, hindsight
+from rightsizer.backtest.later_days import DayAfter, Moved, Told, after, hindsight, verdict_of
 from rightsizer.domain.backtest import Verdict
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.history import History, PastChange

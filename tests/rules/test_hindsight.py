@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.backtest.hindsight import Told, calibration_of, verdict_of
+from rightsizer.backtest.later_days import Told, calibration_of, verdict_of
 from rightsizer.domain.backtest import Backtest, Hindsight, Missed, Rehearsed, Verdict
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.policy import Policy

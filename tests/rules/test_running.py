@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from rightsizer.domain.report import FunctionUse, Stack
-from rightsizer.reporting.own_cost import ALARM_METRICS, running_cost
+from rightsizer.reporting.totals import ALARM_METRICS, running_cost
 from tests.template.stack import EVERYTHING, stack
 
 USED = (FunctionUse("evaluate", 1769, 100, 60_000.0),)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from rightsizer.domain.reason import Code
 from rightsizer.domain.spot import Mark, Need, Placement, Pool, PoolSight, Signal
 from rightsizer.errors import InputError
-from rightsizer.spot.placement import place
-from rightsizer.spot.spot_pools import (
+from rightsizer.spot.placement import (
     FIRST_MARK,
     FORGIVEN_AFTER,
     LONGEST_MARK,
     interruptions_per_hour,
     mark,
+    place,
     useful_usd,
 )
 

@@ -1,4 +1,4 @@
-"""What the owner's scheduled actions would have done while their autoscaling was away.
+"""What the owner's scheduled actions would have done while their autoscaling was away, and the plan as it is due since.
 
 Deregistering a scalable target deletes its scheduled actions, so an action whose time comes meanwhile is lost until its
 next time. Its bounds are what the owner wants at this hour, so they are the ones that are given back.
@@ -6,20 +6,23 @@ next time. Its bounds are what the owner wants at this hour, so they are the one
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rightsizer.autoscaling.cron import UnreadableError, read
+from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 
 __all__ = ["CaughtUp", "caught_up", "last_fired", "over", "unreadable"]
 
 UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 SUSPENDED = "ScheduledScalingSuspended"
+SCHEDULE = "schedule"
+"""The journal line that says which scheduled action was made good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +210,30 @@ def moment(value: Any) -> datetime | None:
     if not isinstance(value, datetime):
         return None
     return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A change as its plan is due at one moment."""
+
+    change: Change
+    said: Mapping[str, str] = field(default_factory=dict)
+    """What differs from the plan in the journal, by the command line of the step."""
+
+
+def as_due(change: Change, now: datetime) -> Due:
+    """The change with the bounds that are due now, and what differs from its plan.
+
+    A view: the plan in the journal stays as it was made, so that a later look counts from it again.
+    """
+    if change.before is None:
+        return Due(change)
+    since = max((entry.at for entry in change.journal if entry.step == "plan"), default=change.created_at)
+    stored = change.before.scaling
+    settle = caught_up(change.plan.settle, stored, since, now, all_actions=False)
+    restore = caught_up(change.plan.restore, stored, since, now, all_actions=True)
+    plan: Plan = replace(change.plan, settle=settle.steps, restore=restore.steps)
+    steps = {
+        step.command: said for part in (settle, restore) for step in part.steps if (said := part.said.get(step.key))
+    }
+    return Due(replace(change, plan=plan), steps)

@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from rightsizer import catalog
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.session import Session
-from rightsizer.catalog import tables
 from rightsizer.domain.price import Commitment, NoPrice, Price, PriceTable, ServerlessPrice
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError, RightsizerError
@@ -71,7 +71,7 @@ class PriceListBook:
             commitment = self._commit()
         notes = tuple(each for each in (offers, commitment) if isinstance(each, Reason))
         plan = UNKNOWN_COMMITMENT if isinstance(commitment, Reason) else commitment
-        snapshot = {row.instance_type: row for row in tables.prices(region)}
+        snapshot = {row.instance_type: row for row in catalog.prices(region)}
         prices = {name: _price(name, region, offers, snapshot.get(name)) for name in instance_types}
         return PriceTable(region, prices, plan, notes, _serverless(region))
 
@@ -174,7 +174,7 @@ def _offer(item: Mapping[str, Any], name: str, region: str) -> Price | None:
     return Price(name, region, usd, "price-list-api", "Hosting", str(item.get("publicationDate", ""))[:10])
 
 
-def _price(name: str, region: str, offers: Offers | Reason, row: tables.PriceRow | None) -> Price | NoPrice:
+def _price(name: str, region: str, offers: Offers | Reason, row: catalog.PriceRow | None) -> Price | NoPrice:
     if isinstance(offers, Offers):
         if name in offers.prices:
             return offers.prices[name]
@@ -190,5 +190,5 @@ def _price(name: str, region: str, offers: Offers | Reason, row: tables.PriceRow
 
 def _serverless(region: str) -> ServerlessPrice | None:
     """From the dated snapshot: which attributes the Price List API gives these products is not known."""
-    rows = (row for row in tables.serverless() if row.region == region)
+    rows = (row for row in catalog.serverless() if row.region == region)
     return next((ServerlessPrice(region, r.usd_per_gb_second, r.as_of, r.source) for r in rows), None)

@@ -1,9 +1,9 @@
 """One endpoint, morning by morning, as if automatic mode had been switched on: judged, changed, served, judged again.
 
-Days after a change are served by the replay (`backtest/later_days.py`).
-Where only the count, the bounds, the schedule or
-the routing changed, their late requests reach the next judgement, and the engine goes on. What another type publishes
-nobody knows: while one serves, nothing is judged, and the days only tell whether it would have been left again.
+Each morning has the day's allowance of changes that the operator's limits leave. Days after a change are served by the
+replay (`backtest/later_days.py`). Where only the count, the bounds, the schedule or the routing changed, their late
+requests reach the next judgement, and the engine goes on. What another type publishes nobody knows: while one serves,
+nothing is judged, and the days only tell whether it would have been left again.
 """
 
 from collections import Counter
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
-from rightsizer.backtest.allowance import Allowance
 from rightsizer.backtest.later_days import After, Moved, after, as_served, hindsight
 from rightsizer.backtest.standing_change import Standing, guarded, left, moved_to, past_of, promised_late
 from rightsizer.changes.window import opens
@@ -20,7 +19,7 @@ from rightsizer.domain.backtest import Backtest, Missed, Rehearsed, Verdict
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.option import Goal, Option, OptionKind
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import ChangeLimits, Policy, room_for
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import DayDigest, UsageDigest
@@ -44,6 +43,26 @@ TRIED = 4
 DAY = timedelta(days=1)
 BEHIND = Reason(Code.CHEAPER_OPTION, "another option was applied that morning")
 WAITS, WATCHED = "waits", "watched"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one day of the account may start, shared by its endpoints in the order in which they are evaluated."""
+
+    limits: ChangeLimits
+    started: dict[date, tuple[int, Decimal]] = field(default_factory=dict)
+
+    def take(self, option: Option, at: datetime) -> Reason | None:
+        """Count the change, or say why it waits. What restores an earlier fleet is never held back, and counts."""
+        number, usd = self.started.get(at.date(), (0, Decimal(0)))
+        if not room_for(option.switch_usd, self.limits, restores=option.restores).has(number, usd):
+            if number >= self.limits.changes_per_day:
+                sentence = f"{number} changes started that day, Limits allows {self.limits.changes_per_day}"
+            else:
+                sentence = f"the switches of that day would cost more than USD {self.limits.usd_per_day}"
+            return Reason(Code.BUDGET_SPENT, sentence)
+        self.started[at.date()] = number + 1, usd + option.switch_usd
+        return None
 
 
 @dataclass(frozen=True, slots=True)

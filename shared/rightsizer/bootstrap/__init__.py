@@ -111,10 +111,10 @@ def store() -> Recommendations:
 @once
 def catalogue() -> Catalogue:
     """The packaged catalogue of hardware."""
-    from rightsizer.catalog import tables
-    from rightsizer.catalog.catalogue import catalogue as compiled
+    from rightsizer import catalog
+    from rightsizer.catalog import catalogue
 
-    return compiled(tables.instances(), tables.accelerators())
+    return catalogue(catalog.instances(), catalog.accelerators())
 
 
 @once

@@ -5,8 +5,7 @@ Who is asked, and says yes, should not read afterwards that it could never be do
 
 from collections.abc import Iterator
 
-from rightsizer.autoscaling import policies as scaling
-from rightsizer.autoscaling import scheduled_actions as schedule
+from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes import clone, preflight
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.hardware import Catalogue
@@ -27,10 +26,10 @@ def _refusals(endpoint: Endpoint, option: Option, catalogue: Catalogue) -> Itera
     if endpoint.configuration_replaced:
         yield preflight.replaced(endpoint.config_name)
     if option.kind not in ORDERED:
-        yield from scaling.refusals(endpoint.scaling, True, ())  # whose alarms start the policies is not observed
+        yield from policies.refusals(endpoint.scaling, True, ())  # whose alarms start the policies is not observed
     if option.kind not in CONFIG_KINDS:
         return
-    yield from schedule.unreadable(endpoint.scaling)
+    yield from scheduled_actions.unreadable(endpoint.scaling)
     if endpoint.unknown_fields:
         yield clone.unknown_fields(endpoint.config_name, endpoint.unknown_fields)
     yield from clone.foreign_key(endpoint.config_name, endpoint.kms_key, endpoint.ref.account)

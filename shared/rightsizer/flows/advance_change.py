@@ -6,7 +6,7 @@ Law 4: the intent is in the journal before each write. The next move follows fro
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rightsizer.autoscaling.met_actions import SCHEDULE, as_due
+from rightsizer.autoscaling.scheduled_actions import SCHEDULE, as_due
 from rightsizer.changes import rollback_size as returning
 from rightsizer.changes.again import again
 from rightsizer.changes.measurement import measured

@@ -7,9 +7,8 @@ change had settled is then as foreign to them as what it had stored.
 from dataclasses import replace
 from datetime import datetime
 
-from rightsizer.autoscaling import policies as scaling
-from rightsizer.autoscaling.met_actions import Due
-from rightsizer.autoscaling.scheduled_actions import caught_up
+from rightsizer.autoscaling import policies
+from rightsizer.autoscaling.scheduled_actions import Due, caught_up
 from rightsizer.changes.reconcile import given_back
 from rightsizer.domain.change import Change, Course, Entry
 from rightsizer.domain.live_state import Sight
@@ -57,4 +56,4 @@ def added(change: Change) -> tuple[str, ...]:
 
 def _steps(change: Change) -> tuple[Step, ...]:
     met = change.met
-    return scaling.rebuild(met.scaling, met.alarms, met.scaling) if met is not None else ()
+    return policies.rebuild(met.scaling, met.alarms, met.scaling) if met is not None else ()

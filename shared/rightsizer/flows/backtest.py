@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import batched
 
-from rightsizer.backtest.allowance import Allowance
-from rightsizer.backtest.simulate import Rehearsal, Stage
+from rightsizer.backtest.simulate import Allowance, Rehearsal, Stage
 from rightsizer.domain.backtest import Backtest
 from rightsizer.domain.endpoint import Endpoint, Mode, Unobserved
 from rightsizer.domain.history import History

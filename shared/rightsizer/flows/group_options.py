@@ -24,17 +24,19 @@ from rightsizer.ports.evaluation import PriceBook
 from rightsizer.ports.spot import AgentReader, ErrandBook, SpotBook, SpotMarket, SpotPrice
 from rightsizer.spot.group_options import (
     alternatives,
+    as_good,
     fitting,
     hosting_over_ec2,
     need_of,
     outlook,
     policy_change,
     slower,
+    speeds,
+    unchecked,
+    why,
 )
-from rightsizer.spot.option_words import as_good, speeds, unchecked, why
-from rightsizer.spot.placement import place
+from rightsizer.spot.placement import interruptions_per_hour, place, useful_usd
 from rightsizer.spot.proposal import alike, group_errand
-from rightsizer.spot.spot_pools import interruptions_per_hour, useful_usd
 from rightsizer.telemetry import logger
 
 RECORD = timedelta(days=30)

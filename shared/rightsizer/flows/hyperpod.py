@@ -14,8 +14,8 @@ from rightsizer.errors import VanishedError
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.spot import ClusterReader, ErrandBook
 from rightsizer.spot.group_options import stand_ins
+from rightsizer.spot.jobs import further_group, is_short, is_spot, lacks_capacity, more_types
 from rightsizer.spot.proposal import hand_errand
-from rightsizer.spot.spot_hyperpod import further_group, is_short, is_spot, lacks_capacity, more_types
 from rightsizer.telemetry import logger
 
 MOST_NEW_TYPES = 3

@@ -28,7 +28,7 @@ from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import Notifier
 from rightsizer.ports.spot import Claim, GroupChanger, GroupReader, LookQueue, SpotBook
 from rightsizer.spot.interruption import lacks_capacity, note_of, react, runs_gpu, stale
-from rightsizer.spot.spot_pools import mark
+from rightsizer.spot.placement import mark
 from rightsizer.telemetry import attempt, logger
 
 GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed instance found", "does not exist")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rightsizer.autoscaling.met_actions import as_due
+from rightsizer.autoscaling.scheduled_actions import as_due
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.policy import Switch

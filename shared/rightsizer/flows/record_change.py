@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from rightsizer.autoscaling.met_actions import SCHEDULE
+from rightsizer.autoscaling.scheduled_actions import SCHEDULE
 from rightsizer.changes import failure
 from rightsizer.changes.apply_class import classified
 from rightsizer.changes.apply_past import past_of

@@ -17,9 +17,7 @@ from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import PastBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportStore
 from rightsizer.recommender.packing import packs
-from rightsizer.reporting.largest import folded, folded_proposals, lines
-from rightsizer.reporting.own_cost import running_cost
-from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.totals import Records, folded, folded_proposals, lines, running_cost, tally
 from rightsizer.reporting.track_record import track_record
 from rightsizer.telemetry import Failed, attempt, logger
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from rightsizer.autoscaling.met_actions import as_due
+from rightsizer.autoscaling.scheduled_actions import as_due
 from rightsizer.changes import clone, guardrail
 from rightsizer.changes import rollback_size as returning
 from rightsizer.changes.plan.capacity import capacity_step

@@ -1,12 +1,19 @@
-"""From what is stored to a report: the totals, and what belongs into the window."""
+"""From what is stored to a report: the totals, what belongs into the window, and what rightsizer itself costs.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+Of thousands of judgements the largest alone are shown with all they have. What rightsizer costs is an estimate from
+what the functions used and from list prices, never a bill.
+"""
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import batched
 
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
+from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -16,9 +23,13 @@ from rightsizer.domain.report import (
     IN_FORCE,
     OPEN,
     PROPOSED,
+    SHOWN,
+    CostLine,
+    FunctionUse,
     Report,
     RunningCost,
     Saving,
+    Stack,
     Stage,
     Totals,
 )
@@ -38,6 +49,23 @@ CENT = Decimal("0.01")
 MOMENT = timedelta(microseconds=1)
 RENEWED = timedelta(days=14)
 """A judgement of an endpoint that was made so long after a window says nothing about what ran in it."""
+AS_OF = "2026-11-20"
+PER_GB_SECOND = {True: Decimal("0.0000133334"), False: Decimal("0.0000166667")}
+"""US dollars for a GB-second, arm64 and x86_64; first tier, us-east-1 (AWS Lambda pricing)."""
+PER_MILLION_REQUESTS = Decimal("0.20")
+"""US dollars (AWS Lambda pricing)."""
+PER_THOUSAND_METRICS = Decimal("0.01")
+"""US dollars for 1,000 metrics asked of GetMetricData; no free tier (Amazon CloudWatch pricing)."""
+PER_ALARM_METRIC = Decimal("0.10")
+"""US dollars a month for a metric in a standard alarm, and for each metric that a query alarm analyses."""
+ALARM_METRICS = 11
+"""Metrics in the stack's own alarms; a test counts them in the template."""
+BASIS = (
+    f"Estimate from list prices of us-east-1 as of {AS_OF} (AWS Lambda and Amazon CloudWatch pricing), without free "
+    "tiers. Not in it: logs, custom metrics, metrics of single GPUs, table, bucket, queues, topic, events."
+)
+LINES = 1000
+"""Judgements in one file of JSON lines: about 27 MB before it is compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +205,92 @@ def _lapsed_in(one: Proposal, start: datetime, end: datetime) -> bool:
 def _sum(amounts: Iterable[Decimal]) -> Decimal:
     """The sum in whole cents."""
     return sum(amounts, Decimal(0)).quantize(CENT)
+
+
+def running_cost(
+    used: Sequence[FunctionUse], stack: Stack, variants: int, metrics_each: int, days: float
+) -> RunningCost | None:
+    """The cost of a window of `days` in which `variants` were read once a day, `metrics_each` metrics for each.
+
+    None when no function was seen at all: nothing is deployed, or its metrics cannot be read.
+    """
+    if not any(one.invocations for one in used):
+        return None
+    months = Decimal(str(days)) * 24 / HOURS_PER_MONTH
+    alarm_metrics = ALARM_METRICS + (variants if stack.grouped_alarm else 0)
+    reads = int(variants * metrics_each * days)
+    lines = [
+        _functions(used, stack),
+        CostLine(
+            "alarms",
+            alarm_metrics * PER_ALARM_METRIC * months,
+            f"{alarm_metrics} metrics in alarms at ${PER_ALARM_METRIC} a month each",
+        ),
+        CostLine(
+            "metric reads",
+            reads * PER_THOUSAND_METRICS / 1000,
+            f"about {reads:,} metrics read, {metrics_each} a variant and day, at ${PER_THOUSAND_METRICS} for 1,000",
+        ),
+    ]
+    return RunningCost(tuple(lines), BASIS)
+
+
+def _functions(used: Sequence[FunctionUse], stack: Stack) -> CostLine:
+    calls = sum(one.invocations for one in used)
+    gb_seconds = sum((Decimal(str(one.duration_ms)) * one.memory_mb / 1024 / 1000 for one in used), Decimal(0))
+    rate = PER_GB_SECOND[stack.arm]
+    usd = gb_seconds * rate + calls * PER_MILLION_REQUESTS / 1_000_000
+    how = (
+        f"{calls:,} invocations at ${PER_MILLION_REQUESTS} a million, "
+        f"{gb_seconds:,.0f} GB-seconds at ${rate} ({'arm64' if stack.arm else 'x86_64'})"
+    )
+    return CostLine("functions", usd, how)
+
+
+def slim(one: Recommendation) -> Recommendation:
+    """The judgement without what no total, row or sentence of a report needs."""
+    options = tuple(replace(option, facts={}, notes=()) for option in one.options[:1])
+    replay = replace(one.replay, hourly_load=()) if one.replay else None
+    evidence = replace(one.evidence, figures={}) if one.evidence else None
+    return replace(one, options=options, replay=replay, evidence=evidence, excluded=())
+
+
+def folded(found: Iterable[Recommendation]) -> list[Recommendation]:
+    """The judgements, slim; the course of the requests stays with the largest alone, which are drawn."""
+    kept: list[Recommendation] = []
+    largest: list[tuple[Decimal, Decimal, int]] = []
+    for number, one in enumerate(found):
+        kept.append(slim(one))
+        entry = (one.identified_usd_per_month, one.usd_per_month or Decimal(0), number)
+        if len(largest) < SHOWN:
+            heapq.heappush(largest, entry)
+        else:
+            smallest = heapq.heappushpop(largest, entry)[2]
+            kept[smallest] = replace(kept[smallest], hourly_requests=())
+    return sorted(kept, key=lambda one: one.ref.name)
+
+
+def folded_proposals(found: Iterable[Proposal]) -> list[Proposal]:
+    """The proposals with slim judgements; the course of the requests stays with the largest alone."""
+    asked = list(_without_facts(found))
+    drawn = {id(one) for one in heapq.nlargest(SHOWN, asked, key=_worth)}
+    return [one if id(one) in drawn else _undrawn(one) for one in asked]
+
+
+def _without_facts(found: Iterable[Proposal]) -> Iterator[Proposal]:
+    for one in found:
+        yield replace(one, recommendation=slim(one.recommendation))
+
+
+def _worth(one: Proposal) -> Decimal:
+    return one.recommendation.identified_usd_per_month
+
+
+def _undrawn(one: Proposal) -> Proposal:
+    return replace(one, recommendation=replace(one.recommendation, hourly_requests=()))
+
+
+def lines(found: Iterable[Recommendation], dumped: Callable[[Recommendation], str]) -> Iterator[bytes]:
+    """The judgements as JSON lines, in files of `LINES`."""
+    for some in batched(map(dumped, found), LINES):
+        yield "".join(f"{one}\n" for one in some).encode()

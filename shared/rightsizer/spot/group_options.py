@@ -1,4 +1,4 @@
-"""Better capacity for a Spot group: more types that fit, price-capacity-optimised allocation, an On-Demand base."""
+"""Better capacity for a Spot group, and its words: more types, price-capacity-optimised allocation, On-Demand base."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -207,3 +207,41 @@ def hosting_over_ec2(kind: InstanceType) -> float:
     if kind.family.startswith(("p4", "p5", "p6")):
         return 1.15
     return 1.40 if kind.size == "xlarge" and kind.family in ("g4dn", "g5", "g6", "g6e") else 1.25
+
+
+def unchecked(need: GpuNeed) -> tuple[str, ...]:
+    """What the need of the group does not rest on."""
+    if need.measured:
+        return () if need.gpu_share is not None else ("how busy the GPUs are: the agent does not collect it",)
+    return (
+        "the measured need: no week of the CloudWatch agent's NVIDIA metrics, the present type's own size stands in",
+    )
+
+
+def speeds(need: GpuNeed, present: InstanceType, slow: Sequence[InstanceType]) -> tuple[str, ...]:
+    """Which types may be too slow, where nothing was measured."""
+    if need.gpu_share is not None or not slow:
+        return ()
+    named = ", ".join(f"{kind.ec2_name} (up to {slower(present, kind):.1f} times slower)" for kind in slow)
+    return (f"whether the work is fast enough on {named}",)
+
+
+def as_good(group: Group, names: Sequence[str], before: Outlook, after: Outlook) -> Excluded:
+    """Why nothing is proposed."""
+    sentence = (
+        f"{group.name} has {len(group.purchase.instance_types)} types in {len(group.zones)} zones; {len(names)} types "
+        f"would cost {after.usd_per_month:.0f} USD a month instead of {before.usd_per_month:.0f} and lose "
+        f"{after.lost_hours_per_month:.1f} instance hours instead of {before.lost_hours_per_month:.1f}"
+    )
+    return Excluded(group.name, Reason(Code.ALREADY_RIGHT, sentence))
+
+
+def why(group: Group, names: Sequence[str], before: Outlook, after: Outlook) -> Reason:
+    """What the option is worth, with the numbers."""
+    return Reason(
+        Code.MORE_POOLS,
+        f"{group.name}: {len(names)} types in {len(group.zones)} zones instead of "
+        f"{len(group.purchase.instance_types)} cost {after.usd_per_month:.0f} USD a month instead of "
+        f"{before.usd_per_month:.0f}, with {after.interruptions_per_month:.0f} interrupted instances instead of "
+        f"{before.interruptions_per_month:.0f} expected",
+    )

@@ -8,7 +8,7 @@ import typer
 from rightsizer import bootstrap
 from rightsizer.aws.deployed import limits_of
 from rightsizer.aws.session import Session
-from rightsizer.backtest.hindsight import calibration_of
+from rightsizer.backtest.later_days import calibration_of
 from rightsizer.bootstrap.evaluation import policy_of
 from rightsizer.domain.backtest import Backtest
 from rightsizer.domain.endpoint import Unobserved

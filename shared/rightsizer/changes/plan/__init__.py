@@ -1,7 +1,6 @@
 """From an approved proposal and a look at the ground to a plan: every step of both directions, made once."""
 
-from rightsizer.autoscaling import policies as scaling
-from rightsizer.autoscaling import scheduled_actions as schedule
+from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes.plan.capacity import bounds_only, by_the_hour, copies_only, count_only, to_zero
 from rightsizer.changes.plan.config import new_config
 from rightsizer.changes.plan.farewell import two_steps
@@ -41,11 +40,11 @@ def make(change: Change, ground: Ground, catalogue: Catalogue, limits: ChangeLim
     )
     if ground.option.kind in ORDERED:
         return _of_components(change, ground, config, before, catalogue, limits)
-    unsafe = scaling.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
+    unsafe = policies.refusals(ground.scaling, limits.rewire_alarms, ground.customer_alarms)
     if unsafe:
         return unsafe
     if ground.option.kind in CONFIG_KINDS and not is_test(ground):
-        unsafe = schedule.unreadable(ground.scaling)
+        unsafe = scheduled_actions.unreadable(ground.scaling)
         if unsafe:
             return unsafe
     if ground.option.kind is OptionKind.DELETE:

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from rightsizer.autoscaling import policies as scaling
-from rightsizer.autoscaling import wake
+from rightsizer.autoscaling import policies
 from rightsizer.changes.plan.planned import Planned
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind, ScalableTarget
@@ -72,11 +71,11 @@ def bounds_only(change: Change, ground: Ground, before: Before) -> Planned | tup
     if not mine:
         text = f"variant {change.variant} of {change.ref.name} is not autoscaled any more"
         return (Reason(Code.CHANGED_SINCE, text),)
-    if change.option.kind is OptionKind.INSTANCE_COUNT and all(scaling.hourly_alone(t) for t in mine):
+    if change.option.kind is OptionKind.INSTANCE_COUNT and all(policies.hourly_alone(t) for t in mine):
         return _in_place_of_hours(change, ground, before, mine)
-    same_size = scaling.Capacity(1, 1)
-    new = scaling.rebuild(scaling.retarget(mine, change.option.target, same_size), (), ground.scaling)
-    old = scaling.rebuild(mine, (), ground.scaling)
+    same_size = policies.Capacity(1, 1)
+    new = policies.rebuild(policies.retarget(mine, change.option.target, same_size), (), ground.scaling)
+    old = policies.rebuild(mine, (), ground.scaling)
     moved = tuple(step for step in new if step not in old)
     if not moved:
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is autoscaled as asked already"),)
@@ -98,8 +97,8 @@ def _in_place_of_hours(
     after = tuple(replace(v, count=count) if v.name == change.variant else v for v in before.variants)
     changed = [v for v in after if v.name == change.variant]
     plan = Plan(
-        settle=(*scaling.clear(hours), capacity_step(change.ref.name, changed)),
-        restore=scaling.rebuild(hours, (), ground.scaling),
+        settle=(*policies.clear(hours), capacity_step(change.ref.name, changed)),
+        restore=policies.rebuild(hours, (), ground.scaling),
         after=after,
         guardrail="a count in place of our schedule: no deployment; the way back registers the schedule again",
     )
@@ -118,7 +117,7 @@ def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits
         return (Reason(Code.CHANGED_SINCE, f"{name} scales to zero already"),)
     alarm = f"{limits.alarm_prefix}wake-{name}"
     most = change.option.target.maximum or mine[0].count
-    settle, restore = wake.to_zero(name, change.variant, own, most, alarm, change.id)
+    settle, restore = policies.to_zero(name, change.variant, own, most, alarm, change.id)
     plan = Plan(
         settle=settle,
         restore=restore if own is not None else (*restore, capacity_step(name, mine)),
@@ -138,7 +137,7 @@ def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tup
         return (Reason(Code.NOT_IN_PLACE, text),)
     if ground.scaling:
         return (Reason(Code.AUTOSCALED, f"{change.ref.name} is autoscaled; a schedule would fight with its policies"),)
-    steps = scaling.by_the_hour(change.ref.name, change.variant, counts, change.id)
+    steps = policies.by_the_hour(change.ref.name, change.variant, counts, change.id)
     who = {k: steps[0].params[k] for k in ("ServiceNamespace", "ResourceId", "ScalableDimension")}
     mine = [v for v in before.variants if v.name == change.variant]
     plan = Plan(

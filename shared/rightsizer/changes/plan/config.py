@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from rightsizer.autoscaling import policies as scaling
+from rightsizer.autoscaling import policies
 from rightsizer.changes import clone, guardrail
 from rightsizer.changes import rollback_alarms as alarms
 from rightsizer.changes.plan.fleet import capacity_of
@@ -40,7 +40,7 @@ def new_config(
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
         prepare=(create(new), create(old) if old is not None else tag(config, change.id), *watched),
-        clear=scaling.clear(ground.scaling),
+        clear=policies.clear(ground.scaling),
         settle=settle,
         restore=restore,
         turn=update(change.ref.name, new.name, guard.config),
@@ -201,9 +201,9 @@ def rebuilt(change: Change, ground: Ground) -> tuple[tuple[Step, ...], tuple[Ste
     mine = f"/variant/{change.variant}"
     touched = tuple(t for t in ground.scaling if t.resource_id.endswith(mine))
     others = tuple(t for t in ground.scaling if t not in touched)
-    new = (*scaling.retarget(touched, change.option.target, capacity_of(change, ground)), *others)
+    new = (*policies.retarget(touched, change.option.target, capacity_of(change, ground)), *others)
     alarms_ = tuple(ground.customer_alarms)
     return (
-        scaling.rebuild(new, alarms_, ground.scaling),
-        scaling.rebuild(ground.scaling, alarms_, ground.scaling),
+        policies.rebuild(new, alarms_, ground.scaling),
+        policies.rebuild(ground.scaling, alarms_, ground.scaling),
     )

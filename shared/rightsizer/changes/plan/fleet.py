@@ -2,7 +2,7 @@
 
 import math
 
-from rightsizer.autoscaling import policies as scaling
+from rightsizer.autoscaling import policies
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, EndpointSight
@@ -28,7 +28,7 @@ def wanted(variant: VariantCount, change: Change, ground: Ground) -> VariantCoun
     own = mine(ground, variant.name)
     if own is not None:
         capacity = capacity_of(change, ground)
-        bounds = scaling.retarget((own,), target, capacity)[0]
+        bounds = policies.retarget((own,), target, capacity)[0]
         needed = math.ceil(variant.count * capacity.new / capacity.old - 1e-9)
         count = min(max(needed, bounds.minimum, 1), max(bounds.maximum, 1))
     return VariantCount(variant.name, target.instance_type, count, variant.weight)
@@ -65,10 +65,10 @@ def most(change: Change, ground: Ground) -> int:
     own, target = mine(ground, change.variant), change.option.target
     if own is None or target.instance_type == ground.proposal.recommendation.instance_type:
         return 0
-    return scaling.retarget((own,), target, capacity_of(change, ground))[0].maximum
+    return policies.retarget((own,), target, capacity_of(change, ground))[0].maximum
 
 
-def capacity_of(change: Change, ground: Ground) -> scaling.Capacity:
+def capacity_of(change: Change, ground: Ground) -> policies.Capacity:
     """The option serves with its count what the decision's fleet served with its own."""
     old = max(1, ground.proposal.recommendation.instance_count)
-    return scaling.Capacity(old, max(1, change.option.target.instance_count))
+    return policies.Capacity(old, max(1, change.option.target.instance_count))
