@@ -47,7 +47,14 @@ endef
 	$(PY313) -m venv .venv-lambda-oldest
 	$(call install_into,.venv-lambda-oldest,requirements/lambda-oldest.txt)
 
-install: .venv/.installed ## Create .venv with everything pinned
+# The library of this clone and its command, from sources and without a network. `uv pip sync` by hand removes it; this
+# target puts it back.
+.venv/bin/rightsizer: .venv/.installed
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p .venv --offline --no-deps --no-build-isolation -e .; \
+	else .venv/bin/pip install -q --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .; fi
+	@touch $@
+
+install: .venv/bin/rightsizer ## Create .venv with everything pinned, and .venv/bin/rightsizer
 
 demo: install ## A simulated account, found, changed, proven, reported; TRACES=dir seeds it from real traces
 	$(RUN) -m sandbox.demo $(if $(TRACES),--traces $(TRACES))

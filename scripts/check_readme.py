@@ -49,7 +49,8 @@ def main() -> int:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     head = (ROOT / "template.yaml").read_text().split("\nConditions:")[0].split("\nParameters:")[1]
     commands = commands_of_the_program()
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", ".github/pull_request_template.md")]
+    pages = [*top, *sorted((ROOT / "docs").rglob("*.md"))]
     found = [
         f"{page.relative_to(ROOT)}: {problem}"
         for page in pages

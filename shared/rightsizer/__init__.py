@@ -4,4 +4,4 @@ The flow, in order: trigger, observation, usage, demand, options, recommendation
 `docs/architecture.md` draws the floors; import-linter holds them.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

@@ -1,16 +1,19 @@
 """The same flows for a person at a terminal."""
 
 import sys
+from importlib.util import find_spec
+
+NEEDED = ("typer", "rich", "boto3")
+"""What the extra `cli` of the package brings; the library and the functions do without."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; see docs/cli.md for the exit codes."""
-    try:
-        import typer  # noqa: F401
-        from rich import console  # noqa: F401
-    except ImportError as error:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
         print(
-            f"rightsizer: {error.name} is not installed; the command line needs it: pip install typer rich",
+            f"rightsizer: {' and '.join(missing)} not found. The command line is an extra of the package:"
+            " install it with its extra, for example pip install '.[cli]' in a clone.",
             file=sys.stderr,
         )
         sys.exit(1)

@@ -1,17 +1,20 @@
 """The commands of a terminal against a simulated account: scan, explain, doctor, and their exit codes."""
 
-import builtins
 import json
+import platform
 import runpy
 import sys
+import tomllib
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from rich.console import Console
 
-from rightsizer import cli
+from rightsizer import __version__, cli
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap import reading_ports
 from rightsizer.domain.policy import Policy
@@ -21,6 +24,8 @@ from rightsizer.terminal.survey import survey
 from rightsizer.terminal.tables import listing
 from sandbox.account import Sandbox
 from tests.cli.conftest import use
+
+ROOT = Path(__file__).parents[2]
 
 
 def scan(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
@@ -266,23 +271,28 @@ def test_ctrl_c_leaves_cleanly(
     assert "nothing was changed" in capsys.readouterr().err
 
 
-def test_a_missing_extra_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without_typer(name: str, *rest: Any) -> Any:
-        if name == "typer":
-            raise ModuleNotFoundError("No module named 'typer'", name="typer")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_typer)
+def test_a_missing_extra_is_one_line_with_its_remedy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "find_spec", lambda name: None if name in ("typer", "boto3") else name)
     with pytest.raises(SystemExit) as left:
         cli.main(["scan"])
-    monkeypatch.undo()
     assert left.value.code == 1
-    assert (
-        capsys.readouterr().err
-        == "rightsizer: typer is not installed; the command line needs it: pip install typer rich\n"
-    )
+    said = capsys.readouterr().err
+    assert said.startswith("rightsizer: typer and boto3 not found.")
+    assert "pip install '.[cli]'" in said
+    assert said.count("\n") == 1
+
+
+def test_the_extra_of_the_package_is_what_the_command_line_asks_for() -> None:
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["cli"]
+    assert {line.partition(">")[0] for line in extra} == set(cli.NEEDED)
+
+
+def test_the_version_comes_with_those_of_python_and_boto3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    python = platform.python_version()
+    assert capsys.readouterr().out == f"rightsizer {__version__} (Python {python}, boto3 {boto3.__version__})\n"
 
 
 @pytest.mark.parametrize("command", ["scan", "explain", "doctor", "backtest"])

@@ -1,17 +1,19 @@
 """The typer application and what every command shares."""
 
 import json
+import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from importlib import metadata
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rightsizer import bootstrap
+from rightsizer import __version__, bootstrap
 from rightsizer.aws.session import Session
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.self_test import Outcome
@@ -32,6 +34,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        boto3 = metadata.version("boto3")
+        sys.stdout.write(f"rightsizer {__version__} (Python {platform.python_version()}, boto3 {boto3})\n")
+        raise typer.Exit(Exit.NOTHING_TO_DO)
+
+
+@app.callback()
+def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the versions in use, and stop.")
+    ] = False,
+) -> None:
+    """What stands before the name of a command."""
+
 
 Region = Annotated[str | None, typer.Option("--region", help="AWS Region; else AWS_REGION or the profile's.")]
 Profile = Annotated[str | None, typer.Option("--profile", help="Profile of the AWS configuration.")]
