@@ -8,5 +8,5 @@ JSON of the terminal's commands and the tables of the referee. Sentences are lef
     PYTHONPATH=shared:. .venv/bin/python -m tests.frozen.write answers ids  # only these files
 
 A commit that changes an answer on purpose writes the files again and says in its message what changed. The decision is
-in docs/decisions/0065-answers-are-frozen-while-the-code-moves.md.
+in docs/decisions/0065-packages-by-capability.md.
 """

@@ -151,7 +151,7 @@ class Recommendation:
     hourly_requests: tuple[float | None, ...] = ()
     """Requests per hour over the look-back, oldest first, for the small picture; None where an hour is unknown."""
     peak: Peak | None = None
-    """When a shadow test sees most; None where no hour stands out, and in what was stored before decision 40."""
+    """When a shadow test sees most; None where no hour stands out, and in what was stored before decision 37."""
     notes: tuple[Reason, ...] = ()
     needs: Needs | None = None
     """What it would ask of a card shared with others; None where it cannot share."""

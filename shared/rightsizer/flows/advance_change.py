@@ -85,7 +85,7 @@ class Walking:
     def _switch(self) -> Switch:
         """The freeze switch, read for each move, since one invocation may make many.
 
-        A stack that was told to change nothing makes no forward step either; what goes back goes on (decision 52).
+        A stack that was told to change nothing makes no forward step either; what goes back goes on (decision 20).
         """
         switch = self.journal.switch()
         return replace(switch, frozen=True, by="MayChange=nothing or read-only") if self.limits.dry_run else switch

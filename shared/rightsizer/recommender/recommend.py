@@ -284,7 +284,7 @@ def with_targets_left(found: Recommendation, endpoint: Endpoint) -> Recommendati
 
 
 def _left(policy: Mapping[str, Any]) -> str:
-    """A target is not moved while the type stays (decision 42)."""
+    """A target is not moved while the type stays (decision 33)."""
     name, config = policy.get("PolicyName", ""), policy.get(TRACKING)
     if not config:
         return f"other steps of the scaling policy {name}: they stay as they are"
