@@ -82,6 +82,7 @@ class Sandbox(Seeding):
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
             "MOTO_ACCOUNT_ID": self.account,
+            "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",  # a thousand images that nothing here asks for
         }
 
     @property

@@ -4,6 +4,7 @@ API reference: Service Quotas ListServiceQuotas, GetServiceQuota, ListAWSDefault
 """
 
 import hashlib
+from functools import cache
 from typing import Any
 
 from sandbox.paging import page
@@ -66,6 +67,7 @@ class Quotas:
         }
 
 
+@cache
 def _code(kind: str) -> str:
     """A code of the right form. The real codes differ; find quotas by name (reference of ListServiceQuotas)."""
     return "L-" + hashlib.sha256(kind.encode()).hexdigest()[:8].upper()

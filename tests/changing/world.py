@@ -1,13 +1,11 @@
 """A simulated account with one endpoint and the apply flow on its real adapters, for tests of changing."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
-from unittest.mock import patch
 
 from rightsizer import catalog
 from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
@@ -158,7 +156,7 @@ def world(
     **endpoint: Any,
 ) -> Iterator[World]:
     """An account with the endpoint `chat` and an approved proposal for it."""
-    with patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), Sandbox(now=MONDAY) as box:
+    with Sandbox(now=MONDAY) as box:
         settings: dict[str, Any] = {
             "instance_type": OLD_TYPE,
             "count": 1,

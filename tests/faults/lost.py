@@ -7,18 +7,12 @@ person, an evaluation and the fault do is played here. A seed chooses who decide
 and when a newer judgement comes.
 """
 
-import os
 import random
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Any
-from unittest.mock import patch
-
-from botocore.loaders import JSONFileLoader
 
 from rightsizer import bootstrap
 from rightsizer.aws.journal import TableJournal
@@ -297,19 +291,9 @@ def cases(count: int) -> list[Case]:
     return [Case(places[number % len(places)], number // len(places)) for number in range(count)]
 
 
-_load: Any = vars(JSONFileLoader)["_load_file"]
-
-
-@cache
-def _model(path: str, open_method: Any) -> Any:
-    """A service model, read once for all runs: each cold start would read it again, a third of the time."""
-    return _load(JSONFileLoader(), path, open_method)
-
-
 @contextmanager
 def _account(dice: random.Random, *, untagged: bool) -> Iterator[Run]:
-    once = patch.object(JSONFileLoader, "_load_file", lambda _, path, open_method: _model(path, open_method))
-    with once, patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), Sandbox(now=START) as box:
+    with Sandbox(now=START) as box:
         may = "tagged-and-untagged" if untagged else "tagged"
         stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS, "MayChange": may})
         stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}

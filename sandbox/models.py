@@ -1,0 +1,75 @@
+"""botocore's service models, read and parsed once for the process and shared by all sessions.
+
+Each session of botocore has a loader of its own, and each client parses its service's model anew. An account is opened
+for each test, and with each one a dozen clients: without this, reading models is a third of the time, and the garbage
+that they leave is as much again. Clients of one session share these very objects in botocore itself, so that nothing
+may change them. Nothing here answers a request.
+"""
+
+from functools import cache
+from typing import Any
+from unittest.mock import patch
+
+from botocore import useragent
+from botocore.client import ClientCreator
+from botocore.loaders import JSONFileLoader, Loader
+from botocore.model import ServiceModel
+from moto.core import responses
+
+_load_file: Any = vars(JSONFileLoader)["_load_file"]
+_create_methods: Any = vars(ClientCreator)["_create_methods"]
+_sanitised: Any = useragent.sanitize_user_agent_string_component
+
+
+class _ByPath:
+    """What loaders know, shared by those that search the same folders."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], dict[Any, Any]] = {}
+
+    def __get__(self, loader: Any, owner: type) -> dict[Any, Any]:
+        return self._known.setdefault(tuple(loader._search_paths), {})
+
+    def __set__(self, loader: Any, empty: dict[Any, Any]) -> None:
+        """A new loader begins with what others have read."""
+
+
+@cache
+def _read(path: str, open_method: Any) -> Any:
+    return _load_file(JSONFileLoader(), path, open_method)
+
+
+class _Parsed:
+    """Service models and the methods of their clients, by the document that they were read from."""
+
+    def __init__(self) -> None:
+        self._models: dict[int, tuple[Any, ServiceModel]] = {}
+        self._methods: dict[int, tuple[ServiceModel, dict[str, Any]]] = {}
+
+    def model(self, creator: Any, service: str, api_version: str | None = None) -> ServiceModel:
+        """The model of a service."""
+        document = creator._loader.load_service_model(service, "service-2", api_version=api_version)
+        if id(document) not in self._models:
+            self._models[id(document)] = document, ServiceModel(document, service_name=service)
+        return self._models[id(document)][1]
+
+    def methods(self, creator: Any, model: ServiceModel) -> dict[str, Any]:
+        """The methods of a client, in a dictionary that the caller may add to."""
+        if id(model) not in self._methods:
+            self._methods[id(model)] = model, _create_methods(creator, model)
+        return dict(self._methods[id(model)][1])
+
+
+@cache
+def share() -> None:
+    """Let all sessions of the process share what they read."""
+    parsed = _Parsed()
+    for owner, name, new in (
+        (JSONFileLoader, "_load_file", lambda _, path, open_method: _read(path, open_method)),
+        (Loader, "_cache", _ByPath()),
+        (ClientCreator, "_load_service_model", lambda *given: parsed.model(*given)),
+        (ClientCreator, "_create_methods", lambda *given: parsed.methods(*given)),
+        (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
+        (responses, "method_names_from_class", cache(responses.method_names_from_class)),
+    ):
+        patch.object(owner, name, new, create=name == "_cache").start()
