@@ -19,7 +19,7 @@ from unittest.mock import patch
 from functions.evaluate.app import lambda_handler as evaluate
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap
-from rightsizer.aws.pace import Pace
+from rightsizer.aws.metrics import Pace
 from sandbox.account import Sandbox
 from sandbox.functions import Context
 from sandbox.stack import stack

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rightsizer.aws.pace import QUOTA
+from rightsizer.aws.metrics import QUOTA
 from sandbox.account import Sandbox
 from sandbox.answers import error_answer
 from sandbox.gate import Fault

@@ -27,7 +27,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from bench.calls import deploy
 from bench.canned import KINDS, Canned, Recorded, seed, unwatched
-from rightsizer.aws.pace import INVOCATIONS, QUOTA, SHARE
+from rightsizer.aws.metrics import INVOCATIONS, QUOTA, SHARE
 from rightsizer.aws.s3 import S3Digests
 from rightsizer.domain.usage import SIGNALS, KeptUsage
 from rightsizer.flows.turns import SPARE

@@ -21,10 +21,9 @@ from typing import Literal
 import boto3
 
 from rightsizer import wire
-from rightsizer.aws.history import HistoryBook
-from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.ledger import HistoryBook, SavingsBook
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.aws.reports import FolderReports
+from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, Value
 from rightsizer.channels.notifier import Channels
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode

@@ -13,9 +13,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.light import LightSession
-from rightsizer.aws.links import PageLinks
-from rightsizer.aws.secrets import FRESH, PAUSE, SlackSecret
+from rightsizer.aws.light import FRESH, PAUSE, LightSession, PageLinks, SlackSecret
 from rightsizer.channels.response_url import LEAST_S, MOST_S, ResponseUrls
 from rightsizer.errors import InputError, PermissionMissingError, ReadError, ThrottledError, WriteRefusedError
 from rightsizer.render import answer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws import configuration, kinds
+from rightsizer.aws import configuration
 from rightsizer.aws.models import ModelFacts, facts_of, framework_of
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import CHANGEABLE, OptionKind, carried_out
@@ -44,30 +44,33 @@ CASES = {
 
 @pytest.mark.parametrize(("kind", "answer"), CASES.items())
 def test_the_configuration_tells_the_kind(kind: EndpointKind, answer: dict[str, Any]) -> None:
-    assert kinds.ordered(configuration.parse(answer).kinds)[0] is kind
+    assert configuration.ordered(configuration.parse(answer).kinds)[0] is kind
 
 
 def test_what_keeps_us_furthest_from_acting_comes_first_and_nothing_is_lost() -> None:
     answer = config(
         {"VariantName": "v", "ServerlessConfig": {}, "InstanceType": "ml.g5.xlarge"}, AsyncInferenceConfig={"a": 1}
     )
-    assert kinds.ordered(configuration.parse(answer).kinds) == (EndpointKind.INFERENCE_COMPONENTS, EndpointKind.ASYNC)
+    assert configuration.ordered(configuration.parse(answer).kinds) == (
+        EndpointKind.INFERENCE_COMPONENTS,
+        EndpointKind.ASYNC,
+    )
 
 
 def test_every_kind_has_its_place_in_the_order() -> None:
-    assert set(kinds.PRECEDENCE) == set(EndpointKind)
+    assert set(configuration.PRECEDENCE) == set(EndpointKind)
 
 
 def test_an_endpoint_of_two_kinds_is_changed_only_where_both_are() -> None:
     """Two variants of a multi-model container are no more understood than one."""
     for pair in combinations(EndpointKind, 2):
-        first = kinds.ordered(frozenset(pair))[0]
+        first = configuration.ordered(frozenset(pair))[0]
         assert (first in CHANGEABLE) == all(kind in CHANGEABLE for kind in pair), pair
 
 
 def test_an_endpoint_of_two_kinds_is_changed_in_no_dimension_that_one_of_them_is_not() -> None:
     changed = [EndpointKind.MULTI_VARIANT, EndpointKind.ASYNC]
-    first = kinds.ordered(frozenset(changed))[0]
+    first = configuration.ordered(frozenset(changed))[0]
     assert [o for o in OptionKind if carried_out(first, o) and not all(carried_out(k, o) for k in changed)] == []
 
 
@@ -76,22 +79,25 @@ def model(*containers: dict[str, Any], **more: Any) -> ModelFacts:
 
 
 def test_a_multi_model_container_makes_a_multi_model_endpoint() -> None:
-    assert kinds.of_model(model({"Image": "i", "Mode": "MultiModel"})) == {EndpointKind.MULTI_MODEL}
+    assert configuration.of_model(model({"Image": "i", "Mode": "MultiModel"})) == {EndpointKind.MULTI_MODEL}
 
 
 def test_two_containers_make_a_pipeline() -> None:
-    assert kinds.of_model(model({"Image": "a"}, {"Image": "b"})) == {EndpointKind.PIPELINE}
+    assert configuration.of_model(model({"Image": "a"}, {"Image": "b"})) == {EndpointKind.PIPELINE}
 
 
 def test_a_package_of_another_account_is_a_marketplace_product_and_our_own_is_not() -> None:
     foreign = model({"ModelPackageName": "arn:aws:sagemaker:us-east-1:865070037744:model-package/llm"})
     own = model({"ModelPackageName": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:model-package/group/3"})
-    assert kinds.of_model(foreign) == {EndpointKind.MARKETPLACE}
-    assert kinds.of_model(own) == frozenset()
+    assert configuration.of_model(foreign) == {EndpointKind.MARKETPLACE}
+    assert configuration.of_model(own) == frozenset()
 
 
 def test_a_plain_model_adds_no_kind() -> None:
-    assert kinds.of_model(facts_of({"PrimaryContainer": {"Image": "x", "Mode": "SingleModel"}}, ACCOUNT)) == frozenset()
+    assert (
+        configuration.of_model(facts_of({"PrimaryContainer": {"Image": "x", "Mode": "SingleModel"}}, ACCOUNT))
+        == frozenset()
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.kv_cache import KvCaches, query_of, shares_in
 from rightsizer.aws.metrics import CloudWatchMetrics
-from rightsizer.aws.model_data import SMALLEST, weights_size
-from rightsizer.aws.models import facts_of
+from rightsizer.aws.models import SMALLEST, facts_of, weights_size
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.session import Session
 from rightsizer.domain.history import History
@@ -39,7 +38,7 @@ GIB = 1 << 30
 @pytest.fixture(autouse=True)
 def sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Objects of some KiB stand for as many GiB."""
-    monkeypatch.setattr("rightsizer.aws.model_data.SMALLEST", 1024)
+    monkeypatch.setattr("rightsizer.aws.models.SMALLEST", 1024)
 
 
 def add(box: Sandbox, *, observed: bool = True, image: str = VLLM, home: str = TYPE, weights: bool = True) -> None:
@@ -369,7 +368,7 @@ def test_safetensors_alone_count_where_there_are_any() -> None:
 
 
 def test_what_is_too_small_for_weights_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightsizer.aws.model_data.SMALLEST", SMALLEST)
+    monkeypatch.setattr("rightsizer.aws.models.SMALLEST", SMALLEST)
     assert size_of(of(page({"m/serving.properties": 4096}))) is None
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.commitments import SavingsPlans
-from rightsizer.aws.prices import KEEP, KEEP_FAILURE, PriceListBook, parse
+from rightsizer.aws.prices import KEEP, KEEP_FAILURE, PriceListBook, SavingsPlans, parse
 from rightsizer.aws.session import Session
 from rightsizer.domain.price import NoPrice, Price
 from rightsizer.domain.reason import Code

@@ -4,7 +4,7 @@ import botocore.session
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.aws.raw import unknown_paths
+from rightsizer.aws.configuration import unknown_paths
 
 SHAPE = (
     botocore.session.get_session().get_service_model("sagemaker").operation_model("DescribeEndpointConfig").output_shape

@@ -11,9 +11,9 @@ import pytest
 
 from rightsizer.aws import decisions
 from rightsizer.aws.capacity_changes import Errands
-from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.journal import UNREAD_LOCK, TableJournal
-from rightsizer.aws.messages import Messages
+from rightsizer.aws.ledger import HistoryBook
+from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.history import PastChange

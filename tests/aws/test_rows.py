@@ -9,8 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from rightsizer.aws.history import HistoryBook
-from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.ledger import HistoryBook, SavingsBook
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.history import PastChange

@@ -16,9 +16,8 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from rightsizer import wire
-from rightsizer.aws.history import HistoryBook
-from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.messages import Messages
+from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.history import PastChange

@@ -3,7 +3,7 @@
 import pytest
 
 from rightsizer.aws.alarms import CloudWatchAlarms
-from rightsizer.aws.commitments import SavingsPlans
+from rightsizer.aws.prices import SavingsPlans
 from rightsizer.aws.session import Session
 from rightsizer.aws.tags import TagReader
 from sandbox.account import Sandbox

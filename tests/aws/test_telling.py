@@ -14,9 +14,8 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from rightsizer.aws.light import LightSession
-from rightsizer.aws.reports import BucketReports, FolderReports
-from rightsizer.aws.secrets import SlackSecret
+from rightsizer.aws.light import LightSession, SlackSecret
+from rightsizer.aws.s3 import BucketReports, FolderReports
 from rightsizer.channels.notifier import Channels
 from rightsizer.channels.slack import Slack
 from rightsizer.channels.sns import Topic, fit

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.messages import Messages
+from rightsizer.aws.proposals import MOST, Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.aws.untold import MOST
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
 from sandbox.account import Sandbox
 from tests import samples

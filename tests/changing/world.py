@@ -10,9 +10,8 @@ from typing import Any
 from rightsizer import catalog
 from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
 from rightsizer.aws.changes import AwsChanger
-from rightsizer.aws.history import HistoryBook
 from rightsizer.aws.journal import TableJournal
-from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.ledger import HistoryBook, SavingsBook
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from rightsizer import bootstrap
 from rightsizer.aws.journal import TableJournal
-from rightsizer.aws.messages import Messages
+from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.endpoint import EndpointRef, Mode

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rightsizer.aws import decisions
+from rightsizer.aws.capacity_changes import ErrandCalls
 from rightsizer.aws.capacity_changes import Errands as Book
-from rightsizer.aws.errand_calls import ErrandCalls
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.table import Table
 from rightsizer.domain.approvers import Approvers

@@ -12,10 +12,9 @@ import pytest
 from moto import mock_aws
 
 from rightsizer import wire
-from rightsizer.aws.history import HistoryBook
-from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.ledger import HistoryBook, SavingsBook
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.aws.reports import FolderReports
+from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, stamp
 from rightsizer.channels.notifier import Channels
 from rightsizer.domain.history import PastChange

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightsizer import catalog, wire
-from rightsizer.aws.agent_metrics import AgentMetrics
 from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.ec2 import Market
+from rightsizer.aws.gpu_metrics import AgentMetrics
 from rightsizer.aws.groups import Groups
 from rightsizer.aws.prices import PriceListBook
 from rightsizer.aws.table import Table

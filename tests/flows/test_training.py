@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from rightsizer import catalog
-from rightsizer.aws.capacity_changes import Errands
-from rightsizer.aws.errand_calls import ErrandCalls
+from rightsizer.aws.capacity_changes import ErrandCalls, Errands
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import catalogue

@@ -14,8 +14,7 @@ from bench.calls import CONTEXT, batches, deploy, seed
 from functions.evaluate.app import lambda_handler as evaluate
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap
-from rightsizer.aws.metrics import CloudWatchMetrics
-from rightsizer.aws.pace import Pace
+from rightsizer.aws.metrics import CloudWatchMetrics, Pace
 from rightsizer.flows import turns as sizes
 from rightsizer.flows.turns import Turns, turns_of
 from sandbox.account import Sandbox

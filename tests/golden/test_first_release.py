@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 
 from rightsizer import wire
-from rightsizer.aws import s3 as digests
+from rightsizer.aws import s3
 from rightsizer.aws.capacity_changes import Errands
-from rightsizer.aws.change_items import change_item, revived
-from rightsizer.aws.history import HistoryBook
-from rightsizer.aws.journal import TableJournal
-from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.messages import Messages
+from rightsizer.aws.journal import TableJournal, change_item, revived
+from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.spot_store import InterruptionBook
 from rightsizer.aws.table import Table, plain
@@ -122,7 +120,7 @@ def test_the_item_of_a_change_is_written_again_as_it_was(name: str) -> None:
 def test_the_digests_of_the_first_release_are_read() -> None:
     outer = golden("digests")
     records = json.loads(outer["records"])["kept"]
-    kept = digests._opened(gzip.compress((FIRST / "digests.json").read_bytes()), "1/0000")
+    kept = s3._opened(gzip.compress((FIRST / "digests.json").read_bytes()), "1/0000")
     assert outer["format"] == 1
     assert [one.endpoint for one in kept] == ["search-embeddings"]
     assert all(isinstance(one, KeptUsage) for one in kept)

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.components import copies, sights
+from rightsizer.aws.components import alarm_body, copies, endpoint_sight, sights, utc
+from rightsizer.aws.configuration import UNKNOWN, watch
+from rightsizer.aws.ec2 import sold
 from rightsizer.aws.ecr import RegistryClient, images
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
-from rightsizer.aws.iam import sees_alarms
-from rightsizer.aws.offerings import sold
-from rightsizer.aws.own_role import cannot_restore
-from rightsizer.aws.raw import UNKNOWN, watch
-from rightsizer.aws.role_pass import Identity, may_pass
-from rightsizer.aws.sights import alarm_body, endpoint_sight, utc
+from rightsizer.aws.iam import Identity, cannot_restore, may_pass, sees_alarms
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
@@ -159,7 +156,7 @@ class AwsChanger:
             return self._tags(arn)
 
     def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
-        """See `rightsizer.aws.offerings`."""
+        """See `rightsizer.aws.ec2`."""
         return sold(self.ec2, instance_type, subnets)
 
     def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
@@ -171,11 +168,11 @@ class AwsChanger:
         return sees_alarms(self.sagemaker, self.iam, models, roles)
 
     def passes(self, role: str) -> RolePass:
-        """See `rightsizer.aws.role_pass`."""
+        """See `rightsizer.aws.iam`."""
         return may_pass(self.sts, self.iam, role)
 
     def cannot_restore(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
-        """See `rightsizer.aws.own_role`."""
+        """See `rightsizer.aws.iam`."""
         return cannot_restore(self.sts, self.iam, ref, targets)
 
     def perform(self, step: Step) -> None:

@@ -1,16 +1,49 @@
-"""Endpoint configurations, reduced to what decisions need, and kept while they cannot have changed."""
+"""Endpoint configurations, reduced to what decisions need, and kept while they cannot have changed.
 
-from collections.abc import Mapping
+Which kind of endpoint it is follows from the answers of DescribeEndpointConfig and DescribeModel.
+
+botocore drops unknown members of an answer without a word. A configuration that is cloned from such an answer would
+lose what the newer API put there (law 5), so the raw JSON is compared with the shape before anything is believed.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rightsizer.aws import kinds, raw
 from rightsizer.aws.errors import reading
+from rightsizer.aws.models import ModelFacts
 from rightsizer.domain.endpoint import EndpointKind
 
 if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient
+
+PRECEDENCE = (
+    EndpointKind.UNKNOWN,
+    EndpointKind.SERVERLESS,
+    EndpointKind.INFERENCE_COMPONENTS,
+    EndpointKind.MARKETPLACE,
+    EndpointKind.RESERVED,
+    EndpointKind.MIG,
+    EndpointKind.INSTANCE_POOLS,
+    EndpointKind.SHADOW,
+    EndpointKind.MULTI_MODEL,
+    EndpointKind.PIPELINE,
+    EndpointKind.MULTI_VARIANT,
+    EndpointKind.ASYNC,
+    EndpointKind.REAL_TIME,
+)
+"""The first that applies names the endpoint: what keeps us furthest from acting comes first."""
+
+VARIANT_KEYS: Mapping[str, EndpointKind] = {
+    "ServerlessConfig": EndpointKind.SERVERLESS,
+    "CapacityReservationConfig": EndpointKind.RESERVED,
+    "AcceleratorPartitionLayouts": EndpointKind.MIG,
+    "InstancePools": EndpointKind.INSTANCE_POOLS,
+}
+UNKNOWN = "RightsizerUnknownFields"
+"""Key under which `watch` leaves the paths in the parsed answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +110,7 @@ class ConfigurationReader:
     def __init__(self, client: "SageMakerClient", cache: ConfigurationCache) -> None:
         self._client = client
         self._cache = cache
-        raw.watch(client, "DescribeEndpointConfig")
+        watch(client, "DescribeEndpointConfig")
 
     def read(self, arn: str, modified_at: datetime, name: str) -> Configuration:
         """The configuration of an endpoint as it was last modified; ReadError when it cannot be read."""
@@ -98,8 +131,8 @@ def parse(answer: Mapping[str, Any]) -> Configuration:
         name=answer["EndpointConfigName"],
         created_at=answer["CreationTime"],
         variants=tuple(_variant(variant) for variant in answer.get("ProductionVariants") or ()),
-        kinds=kinds.of_configuration(answer),
-        unknown_fields=tuple(answer.get(raw.UNKNOWN, ())),
+        kinds=of_configuration(answer),
+        unknown_fields=tuple(answer.get(UNKNOWN, ())),
         kms_key=answer.get("KmsKeyId", ""),
         enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
         detailed_observability=bool((answer.get("MetricsConfig") or {}).get("EnableDetailedObservability")),
@@ -115,3 +148,81 @@ def _variant(variant: Mapping[str, Any]) -> ConfiguredVariant:
         weight=float(variant.get("InitialVariantWeight", 1.0)),
         routing=(variant.get("RoutingConfig") or {}).get("RoutingStrategy", ""),
     )
+
+
+def of_configuration(config: Mapping[str, Any]) -> frozenset[EndpointKind]:
+    """The kinds that a DescribeEndpointConfig answer shows."""
+    return frozenset(_of_configuration(config))
+
+
+def of_model(facts: ModelFacts) -> frozenset[EndpointKind]:
+    """The kinds that a model shows."""
+    shown = (
+        (EndpointKind.MULTI_MODEL, facts.multi_model),
+        (EndpointKind.PIPELINE, facts.containers > 1 or facts.direct),
+        (EndpointKind.MARKETPLACE, facts.marketplace),
+    )
+    return frozenset(kind for kind, applies in shown if applies)
+
+
+def ordered(kinds: frozenset[EndpointKind]) -> tuple[EndpointKind, ...]:
+    """Every kind that applies, the one that keeps us furthest from acting first; real-time when none is special."""
+    return tuple(kind for kind in PRECEDENCE if kind in kinds) or (EndpointKind.REAL_TIME,)
+
+
+def _of_configuration(config: Mapping[str, Any]) -> Iterator[EndpointKind]:
+    variants: Sequence[Mapping[str, Any]] = config.get("ProductionVariants") or ()
+    if not variants:
+        yield EndpointKind.UNKNOWN
+    if len(variants) > 1:
+        yield EndpointKind.MULTI_VARIANT
+    if config.get("ShadowProductionVariants"):
+        yield EndpointKind.SHADOW
+    if config.get("AsyncInferenceConfig"):
+        yield EndpointKind.ASYNC
+    for variant in variants:
+        yield from (kind for key, kind in VARIANT_KEYS.items() if variant.get(key))
+        if not variant.get("ModelName"):
+            yield EndpointKind.INFERENCE_COMPONENTS
+        if not any(variant.get(key) for key in ("InstanceType", "InstancePools", "ServerlessConfig")):
+            yield EndpointKind.UNKNOWN
+
+
+def watch(client: Any, operation: str) -> None:
+    """Let every answer of the operation carry the paths of its unknown fields under `UNKNOWN`."""
+    client.meta.events.register(
+        f"after-call.{client.meta.service_model.service_id.hyphenize()}.{operation}",
+        _mark,
+        unique_id=f"rightsizer-raw-{operation}",
+    )
+
+
+def unknown_paths(shape: Any, value: Any, path: str = "") -> Iterator[str]:
+    """Paths of the keys in `value` that the botocore shape has no member for."""
+    if value is None:
+        return
+    if shape.type_name == "structure" and isinstance(value, dict):
+        members = {member.serialization.get("name", name): member for name, member in shape.members.items()}
+        for key, inner in value.items():
+            here = f"{path}.{key}" if path else str(key)
+            if key in members:
+                yield from unknown_paths(members[key], inner, here)
+            else:
+                yield here
+    elif shape.type_name == "list" and isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from unknown_paths(shape.member, inner, f"{path}[{number}]")
+    elif shape.type_name == "map" and isinstance(value, dict):
+        for key, inner in value.items():
+            yield from unknown_paths(shape.value, inner, f"{path}.{key}")
+
+
+def _mark(http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
+    if http_response.status_code >= 300:
+        return
+    try:
+        body = json.loads(http_response.content)
+    except ValueError:
+        parsed[UNKNOWN] = ("(the raw answer is not JSON)",)
+        return
+    parsed[UNKNOWN] = tuple(unknown_paths(model.output_shape, body))

@@ -7,8 +7,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from rightsizer.aws.rows import Row, document, text, whole
-from rightsizer.aws.table import Table, epoch, stamp
+from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 

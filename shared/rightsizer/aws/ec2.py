@@ -1,4 +1,4 @@
-"""What EC2 tells about Spot: price history and placement scores (SpotMarket).
+"""What EC2 tells about Spot and about what it offers: price history and placement scores (SpotMarket), subnets.
 
 Sources: EC2 API reference, DescribeSpotPriceHistory (90 days, and the last change before StartTime),
 GetSpotPlacementScores (a limited number of new configurations in 24 hours; identical requests are free).
@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from rightsizer.aws.errors import reading
-from rightsizer.aws.rows import Row, document, if_readable, whole
-from rightsizer.aws.table import Table, epoch
+from rightsizer.aws.table import Row, Table, document, epoch, if_readable, whole
 from rightsizer.domain.spot import Pool
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.spot import SpotPrice
@@ -96,3 +97,19 @@ def _price(pool: Pool, changes: Sequence[tuple[datetime, float]], start: datetim
             total, seconds = total + usd * held, seconds + held
     last_at, last = changes[-1]
     return SpotPrice(pool, last, total / seconds if seconds else last, last_at)
+
+
+def sold(ec2: "EC2Client", instance_type: str, subnets: Sequence[str]) -> bool | None:
+    """EC2's offerings are a hint, not SageMaker's word; None when the role may not ask."""
+    try:
+        pages = ec2.get_paginator("describe_instance_type_offerings").paginate(
+            LocationType="availability-zone",
+            Filters=[{"Name": "instance-type", "Values": [instance_type.removeprefix("ml.")]}],
+        )
+        zones = {o.get("Location") for page in pages for o in page["InstanceTypeOfferings"]}
+        if not subnets:
+            return bool(zones)
+        wanted = {s.get("AvailabilityZone") for s in ec2.describe_subnets(SubnetIds=list(subnets))["Subnets"]}
+    except (ClientError, BotoCoreError):
+        return None  # not knowing is an answer here: UpdateEndpoint itself refuses what is not sold
+    return bool(zones & wanted)

@@ -1,7 +1,8 @@
 """The fleet: every endpoint with configuration, tags, autoscaling and models, in few calls.
 
 For each endpoint DescribeEndpoint, DescribeEndpointConfig (cached) and DescribeModel (once a model); tags by the
-hundred, scalable targets by fifty. What cannot be read of one endpoint never stops the others.
+hundred, scalable targets by fifty. What cannot be read of one endpoint never stops the others. The parts that AWS keeps
+apart are put together to one `Endpoint`.
 """
 
 import threading
@@ -11,15 +12,31 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws import assemble
-from rightsizer.aws.configuration import Configuration, ConfigurationCache, ConfigurationReader, InMemoryConfigurations
+from rightsizer.aws.configuration import (
+    Configuration,
+    ConfigurationCache,
+    ConfigurationReader,
+    ConfiguredVariant,
+    InMemoryConfigurations,
+    of_model,
+    ordered,
+)
 from rightsizer.aws.errors import reading, reason_of
-from rightsizer.aws.model_data import weights_size
-from rightsizer.aws.models import ModelFacts, ModelReader
+from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights_size
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.session import Session
-from rightsizer.aws.tags import TagReader, Tags
-from rightsizer.domain.endpoint import Endpoint, EndpointRef, Observation, ScalableTarget, Unobserved
+from rightsizer.aws.tags import TagReader, Tags, wishes
+from rightsizer.domain.endpoint import (
+    Endpoint,
+    EndpointKind,
+    EndpointRef,
+    Image,
+    Mode,
+    Observation,
+    ScalableTarget,
+    Unobserved,
+    Variant,
+)
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 from rightsizer.ports.evaluation import EndpointSummary
@@ -114,7 +131,7 @@ class SageMakerFleet:
         scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
         tags = self._tags.read([summary.ref.arn for summary in summaries])
         resources = [
-            assemble.resource_id(endpoint["EndpointName"], variant["VariantName"])
+            resource_id(endpoint["EndpointName"], variant["VariantName"])
             for endpoint, _ in known
             for variant in endpoint.get("ProductionVariants") or ()
         ]
@@ -139,9 +156,9 @@ class SageMakerFleet:
         tags = shared.tags[summary.ref.arn]
         if isinstance(tags, Reason):
             notes.append(tags)
-        parts = assemble.Parts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
+        parts = Parts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
         try:
-            return self._weighed(assemble.endpoint(parts, tuple(notes)), models)
+            return self._weighed(endpoint_from(parts, tuple(notes)), models)
         except (KeyError, TypeError, ValueError) as error:
             sentence = f"{summary.ref.name}: AWS's description lacks or garbles a field ({error!r})"
             return Unobserved(summary.ref, Reason(Code.READ_FAILED, sentence))
@@ -168,4 +185,104 @@ def _summary(row: Mapping[str, Any]) -> EndpointSummary:
         row["EndpointStatus"],
         row["CreationTime"],
         row["LastModifiedTime"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What was read of one endpoint."""
+
+    ref: EndpointRef
+    described: Mapping[str, Any]
+    configuration: Configuration
+    models: tuple[ModelFacts, ...]
+    tags: Mapping[str, str] | Reason
+    """Why the tags could not be read, in place of them: then nobody allowed anything."""
+    scaling: Mapping[str, tuple[ScalableTarget, ...]] | None
+    """None when autoscaling could not be read: then the kind is unknown, so that nobody acts against it."""
+
+
+def resource_id(endpoint: str, variant: str) -> str:
+    """Application Auto Scaling's name of a variant."""
+    return f"endpoint/{endpoint}/variant/{variant}"
+
+
+def endpoint_from(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
+    """The endpoint as a whole. `notes` tell what could not be read."""
+    described, configuration = parts.described, parts.configuration
+    unread = parts.tags if isinstance(parts.tags, Reason) else None
+    tags = parts.tags if not isinstance(parts.tags, Reason) else {}
+    said = wishes(tags)
+    variants = _variants(described, configuration)
+    images = tuple(image.specified for variant in variants for image in variant.images)
+    images += tuple(image for model in parts.models for image in model.images)
+    applicable = ordered(_kinds(parts, variants))
+    return Endpoint(
+        ref=parts.ref,
+        status=described["EndpointStatus"],
+        config_name=configuration.name,
+        created_at=described["CreationTime"],
+        modified_at=described["LastModifiedTime"],
+        kind=applicable[0],
+        kinds=applicable,
+        variants=variants,
+        tags=dict(tags),
+        tags_unread=unread,
+        mode=said.mode if unread is None else Mode.REPORT,
+        mode_declared=said.mode_declared,
+        objective=said.objective,
+        owner=said.owner,
+        owned_by=said.owned_by,
+        scaling=tuple(
+            target
+            for variant in variants
+            for target in (parts.scaling or {}).get(resource_id(described["EndpointName"], variant.name), ())
+        ),
+        unknown_fields=configuration.unknown_fields,
+        configuration_replaced=configuration.created_at > described["LastModifiedTime"],
+        framework=framework_of(images),
+        failure_reason=described.get("FailureReason", ""),
+        bad_tags=said.bad,
+        kms_key=configuration.kms_key,
+        enhanced_metrics=configuration.enhanced_metrics,
+        detailed_observability=configuration.detailed_observability,
+        publish_s=configuration.publish_s,
+        deploying=bool(described.get("PendingDeploymentSummary")),
+        notes=notes,
+    )
+
+
+def _kinds(parts: Parts, variants: tuple[Variant, ...]) -> frozenset[EndpointKind]:
+    found = set(parts.configuration.kinds)
+    for model in parts.models:
+        found |= of_model(model)
+    if parts.described.get("ShadowProductionVariants"):
+        found.add(EndpointKind.SHADOW)
+    if parts.described.get("AsyncInferenceConfig"):
+        found.add(EndpointKind.ASYNC)
+    named = {variant.model_name for variant in variants if variant.model_name}
+    if len(parts.models) < len(named) or parts.scaling is None:
+        found.add(EndpointKind.UNKNOWN)
+    return frozenset(found)
+
+
+def _variants(described: Mapping[str, Any], configuration: Configuration) -> tuple[Variant, ...]:
+    live = {variant["VariantName"]: variant for variant in described.get("ProductionVariants") or ()}
+    return tuple(_variant(live.get(asked.name, {}), asked) for asked in configuration.variants)
+
+
+def _variant(live: Mapping[str, Any], asked: ConfiguredVariant) -> Variant:
+    current = int(live.get("CurrentInstanceCount", 0))
+    return Variant(
+        name=asked.name,
+        model_name=asked.model_name,
+        instance_type=asked.instance_type,
+        current_count=current,
+        desired_count=int(live.get("DesiredInstanceCount", current)),
+        weight=float(live.get("DesiredWeight", live.get("CurrentWeight", asked.weight))),
+        images=tuple(
+            Image(image.get("SpecifiedImage", ""), image.get("ResolvedImage", ""))
+            for image in live.get("DeployedImages") or ()
+        ),
+        routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", asked.routing),
     )

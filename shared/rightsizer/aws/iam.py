@@ -1,20 +1,33 @@
-"""Whether the execution roles of models may see alarms: SageMaker reads the roll-back alarms with the model's role.
+"""What IAM allows, asked before anything is done: of the execution roles of models, and of our own role.
 
-Source: developer guide, deployment-guardrails-configuration ("cloudwatch:DescribeAlarms"); IAM SimulatePrincipalPolicy.
+SageMaker reads the roll-back alarms with the model's role. Source: developer guide, deployment-guardrails-configuration
+("cloudwatch:DescribeAlarms").
+
+Our own role may pass an execution role to SageMaker only where it is allowed to. The ARN of an assumed role has no
+path, so a role with one is not found, and the answer is "nobody could ask".
+
+A target tracking policy makes its alarms in the name of who puts it (Application Auto Scaling, "Permissions to work
+with Application Auto Scaling": cloudwatch:PutMetricAlarm). A boundary or an organisation's policy may forbid it.
+
+Sources: IAM SimulatePrincipalPolicy; STS GetCallerIdentity, which needs no permission.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import raise_transient, reading
+from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+from rightsizer.domain.preflight import ACTION, SERVICE, RolePass, caller
 
 if TYPE_CHECKING:
     from types_boto3_iam import IAMClient
     from types_boto3_sagemaker import SageMakerClient
 
 NEEDED = "cloudwatch:DescribeAlarms"
+AUTOSCALING = "application-autoscaling"
+SIMULATE = "iam:SimulatePrincipalPolicy"
 
 
 def sees_alarms(
@@ -37,3 +50,96 @@ def _allowed(iam: "IAMClient", role: str) -> bool | None:
         return None
     results = answer.get("EvaluationResults", [])
     return bool(results) and all(r["EvalDecision"] == "allowed" for r in results)
+
+
+class Identity(Protocol):
+    """The one operation of STS that is called; its answer is of the same shape in every version."""
+
+    def get_caller_identity(self) -> Mapping[str, Any]:
+        """Who calls."""
+        ...
+
+
+def may_pass(sts: Identity, iam: "IAMClient", role: str) -> RolePass:
+    """What IAM says about us and `role`; not knowing is an answer. Raises ReadError where another may still come."""
+    try:
+        arn = sts.get_caller_identity()["Arn"]
+    except (ClientError, BotoCoreError) as error:
+        raise_transient(error, "sts:GetCallerIdentity", "asking who we are")
+        return RolePass(role, "", None)
+    by = caller(arn)
+    return RolePass(role, by, simulated(iam, principal(arn, by), role))
+
+
+def simulated(iam: "IAMClient", principal: str, role: str) -> bool | None:
+    """Whether the policies of `principal` let it pass `role` to SageMaker; None where that could not be asked."""
+    service = {"ContextKeyName": "iam:PassedToService", "ContextKeyType": "string", "ContextKeyValues": [SERVICE]}
+    try:
+        answer = iam.simulate_principal_policy(
+            PolicySourceArn=principal,
+            ActionNames=[ACTION],
+            ResourceArns=[role],
+            ContextEntries=[service],  # type: ignore[list-item]
+        )
+    except (ClientError, BotoCoreError) as error:
+        raise_transient(error, "iam:SimulatePrincipalPolicy", f"asking whether {principal} may pass {role}")
+        return None
+    results = answer.get("EvaluationResults", [])
+    return all(r["EvalDecision"] == "allowed" for r in results) if results else None
+
+
+def principal(arn: str, by: str) -> str:
+    """The ARN that IAM knows: of the role where one is assumed, of the user otherwise."""
+    _, partition, _, _, account, _ = arn.split(":", 5)
+    return f"arn:{partition}:iam::{account}:role/{by}" if by else arn
+
+
+def cannot_restore(
+    sts: Identity, iam: "IAMClient", ref: EndpointRef, targets: Sequence[ScalableTarget]
+) -> tuple[str, ...]:
+    """Actions that giving these targets back needs, and that IAM denies us; () where all are allowed, or nobody knows.
+
+    Raises ReadError where the answer may still come.
+    """
+    try:
+        arn = sts.get_caller_identity()["Arn"]
+    except (ClientError, BotoCoreError) as error:
+        raise_transient(error, "sts:GetCallerIdentity", "asking who we are")
+        return ()
+    us, found = principal(arn, caller(arn)), list[str]()
+    for resource, actions in _asked(ref, targets):
+        found += _denied(iam, us, resource, actions)
+    return tuple(found)
+
+
+def _asked(ref: EndpointRef, targets: Sequence[ScalableTarget]) -> Iterator[tuple[str, list[str]]]:
+    """The actions on each resource."""
+    policies = [policy for target in targets for policy in target.policies]
+    wanted = ["RegisterScalableTarget"]
+    wanted += ["PutScalingPolicy"] if policies else []
+    wanted += ["PutScheduledAction"] if any(target.scheduled for target in targets) else []
+    where = f"{ref.region}:{ref.account}"
+    yield f"arn:{ref.partition}:{AUTOSCALING}:{where}:scalable-target/any", [f"{AUTOSCALING}:{name}" for name in wanted]
+    if any(policy.get("PolicyType") == "TargetTrackingScaling" for policy in policies):
+        name = f"TargetTracking-{targets[0].resource_id}-AlarmHigh-any"
+        yield f"arn:{ref.partition}:cloudwatch:{where}:alarm:{name}", ["cloudwatch:PutMetricAlarm"]
+
+
+def _denied(iam: "IAMClient", us: str, resource: str, actions: list[str]) -> list[str]:
+    context = {
+        "ContextKeyName": "application-autoscaling:service-namespace",
+        "ContextKeyType": "string",
+        "ContextKeyValues": ["sagemaker"],
+    }
+    try:
+        answer = iam.simulate_principal_policy(
+            PolicySourceArn=us,
+            ActionNames=actions,
+            ResourceArns=[resource],
+            ContextEntries=[context],  # type: ignore[list-item]
+        )
+    except (ClientError, BotoCoreError) as error:
+        raise_transient(error, SIMULATE, "asking whether autoscaling can be given back")
+        return []
+    rows = answer.get("EvaluationResults", [])
+    return [str(row["EvalActionName"]) for row in rows if row["EvalDecision"] != "allowed"]

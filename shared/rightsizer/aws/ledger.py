@@ -1,19 +1,31 @@
-"""The SavingsLedger on the table: what changes were promised to save, what they did save, and what happened."""
+"""The SavingsLedger on the table: what changes were promised to save, what they did save, and what happened.
+
+The HistoryBook beside it keeps what past changes taught: one row for each change that ended or runs.
+"""
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 
 from rightsizer import wire
 from rightsizer.aws.nouns import noun_of
-from rightsizer.aws.rows import readable
-from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.aws.table import Item, Row, Table, epoch, if_readable, money, readable, stamp, text
+from rightsizer.domain.history import TEACHES_DAYS, History, PastChange, Remembered
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.errors import ConflictError
 
 OCCURRENCES_DAYS = 400
 """Occurrences go after this; ledger entries stay."""
 LONGEST_KEY = 512
+KEPT_DAYS = 800
+FRESH = timedelta(minutes=5)
+"""How long the account's rows are reused while many endpoints are evaluated."""
+
+
+SPENDING = ("ACCOUNT", "SPENDING")
+SPENDING_DAYS = 30
+"""How long the sum is kept without a full sweep that renews it."""
 
 
 class SavingsBook:
@@ -82,3 +94,86 @@ def _months(start: datetime, end: datetime) -> Iterator[str]:
     while f"{year:04d}-{month:02d}" <= _month(end):
         yield f"{year:04d}-{month:02d}"
         year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+
+
+def spending(usd: Decimal, at: datetime) -> Item:
+    """What the account's endpoints cost a month, as one item."""
+    pk, sk = SPENDING
+    return {"pk": pk, "sk": sk, "usd": str(usd), "at": stamp(at), "expires": epoch(at, SPENDING_DAYS)}
+
+
+class HistoryBook:
+    """Writes past changes and reads them as `History`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._rows: list[tuple[str, PastChange]] = []
+        self._spending: Decimal | None = None
+        self._read_at: datetime | None = None
+
+    def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
+        """Store how a change stands or ended; the same change is one row, the last word counts.
+
+        A row of the change that this release cannot read is left as it is, and counted.
+        """
+        item = _item(endpoint, change_id, past)
+        before = self._table.get(f"ENDPOINT#{endpoint}", f"PAST#{change_id}")
+        after = if_readable(before, lambda row: {**row, **item, "doc": _over(row, past)})
+        if before is None or after is not None:
+            self._table.put(after or item)
+        self._read_at = None
+
+    def history(self, endpoint: str, now: datetime) -> History:
+        """The endpoint's own past with its tests of this month, the others' of half a year, and the money for tests."""
+        found = self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
+        own = list(readable(found, lambda row: noun_of(PastChange, row)))
+        rows = self._account(now)
+        month = (now.year, now.month)
+
+        def lately(past: PastChange) -> bool:
+            return past.ended == "tested" and (past.at.year, past.at.month) == month
+
+        return History(
+            endpoint=tuple(sorted(own, key=lambda past: past.at)),
+            account=tuple(past for name, past in rows if name != endpoint),
+            tests_this_month=sum(lately(p) for p in own),
+            tests_usd_this_month=sum((p.usd for _, p in rows if lately(p)), Decimal(0)),
+            gpu_usd_per_month=self._spending,
+        )
+
+    def remembered(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[Remembered]:
+        """Every change and test that ended in the window, `start` included and `end` not, oldest first."""
+        yield from readable(self._table.index("HISTORY", stamp(start), stamp(end)), _remembered, unread)
+
+    def _account(self, now: datetime) -> list[tuple[str, PastChange]]:
+        if self._read_at is None or abs(now - self._read_at) > FRESH:
+            start = stamp(now - timedelta(days=TEACHES_DAYS))
+            found = self._table.index("HISTORY", start)
+            self._rows = [(one.endpoint, one.past) for one in readable(found, _remembered)]
+            spent = self._table.get(*SPENDING)
+            self._spending = if_readable(spent, lambda row: money(row, "usd"))
+            self._read_at = now
+        return self._rows
+
+
+def _remembered(row: Row) -> Remembered:
+    change_id = text(row, "sk").removeprefix("PAST#")
+    return Remembered(text(row, "endpoint"), change_id, noun_of(PastChange, row))
+
+
+def _over(row: Row, past: PastChange) -> str:
+    """The document with what the row's own holds beyond it; UnreadableError where that cannot be read."""
+    noun_of(PastChange, row)
+    return wire.rewritten(past, text(row, "doc"))
+
+
+def _item(endpoint: str, change_id: str, past: PastChange) -> Item:
+    return {
+        "pk": f"ENDPOINT#{endpoint}",
+        "sk": f"PAST#{change_id}",
+        "gsi1pk": "HISTORY",
+        "gsi1sk": f"{stamp(past.at)}#{change_id}",
+        "endpoint": endpoint,
+        "expires": epoch(past.at, KEPT_DAYS),
+        "doc": wire.stored(past),
+    }

@@ -1,20 +1,24 @@
 """CloudWatch metrics in batches: GetMetricData within its limits, pages folded, one bad query alone.
 
-Limits (CloudWatch API reference, GetMetricData): 500 queries and 100,800 datapoints a request.
+Limits (CloudWatch API reference, GetMetricData): 500 queries and 100,800 datapoints a request. A long reading has a
+pace, so that it stays within CloudWatch's quota instead of running into it. Source: CloudWatch user guide, "CloudWatch
+service quotas": GetMetricData gives 396,000 datapoints a second, account and Region together, where StartTime is more
+than three hours ago; it throttles beyond.
 """
 
+import time
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished
 from rightsizer.aws.kv_cache import KvCaches
-from rightsizer.aws.pace import Pace
 from rightsizer.aws.session import Session
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, Grid, MetricWindow, NoMetrics, Series, Signal, align
@@ -49,6 +53,38 @@ ENDPOINT_METRICS = frozenset(
     }
 )
 """Published with the dimension EndpointName alone."""
+QUOTA = 396_000
+SHARE = 0.75
+"""Of the quota that we take at most: others read metrics too."""
+INVOCATIONS = 4
+"""Of `evaluate` at the same time (MaximumConcurrency of its queue); each takes its part."""
+AT_ONCE = 2_000_000
+"""Datapoints that are read without waiting: 25 to 30 endpoints over a fortnight. Retries cover what is throttled."""
+
+
+class Pace:
+    """Gives leave to read; may be shared by threads."""
+
+    def __init__(
+        self,
+        per_second: float = QUOTA * SHARE / INVOCATIONS,
+        at_once: float = AT_ONCE,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._rate, self._most = per_second, at_once
+        self._clock, self._sleep = clock, sleep
+        self._lock, self._stock, self._seen = Lock(), at_once, clock()
+
+    def take(self, points: int) -> None:
+        """Wait until so many datapoints may be asked for."""
+        with self._lock:
+            now = self._clock()
+            self._stock = min(self._most, self._stock + (now - self._seen) * self._rate) - points
+            self._seen = now
+            wait = -self._stock / self._rate
+        if wait > 0:
+            self._sleep(wait)
 
 
 @dataclass(frozen=True, slots=True)

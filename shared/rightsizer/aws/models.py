@@ -1,7 +1,7 @@
-"""What a model is made of: DescribeModel, once for each model."""
+"""What a model is made of: DescribeModel, once for each model, and the sizes of its weights that S3 lists."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from rightsizer.aws.errors import reading
 from rightsizer.errors import RightsizerError
 
 if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
     from types_boto3_sagemaker import SageMakerClient
 
 FRAMEWORKS = (
@@ -25,6 +26,11 @@ FRAMEWORKS = (
 """Part of an image's name and the framework it means; the first that matches counts."""
 MODEL_NAMES = ("MODEL_ID", "_MODEL", "MODEL_PATH")
 """Ends of environment variables that name the model to load (HF_MODEL_ID, SM_VLLM_MODEL, SM_SGLANG_MODEL_PATH)."""
+SMALLEST = 1 << 30
+"""Bytes. What is smaller is no model's weights but an adapter, or a configuration that names them elsewhere."""
+PAGES = 5
+"""Pages of 1,000 objects; a prefix with more is no model."""
+WEIGHTS = ".safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +124,26 @@ def _weights(container: Mapping[str, Any]) -> tuple[str, ...]:
 def _foreign(package: str, account: str) -> bool:
     parts = package.split(":")
     return len(parts) > 5 and parts[4] != account
+
+
+def weights_size(client: "S3Client", places: Sequence[str]) -> int | None:
+    """Bytes of the weights under these ``s3://`` addresses, which are prefixes or whole keys; None where it is unclear.
+
+    Where there are safetensors they alone count: the same weights may lie there in other formats. ReadError.
+    """
+    sizes: dict[str, int] = {}
+    for place in places:
+        bucket, _, key = place.removeprefix("s3://").partition("/")
+        with reading("s3:ListBucket", f"measuring models in s3://{bucket}"):
+            token: dict[str, Any] = {}
+            for _ in range(PAGES):
+                page = client.list_objects_v2(Bucket=bucket, Prefix=key, **token)
+                rows = [row for row in page.get("Contents", ()) if key.endswith("/") or row["Key"] == key]
+                sizes |= {f"{bucket}/{row['Key']}": row["Size"] for row in rows}
+                if not page.get("IsTruncated"):
+                    break
+                token = {"ContinuationToken": page["NextContinuationToken"]}
+            else:
+                return None
+    weights = [size for name, size in sizes.items() if name.endswith(WEIGHTS)] or list(sizes.values())
+    return sum(weights) if sum(weights) >= SMALLEST else None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from rightsizer import wire
-from rightsizer.aws.rows import Row, beyond, read_row, text, whole
+from rightsizer.aws.table import Row, beyond, read_row, text, whole
 
 BESIDE = "@row"
 """Among the unknown fields of a noun: attributes of its row that this program does not write."""

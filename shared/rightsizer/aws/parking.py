@@ -8,8 +8,7 @@ that is readable again is written whole by its next step, and the mark goes afte
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from rightsizer.aws.rows import Row, as_read, if_readable, whole
-from rightsizer.aws.table import Table, epoch, stamp, typed
+from rightsizer.aws.table import Row, Table, as_read, epoch, if_readable, stamp, typed, whole
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import count, logger
 

@@ -1,19 +1,24 @@
-"""Proposals on the table: found, listed, decided on, following their change, expiring."""
+"""Proposals on the table: found, listed, decided on, following their change, expiring; and where they were told.
+
+A proposal of which the message was lost, because the stream that brings it to `propose` gave up or was switched off, is
+written once more, unchanged but for its version, so that the stream carries it again. The keys of messages (port
+`MessageBook`) do not begin with PROPOSAL#, so that the stream does not feed itself.
+"""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from rightsizer import wire
-from rightsizer.aws import decisions, untold
+from rightsizer.aws import decisions
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, UNDOABLE, moved
 from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.parking import Parking
-from rightsizer.aws.rows import Row, beyond, document, if_readable, readable, text, whole
-from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.aws.table import Item, Row, Table, beyond, document, epoch, if_readable, readable, stamp, text, whole
+from rightsizer.domain.capacity_change import Errand
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState, shown_as
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import Failed, attempt, logger
 
@@ -28,6 +33,11 @@ OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )
 """Attributes of a proposal's item that this program writes."""
+QUIET = timedelta(hours=1)
+"""The stream itself tries for an hour (template.yaml, MaximumRecordAgeInSeconds)."""
+NEW, RECENT = timedelta(days=2), timedelta(days=30)
+MOST = 25
+"""At a time: a channel that is down must not fill the queue of dead letters."""
 
 
 def item(proposal: Proposal, over: Row | None = None) -> Item:
@@ -146,7 +156,7 @@ class Proposals:
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         """Bring proposals whose message was never posted to `propose` once more; returns how many."""
-        return untold.tell_again(self._table, now, everything=everything)
+        return send_again(self._table, now, everything=everything)
 
     def expire(self, now: datetime) -> tuple[Proposal, ...]:
         """Close the pending proposals whose time is over; returns those that this call closed.
@@ -184,3 +194,86 @@ class Proposals:
 def _of_an_endpoint(row: Row) -> bool:
     """Errands live among the proposals (`rightsizer.aws.capacity_changes`), and carry their kind."""
     return "kind" not in row
+
+
+def send_again(table: Table, now: datetime, *, everything: bool) -> int:
+    """Write those again of which no message is known; with `everything` also those whose message lags. How many.
+
+    One that cannot be read or written stops no other. What this release cannot read is left as it is and counted;
+    `propose` told it when the stream brought it, and the report names it.
+    """
+    told = 0
+    for row in _rows(table, now - (RECENT if everything else NEW), now - QUIET):
+        if told == MOST:
+            break
+        again = attempt("sending a lost message again", text(row, "pk"), partial(_told_again, table, row, everything))
+        told += 0 if isinstance(again, Failed) else again
+    return told
+
+
+def _rows(table: Table, start: datetime, end: datetime) -> Iterator[Row]:
+    for key in (*(f"{PREFIX}{state}" for state in ProposalState), ASKED_BACK):
+        yield from table.index(key, stamp(start), stamp(end))
+
+
+def _told_again(table: Table, row: Row, lagging: bool) -> int:
+    message = table.get(f"MESSAGE#{text(row, 'pk').removeprefix(PREFIX)}", "MESSAGE")
+    if message is not None and not lagging:
+        return 0
+    after = if_readable(row, _once_more)
+    if after is None:
+        return 0  # it is left as it is; the report names it
+    body = document(after)
+    shown = shown_as(text(after, "state"), str(body.get("outcome", "")), body.get("asked_back_by", ""))
+    known = if_readable(message, lambda found: text(found, "shown"))
+    return _again(table, after) if known != shown else 0
+
+
+def _once_more(row: Row) -> Row:
+    """The row with its next version; UnreadableError where `propose` could make nothing of it."""
+    noun_of(Errand if "kind" in row else Proposal, row)
+    text(row, "state")
+    return row | {"version": whole(row, "version") + 1}
+
+
+def _again(table: Table, after: Row) -> int:
+    try:
+        table.swap(after, whole(after, "version") - 1)
+    except ConflictError:
+        return 0  # it moved at this moment, and the stream has it
+    return 1
+
+
+class Messages:
+    """Keeps the promises of `ports.MessageBook`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._read: Row = {}
+
+    def message(self, proposal_id: str) -> MessageRef | None:
+        """Where the proposal was posted; None also where that cannot be read, so that it is posted anew."""
+        found = self._table.get(f"MESSAGE#{proposal_id}", "MESSAGE")
+        self._read = found or {}
+        return if_readable(found, _revive)
+
+    def remember(self, message: MessageRef) -> None:
+        """Store where it was posted and what it shows, over the row that was read last where it is the same."""
+        row: Row = {
+            "pk": f"MESSAGE#{message.proposal_id}",
+            "sk": "MESSAGE",
+            "channel": message.channel,
+            "ts": message.ts,
+            "shown": message.shown,
+        }
+        same = self._read.get("pk") == row.get("pk")
+        self._table.put(self._read | row if same else row)
+
+    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+        """Leave a proposal that cannot be read, and tell of it once; whether people know."""
+        return Parking(self._table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
+
+
+def _revive(row: Row) -> MessageRef:
+    proposal_id = text(row, "pk").removeprefix("MESSAGE#")
+    return MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"))

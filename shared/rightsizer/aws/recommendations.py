@@ -7,11 +7,24 @@ from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
-from rightsizer.aws.history import HistoryBook, spending
+from rightsizer.aws.ledger import HistoryBook, spending
 from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
-from rightsizer.aws.rows import Row, document, if_readable, moment, money, passed_over, readable, text, whole
-from rightsizer.aws.table import Item, Table, epoch, stamp
+from rightsizer.aws.table import (
+    Item,
+    Row,
+    Table,
+    document,
+    epoch,
+    if_readable,
+    moment,
+    money,
+    passed_over,
+    readable,
+    stamp,
+    text,
+    whole,
+)
 from rightsizer.domain.history import History
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.outcome import UnreadRow

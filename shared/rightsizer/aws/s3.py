@@ -1,4 +1,8 @@
-"""Digests of complete days in S3: one object per page of endpoints, written on the condition that nobody else did."""
+"""What is kept in the bucket: daily usage, reports and details pages.
+
+Daily usage of complete days: one object per page of endpoints, written on the condition that nobody else did. Reports
+go to a bucket, or to a local folder. Links to the bucket are made in `light`.
+"""
 
 import gzip
 import json
@@ -6,14 +10,15 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
-from rightsizer.aws.errors import code_of
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
 from rightsizer.domain.usage import KeptUsage
-from rightsizer.errors import InputError
+from rightsizer.errors import InputError, WriteRefusedError
 from rightsizer.telemetry import logger
 
 if TYPE_CHECKING:
@@ -113,3 +118,56 @@ def _opened(body: bytes, page: str) -> tuple[KeptUsage, ...]:
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
         logger.warning("digests corrupt: the metrics are read in full", extra={"page": page, "problem": str(error)})
         return ()
+
+
+class BucketReports:
+    """Files in one bucket."""
+
+    def __init__(self, client: "S3Client", bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def put(self, key: str, body: bytes, content_type: str) -> str:
+        """Store the file and return its address, ``s3://bucket/key``; `PageLinks` makes a link when asked for."""
+        doing = f"storing {key} in the bucket {self._bucket}"
+        try:
+            self._client.put_object(
+                Bucket=self._bucket,
+                Key=_safe(key),
+                Body=body,
+                ContentType=content_type,
+                CacheControl="no-store",
+            )
+        except ClientError as error:
+            if code_of(error) in DENIED | THROTTLED:
+                raise translate(error, "s3:PutObject", doing) from error
+            raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
+        except BotoCoreError as error:
+            raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
+        return f"s3://{self._bucket}/{key}"
+
+
+class FolderReports:
+    """Files below one folder of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, key: str, body: bytes, content_type: str) -> str:  # noqa: ARG002  (a folder keeps no content type)
+        """Store the file and return its path. An unfinished file is never seen under its name."""
+        path = self._folder / _safe(key)
+        unfinished = path.with_name(path.name + ".part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_bytes(body)
+            unfinished.replace(path)
+        except OSError as error:
+            raise WriteRefusedError(f"writing {path}", type(error).__name__, str(error)) from error
+        return str(path)
+
+
+def _safe(key: str) -> str:
+    path = PurePosixPath(key)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise InputError(f"a report's key must be a relative path without '..', not {key!r}")
+    return key

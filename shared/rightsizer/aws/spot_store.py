@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 
 from rightsizer import wire
 from rightsizer.aws.nouns import noun_of
-from rightsizer.aws.rows import Row, if_readable, readable, text, whole
-from rightsizer.aws.table import Table, epoch, stamp
+from rightsizer.aws.table import Row, Table, epoch, if_readable, readable, stamp, text, whole
 from rightsizer.domain.scaling_group import Group, Interruption
 from rightsizer.domain.spot import Mark, Pool
 from rightsizer.errors import ConflictError

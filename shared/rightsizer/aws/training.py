@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
-from rightsizer.aws.group_facts import MODE_TAG, OWNER_TAG, mode_of
+from rightsizer.aws.groups import MODE_TAG, OWNER_TAG, mode_of
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.job import TrainingJob, Transition, base_name
 from rightsizer.errors import InputError

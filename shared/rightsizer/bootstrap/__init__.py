@@ -120,7 +120,7 @@ def catalogue() -> Catalogue:
 @once
 def slack() -> Slack | None:
     """The channel of the stack; None where it has no Slack."""
-    from rightsizer.aws.secrets import SlackSecret
+    from rightsizer.aws.light import SlackSecret
     from rightsizer.channels.slack import Slack
 
     known = settings()
@@ -147,11 +147,9 @@ def notifier() -> Channels:
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
     """What an evaluation reads of an account; also for a terminal, where nothing is deployed and nothing remembered."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
-    from rightsizer.aws.commitments import SavingsPlans
     from rightsizer.aws.endpoints import SageMakerFleet
-    from rightsizer.aws.metrics import CloudWatchMetrics
-    from rightsizer.aws.pace import QUOTA, SHARE, Pace
-    from rightsizer.aws.prices import PriceListBook
+    from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, Pace
+    from rightsizer.aws.prices import PriceListBook, SavingsPlans
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = PriceListBook(account, now, commitment=SavingsPlans(account, now))

@@ -17,9 +17,8 @@ def apply() -> Apply:
     """The flow of the apply door."""
     from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
     from rightsizer.aws.changes import AwsChanger
-    from rightsizer.aws.history import HistoryBook
     from rightsizer.aws.journal import TableJournal
-    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.ledger import HistoryBook, SavingsBook
     from rightsizer.aws.metrics import CloudWatchMetrics
     from rightsizer.flows.apply import Apply
 
@@ -49,8 +48,8 @@ def apply() -> Apply:
 
 
 def _errands() -> Errands:
+    from rightsizer.aws.capacity_changes import ErrandCalls
     from rightsizer.aws.capacity_changes import Errands as Book
-    from rightsizer.aws.errand_calls import ErrandCalls
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.flows.change_capacity import Errands

@@ -33,7 +33,7 @@ def sweep() -> Callable[[Trigger], Swept]:
     """The flow of the sweep door."""
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.endpoints import SageMakerFleet
-    from rightsizer.aws.queue import SqsPages
+    from rightsizer.aws.messaging import SqsPages
     from rightsizer.domain.trigger import SweepDue
     from rightsizer.flows import sweep as flow
 
@@ -72,7 +72,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     """The flow of the evaluate door: a batch and the seconds left in, the ids of the messages to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.ledger import SavingsBook
-    from rightsizer.aws.queue import SqsPages
+    from rightsizer.aws.messaging import SqsPages
     from rightsizer.aws.s3 import S3Digests
     from rightsizer.flows.evaluate import Keeping, NotDone
     from rightsizer.flows.evaluate import evaluate as flow
@@ -111,9 +111,9 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
 
     @once
     def flows() -> tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]:
-        from rightsizer.aws.agent_metrics import AgentMetrics
         from rightsizer.aws.capacity_changes import Errands
         from rightsizer.aws.ec2 import Market
+        from rightsizer.aws.gpu_metrics import AgentMetrics
         from rightsizer.aws.groups import Groups
         from rightsizer.aws.ledger import SavingsBook
         from rightsizer.aws.prices import PriceListBook
@@ -167,7 +167,7 @@ def interruption() -> Callable[[Trigger, datetime], Reaction]:
     from rightsizer.aws.groups import Groups, GroupWrites
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import SavingsBook
-    from rightsizer.aws.queue import SqsPages
+    from rightsizer.aws.messaging import SqsPages
     from rightsizer.aws.spot_store import InterruptionBook
     from rightsizer.flows import interruption as flow
 

@@ -71,9 +71,9 @@ class Desk:
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
+    from rightsizer.aws.account import caller, stack_of
     from rightsizer.aws.capacity_changes import Errands
     from rightsizer.aws.components import of_endpoint
-    from rightsizer.aws.deployed import caller, stack_of
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
@@ -94,7 +94,7 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
 
 def _approvers(account: Session, stack: str, table_name: str) -> Approvers | str:
     """The list of the stack that a named table belongs to, or why no stack can be asked for it."""
-    from rightsizer.aws.deployed import stack_of
+    from rightsizer.aws.account import stack_of
 
     try:
         deployed = stack_of(account, stack)
@@ -111,10 +111,8 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     What the stack itself costs is not known there: its functions are named in their own settings alone. Nor is the
     smallest saving that counts where `table_name` names the table and skips the search: the default stands for it.
     """
-    from rightsizer.aws.deployed import limits_of, table_of
-    from rightsizer.aws.history import HistoryBook
-    from rightsizer.aws.ledger import SavingsBook
-    from rightsizer.aws.own_use import LambdaUse
+    from rightsizer.aws.account import LambdaUse, limits_of, table_of
+    from rightsizer.aws.ledger import HistoryBook, SavingsBook
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
     from rightsizer.domain.policy import Policy

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @once
 def propose() -> Callable[[Sequence[ProposalMoved | ErrandMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
-    from rightsizer.aws.messages import Messages
     from rightsizer.aws.messaging import EventBus
-    from rightsizer.aws.reports import BucketReports
+    from rightsizer.aws.proposals import Messages
+    from rightsizer.aws.s3 import BucketReports
     from rightsizer.flows import propose as flow
     from rightsizer.render import capacity_change as errand
 
@@ -37,9 +37,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | ErrandMoved]], list[str]]:
 def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
-    from rightsizer.aws.light import LightSession
-    from rightsizer.aws.links import PageLinks
-    from rightsizer.aws.secrets import SlackSecret
+    from rightsizer.aws.light import LightSession, PageLinks, SlackSecret
     from rightsizer.aws.table import Table
     from rightsizer.channels.response_url import ResponseUrls
     from rightsizer.flows import respond as flow
@@ -69,10 +67,9 @@ def respond() -> Callable[[Any, datetime], Answer]:
 @once
 def report() -> Callable[[Trigger, datetime], Written]:
     """The flow of the report door."""
-    from rightsizer.aws.history import HistoryBook
-    from rightsizer.aws.ledger import SavingsBook
-    from rightsizer.aws.own_use import LambdaUse
-    from rightsizer.aws.reports import BucketReports
+    from rightsizer.aws.account import LambdaUse
+    from rightsizer.aws.ledger import HistoryBook, SavingsBook
+    from rightsizer.aws.s3 import BucketReports
     from rightsizer.domain.policy import Policy
     from rightsizer.domain.report import Stack
     from rightsizer.domain.trigger import ReportDue

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rightsizer import bootstrap
-from rightsizer.aws.deployed import limits_of
+from rightsizer.aws.account import limits_of
 from rightsizer.aws.session import Session
 from rightsizer.backtest.later_days import calibration_of
 from rightsizer.bootstrap.evaluation import policy_of

@@ -8,9 +8,8 @@ from rich.console import Console
 from rightsizer import bootstrap
 from rightsizer.aws import deployment
 from rightsizer.aws import write_checks as writes
-from rightsizer.aws.deployed import parameters_of, table_of
-from rightsizer.aws.doctor import examine, incident_alarms
-from rightsizer.aws.doctor_roles import execution_roles
+from rightsizer.aws.account import parameters_of, table_of
+from rightsizer.aws.doctor import examine, execution_roles, incident_alarms
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap import self_test
 from rightsizer.domain.approvers import Approvers
