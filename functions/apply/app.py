@@ -3,8 +3,7 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import changes as changing
-from rightsizer.bootstrap import now, self_test
+from rightsizer.bootstrap import changes, now, self_test
 from rightsizer.flows.apply_orders import advance_changes, start_approved
 from rightsizer.telemetry import door
 
@@ -14,7 +13,7 @@ def lambda_handler(event: Any, context: Any) -> Any:
     """Advance every change that is due by the next steps of its journal."""
     if (tested := self_test.answer("apply", event)) is not None:
         return tested
-    apply, at = changing.apply(), now()
+    apply, at = changes.apply(), now()
     if isinstance(event, dict) and "Records" in event:
         failed = start_approved(apply, intake.moves(event), at)
         return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in failed]}

@@ -13,7 +13,7 @@ from rightsizer import bootstrap
 from rightsizer.aws.self_test import BUCKET, IN_SLACK, SECRET
 from rightsizer.aws.self_test import DOORS as READS
 from rightsizer.aws.write_checks import WRITES
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from sandbox.artefact import Artefact

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from rightsizer.aws.light import FRESH, PAUSE, LightSession, PageLinks, SlackSecret
 from rightsizer.channels.response_url import LEAST_S, MOST_S, ResponseUrls
 from rightsizer.errors import InputError, PermissionMissingError, ReadError, ThrottledError, WriteRefusedError
-from rightsizer.render import answer
+from rightsizer.render import blocks
 from sandbox.account import Sandbox
 from sandbox.links import LinkRefusedError, opened
 from sandbox.role import Role
@@ -39,7 +39,7 @@ def test_an_answer_reaches_the_person_who_clicked_and_replaces_nothing(
     workspace: tuple[Workspace, ResponseUrls, str],
 ) -> None:
     slack, urls, url = workspace
-    urls.post(url, answer.body("a <b> & c"), NOW)
+    urls.post(url, blocks.answer("a <b> & c"), NOW)
     (said,) = slack.answers[0].said
     assert said == {"response_type": "ephemeral", "replace_original": False, "text": "a &lt;b&gt; &amp; c"}
 
@@ -47,12 +47,12 @@ def test_an_answer_reaches_the_person_who_clicked_and_replaces_nothing(
 def test_a_sixth_answer_and_a_late_one_are_refused(workspace: tuple[Workspace, ResponseUrls, str]) -> None:
     slack, urls, url = workspace
     for _ in range(5):
-        urls.post(url, answer.body("x"), NOW)
+        urls.post(url, blocks.answer("x"), NOW)
     with pytest.raises(WriteRefusedError, match="used_url"):
-        urls.post(url, answer.body("x"), NOW)
+        urls.post(url, blocks.answer("x"), NOW)
     slack.answers = [Reply("U1", NOW - timedelta(minutes=31))]
     with pytest.raises(WriteRefusedError, match="expired_url"):
-        urls.post(url, answer.body("x"), NOW)
+        urls.post(url, blocks.answer("x"), NOW)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_slack_that_is_silent_costs_no_more_than_the_time_that_is_left() -> No
 
 
 def test_a_link_is_a_button_and_one_that_is_too_long_stands_in_the_text() -> None:
-    short, long = answer.body("x", "https://s3/a?b&c"), answer.body("x", "https://s3/" + "a" * 3000)
+    short, long = blocks.answer("x", "https://s3/a?b&c"), blocks.answer("x", "https://s3/" + "a" * 3000)
     (button,) = short["blocks"][1]["elements"]
     assert (button["url"], "https" in short["text"]) == ("https://s3/a?b&c", False)
     assert "blocks" not in long

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from tests.cli.conftest import use

@@ -9,7 +9,7 @@ import pytest
 from moto.sns.models import sns_backends
 
 from rightsizer import bootstrap
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from sandbox.slack import CHANNEL, Workspace, listening

@@ -18,7 +18,7 @@ from rightsizer import __version__, cli
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap import reading_ports
 from rightsizer.domain.policy import Policy
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from rightsizer.terminal.survey import survey
 from rightsizer.terminal.tables import listing

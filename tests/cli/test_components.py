@@ -10,7 +10,7 @@ from rightsizer import bootstrap
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.render import sentences, slack, text
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests import samples
 from tests.changing import scenarios

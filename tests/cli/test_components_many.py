@@ -3,7 +3,7 @@
 import pytest
 
 from rightsizer.flows.component_orders import MOST
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from tests.changing.world import NAME, World
 from tests.cli.test_components import OWNED, deployed, said
 

@@ -14,7 +14,7 @@ from rightsizer.domain.capacity_change import Errand, GroupPolicy
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import NAME, World, world
 

@@ -10,10 +10,10 @@ import pytest
 
 from rightsizer import bootstrap, wire
 from rightsizer.aws.session import Session
-from rightsizer.bootstrap.ordering import report_sources
+from rightsizer.bootstrap.changes import report_sources
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.report import Report
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import MONDAY, NAME, World, world
 

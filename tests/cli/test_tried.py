@@ -11,8 +11,8 @@ from rightsizer.backtest.later_days import calibration_of
 from rightsizer.domain.backtest import Backtest, Hindsight, Rehearsed, Verdict
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.terminal.backtest import document_of
 from rightsizer.terminal.backtest_tables import Account, shown
-from rightsizer.terminal.tried_document import document_of
 from tests import samples
 
 AT = datetime(2026, 11, 6, tzinfo=UTC)

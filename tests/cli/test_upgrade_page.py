@@ -17,7 +17,7 @@ from botocore import xform_name
 from rightsizer import bootstrap, intake
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.trigger import SweepDue
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import World, world
 

@@ -4,7 +4,7 @@ import pytest
 
 from rightsizer import bootstrap
 from rightsizer.domain.proposal import Proposal, ProposalState
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 

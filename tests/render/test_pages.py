@@ -23,11 +23,10 @@ from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import csv, svg, text
+from rightsizer.render import charts, csv, text
 from rightsizer.render import report_tables as report_parts
 from rightsizer.render.details_page import details
-from rightsizer.render.html import SCRIPT, STYLE, bars
-from rightsizer.render.markup import tag
+from rightsizer.render.html import SCRIPT, STYLE, bars, tag
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
 from rightsizer.reporting.totals import Records, tally
@@ -197,14 +196,14 @@ def test_the_details_of_an_endpoint_without_an_option_still_say_why() -> None:
 
 @given(st.lists(st.floats(), max_size=400))
 def test_every_course_is_a_drawing_with_finite_numbers(values: list[float]) -> None:
-    for drawn in (svg.course(values, "a & b"), svg.load(values, "c")):
+    for drawn in (charts.course(values, "a & b"), charts.load(values, "c")):
         Tree.fromstring(drawn)
         assert "nan" not in drawn.replace("a & b", "")
         assert "inf" not in drawn
 
 
 def test_a_gap_in_the_course_is_not_drawn_over() -> None:
-    assert svg.course([1, 2, math.nan, 2, 1], "x").count('class="line"') == 2
+    assert charts.course([1, 2, math.nan, 2, 1], "x").count('class="line"') == 2
 
 
 def test_plain_text_in_a_tag_is_escaped_and_markup_is_not() -> None:

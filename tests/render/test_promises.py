@@ -15,7 +15,7 @@ from rightsizer.domain.history import PastChange, Remembered
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.report import Report
-from rightsizer.render import promise_words, text
+from rightsizer.render import report_promises, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
 from rightsizer.reporting.totals import Records, tally
@@ -156,7 +156,7 @@ def test_what_was_seen_is_held_against_what_was_stated() -> None:
         went = [one(1000 + n, stated_risk=stated, ended="rolled-back", failure="alarm") for n in range(back)]
         record = told(*stood, *went).track_record
         assert record is not None
-        return promise_words.judged(record.levels[0])
+        return report_promises.judged(record.levels[0])
 
     assert judged(0, 2, 1) == "too few to tell: 58 more are needed", "one of three is chance"
     assert judged(0, 3, 2) == "too few to tell: 60 more are needed"
@@ -192,7 +192,7 @@ def test_a_report_from_before_it_was_kept_says_so_and_is_read() -> None:
 
 @pytest.mark.parametrize(("value", "said"), [(1.4, "1.40 ×"), (1000.0, "1000.00 ×"), (0.001, "0.001 ×")])
 def test_a_factor_is_said_to_be_one(value: float, said: str) -> None:
-    assert promise_words.factor(value) == said
+    assert report_promises.factor(value) == said
 
 
 def test_names_stay_text() -> None:

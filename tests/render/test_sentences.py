@@ -12,7 +12,7 @@ from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.render import sentences
-from rightsizer.render.spark import BARS, sparkline
+from rightsizer.render.charts import BARS, sparkline
 from tests.samples import NOW, option, proposal, recommendation
 
 

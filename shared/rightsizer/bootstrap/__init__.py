@@ -1,6 +1,6 @@
 """Settings to adapters to flows: the only place that chooses.
 
-`looking`, `asking` and `changing` build the flow of each door, on its first call and not at import, so that an
+`evaluation`, `proposals` and `changes` build the flow of each door, on its first call and not at import, so that an
 invocation pays only for its own door; imports stand inside for the same reason. Here is what they share. `now` is the
 only clock; a simulated account replaces it by `set_clock`, and `reset` forgets everything built so far.
 """

@@ -1,15 +1,32 @@
-"""The flow of the door that changes, and of the orders that people give it."""
+"""The flow of the door that changes, and what a person at a terminal may order of a deployed stack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import catalogue, notifier, now, once, session, settings, store, table
+from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
+from rightsizer.changes.approver import stranger
+from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require
 
 if TYPE_CHECKING:
+    from rightsizer.aws.capacity_changes import Errands
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.session import Session
+    from rightsizer.aws.table import Table
+    from rightsizer.domain.approvers import Approvers
+    from rightsizer.domain.capacity_change import Errand
+    from rightsizer.domain.live_state import EndpointSight, Gone
+    from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows.apply import Apply
-    from rightsizer.flows.change_capacity import Errands
+    from rightsizer.flows.change_capacity import Errands as ErrandFlow
+    from rightsizer.flows.component_orders import Asking
+    from rightsizer.flows.orders import Orders
+    from rightsizer.flows.report import ReportSources
 
 
 @once
@@ -47,7 +64,7 @@ def apply() -> Apply:
     )
 
 
-def _errands() -> Errands:
+def _errands() -> ErrandFlow:
     from rightsizer.aws.capacity_changes import ErrandCalls
     from rightsizer.aws.capacity_changes import Errands as Book
     from rightsizer.aws.journal import TableJournal
@@ -59,3 +76,120 @@ def _errands() -> Errands:
     journal = TableJournal(client("dynamodb"), settings().table)
     ledger, approvers = SavingsBook(table()), settings().limits.approvers
     return Errands(Book(table()), calls, calls, journal.switch, ledger, notifier().publish, approvers)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Proposals, changes and orders of one deployed stack."""
+
+    store: Recommendations
+    journal: TableJournal
+    orders: Orders
+    errands: Errands
+    table: Table
+    who: str
+    asking: Asking
+    approvers: Callable[[], Approvers | str]
+    """The list of the stack, or why no stack can be asked for it."""
+
+    def obey(self, doing: str) -> str:
+        """Let nobody give an order whom the stack's list does not let decide: NotApproverError.
+
+        Returns why no stack could be asked for its list, empty where one was. IAM alone decides here then; `apply`
+        holds who approved against its own list anyway.
+        """
+        approvers = self.approvers()
+        if isinstance(approvers, str):
+            return approvers
+        found = stranger(self.who, approvers)
+        if found is not None:
+            raise NotApproverError(f"{doing}: nothing was recorded: {found.sentence}")
+        return ""
+
+    def decide(self, proposal_id: str, state: ProposalState, comment: str = "") -> dict[str, Any]:
+        """Record a decision by the same conditional write as a click in Slack; returns the proposal's document."""
+        from rightsizer.aws import decisions
+        from rightsizer.domain.proposal import Decision
+
+        at = now()
+        return decisions.decide(self.table, proposal_id, Decision(state, self.who, at, comment), at)
+
+    def errand_back(self, errand_id: str) -> Errand | None:
+        """Record that the old policy of a group is wanted back; None where the id is not an errand's."""
+        from rightsizer.flows.change_capacity import order_back
+
+        return order_back(self.errands, errand_id, self.who, now()) if self.errands.load(errand_id) else None
+
+
+def desk(account: Session, stack: str, table_name: str) -> Desk:
+    """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
+    from rightsizer.aws.account import caller, stack_of
+    from rightsizer.aws.capacity_changes import Errands
+    from rightsizer.aws.components import of_endpoint
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.table import Table
+    from rightsizer.flows.component_orders import Asking
+    from rightsizer.flows.orders import Orders
+
+    known = None if table_name else stack_of(account, stack)
+    name = known.table if known else table_name
+    client = account.client("dynamodb")
+    journal, table = TableJournal(client, name), Table(client, name)
+    orders = Orders(journal, lambda endpoint: _look(account, endpoint))
+    store, reading = Recommendations(table, now), reading_ports(account)
+    sagemaker = account.client("sagemaker")
+    approvers = partial(_approvers, account, stack, name) if known is None else lambda: known.approvers
+    asking = Asking(reading.fleet, reading.prices, store, lambda endpoint: of_endpoint(sagemaker, endpoint))
+    return Desk(store, journal, orders, Errands(table), table, caller(account), asking, approvers)
+
+
+def _approvers(account: Session, stack: str, table_name: str) -> Approvers | str:
+    """The list of the stack that a named table belongs to, or why no stack can be asked for it."""
+    from rightsizer.aws.account import stack_of
+
+    try:
+        deployed = stack_of(account, stack)
+    except (ReadError, SettingsError) as error:
+        return str(error)
+    if deployed.table != table_name:
+        return f"the table of the stack {stack} is {deployed.table}, not {table_name}"
+    return deployed.approvers
+
+
+def report_sources(account: Session, stack: str, table_name: str) -> ReportSources:
+    """What the report of a stack is made from, at a terminal; SettingsError when none is deployed.
+
+    What the stack itself costs is not known there: its functions are named in their own settings alone. Nor is the
+    smallest saving that counts where `table_name` names the table and skips the search: the default stands for it.
+    """
+    from rightsizer.aws.account import LambdaUse, limits_of, table_of
+    from rightsizer.aws.ledger import HistoryBook, SavingsBook
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.table import Table
+    from rightsizer.domain.policy import Policy
+    from rightsizer.domain.report import Stack
+    from rightsizer.flows.report import ReportSources
+    from rightsizer.settings import from_environment
+
+    table = Table(account.client("dynamodb"), table_name or table_of(account, stack))
+    limits = None if table_name else limits_of(account, stack)
+    known = from_environment({"RIGHTSIZER_LIMITS": limits} if limits else {})
+    return ReportSources(
+        account=account.account(),
+        region=account.region,
+        store=Recommendations(table, now),
+        ledger=SavingsBook(table),
+        past=HistoryBook(table),
+        own=LambdaUse(account.client("cloudwatch"), {}),
+        stack=Stack(),
+        policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
+        misread=known.misread,
+    )
+
+
+def _look(account: Session, endpoint: str) -> EndpointSight | Gone:
+    from rightsizer.aws.changes import AwsChanger
+
+    services = ("sagemaker", "application-autoscaling", "cloudwatch", "ec2", "iam", "ecr", "sts")
+    return AwsChanger(*(account.client(service) for service in services)).endpoint(endpoint)

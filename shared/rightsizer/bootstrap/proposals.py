@@ -42,7 +42,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
     from rightsizer.channels.response_url import ResponseUrls
     from rightsizer.flows import respond as flow
     from rightsizer.intake.slack import interaction
-    from rightsizer.render import answer
+    from rightsizer.render import blocks
 
     warn_about_botocore()
     known, light = settings(), LightSession()
@@ -58,7 +58,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
         return decisions.ask_back(one_table, proposal, by, at)
 
     def tell(click: Click, text: str, link: str) -> None:
-        urls.post(click.response_url, answer.body(text, link), click.sent_at)
+        urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
     ports = flow.RespondPorts(known.limits.approvers.slack, decide, ask_back, PageLinks(light, known.bucket).link, tell)
     return lambda event, at: flow.respond(interaction(event, secret, at), ports, at)

@@ -57,7 +57,7 @@ def _tested(door: str) -> dict[str, Any]:
 
 def _builder(door: str) -> Callable[[], object]:
     """What makes the flow of the door."""
-    from rightsizer.bootstrap import changes as changing
+    from rightsizer.bootstrap import changes
     from rightsizer.bootstrap import evaluation as looking
     from rightsizer.bootstrap import proposals as asking
 
@@ -68,6 +68,6 @@ def _builder(door: str) -> Callable[[], object]:
         "propose": asking.propose,
         "respond": asking.respond,
         "report": asking.report,
-        "apply": changing.apply,
+        "apply": changes.apply,
     }
     return builders[door]

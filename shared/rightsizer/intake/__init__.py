@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.capacity_change import ErrandMoved
     from rightsizer.domain.proposal import ProposalMoved
     from rightsizer.domain.trigger import Received, Trigger
-    from rightsizer.intake.queue import Message
+    from rightsizer.intake.own_messages import Message
 
 
 def parse(event: object, *, topic: str = "", replays: bool = False) -> Trigger:
@@ -26,7 +26,7 @@ def parse(event: object, *, topic: str = "", replays: bool = False) -> Trigger:
 
 def records(event: Any) -> tuple[Message, ...]:
     """The messages of an SQS batch; InputError when it is no such batch."""
-    from rightsizer.intake.queue import records as messages  # pydantic only where events are parsed
+    from rightsizer.intake.own_messages import records as messages  # pydantic only where events are parsed
 
     return messages(event)
 

@@ -1,16 +1,30 @@
-"""What our own schedules and our own queue pages say.
+"""What our own schedules and our own queue pages say, and the batch that Lambda reads from the evaluation queue.
 
 EventBridge Scheduler delivers exactly the schedule's ``Input``; the template gives ours the look of an event and lets
-Scheduler fill in ``<aws.scheduler.execution-id>`` and ``<aws.scheduler.scheduled-time>``.
+Scheduler fill in ``<aws.scheduler.execution-id>`` and ``<aws.scheduler.scheduled-time>``. The batch: Lambda Developer
+Guide, "Using Lambda with SQS".
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
 
 from rightsizer.domain.trigger import LookAt, LookBeyond, ReportDue, SweepDue, SweepKind, TickDue, Trigger
-from rightsizer.intake.fields import MOST_NAMES, Envelope, GroupName, Moment, Name, SageMakerName, Shape, read
+from rightsizer.errors import InputError
+from rightsizer.intake.fields import (
+    MOST_NAMES,
+    Envelope,
+    GroupName,
+    Moment,
+    Name,
+    SageMakerName,
+    Shape,
+    mapping,
+    named,
+    read,
+)
 
 SOURCE = "rightsizer.scheduler"
 SWEEP = "Sweep Due"
@@ -20,8 +34,20 @@ LARGEST_FLEET = 1_000_000
 """Endpoints of an account; the number tells how many objects hold the digests."""
 
 
+def sweep(event: Mapping[str, Any]) -> Trigger:
+    """The sweep is due."""
+    due = read(Envelope[Sweep], event, "sweep schedule")
+    return SweepDue(due.detail.sweep, due.time)
+
+
 class Sweep(Shape):
     sweep: SweepKind
+
+
+def report(event: Mapping[str, Any]) -> Trigger:
+    """A report is due."""
+    due = read(Envelope[Report], event, "report schedule")
+    return ReportDue(due.detail.report, due.time)
 
 
 class Report(Shape):
@@ -47,18 +73,6 @@ class Beyond(Shape):
     key: Name
 
 
-def sweep(event: Mapping[str, Any]) -> Trigger:
-    """The sweep is due."""
-    due = read(Envelope[Sweep], event, "sweep schedule")
-    return SweepDue(due.detail.sweep, due.time)
-
-
-def report(event: Mapping[str, Any]) -> Trigger:
-    """A report is due."""
-    due = read(Envelope[Report], event, "report schedule")
-    return ReportDue(due.detail.report, due.time)
-
-
 def tick(event: Mapping[str, Any]) -> Trigger:
     """The tick of the changes."""
     return TickDue(read(Envelope[Shape], event, "tick schedule").time)
@@ -74,3 +88,35 @@ def beyond(event: Mapping[str, Any]) -> Trigger:
     """Groups or jobs to look at: a LookBeyond as `wire` writes it."""
     found = read(Beyond, event, "message about groups or jobs")
     return LookBeyond(found.subject, found.names, found.because, found.at, found.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. Its body is parsed by itself, so that a poisoned one fails alone."""
+
+    id: str
+    body: str
+    attempt: int
+    """How often it was received, this time included."""
+    problem: str = ""
+    """Why there is no body to read; empty when there is one."""
+
+
+def records(event: Any) -> tuple[Message, ...]:
+    """The messages of the batch in their order; InputError when the event is no SQS batch.
+
+    A record without an id cannot be named as failed: it is logged and passed over where others have one.
+    """
+    found = mapping(event, "an SQS batch").get("Records")
+    if not isinstance(found, list):
+        raise InputError("reading an SQS batch: Records: a list is expected; is this function invoked by a queue?")
+    return tuple(_message(identity, record) for identity, record in named(found, "an SQS batch", "messageId"))
+
+
+def _message(identity: str, record: dict[str, Any]) -> Message:
+    body, attributes = record.get("body"), record.get("attributes")
+    received = str(attributes.get("ApproximateReceiveCount", "1")) if isinstance(attributes, dict) else "1"
+    attempt = int(received) if received.isascii() and received.isdecimal() and len(received) < 10 else 1
+    if not isinstance(body, str):
+        return Message(identity, "", attempt, f"reading a message: body: a text is expected, not {type(body).__name__}")
+    return Message(identity, body, attempt)

@@ -13,8 +13,7 @@ from typing import Any
 from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import NoTrigger, Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake import alarms, endpoints, jobs
-from rightsizer.intake import own_messages as schedule
+from rightsizer.intake import alarms, endpoints, jobs, own_messages
 from rightsizer.intake import spot as capacity
 from rightsizer.intake.fields import mapping
 
@@ -38,17 +37,17 @@ FROM_BUS: Mapping[tuple[str, str], Parser] = {
     ("aws.ec2", capacity.REBALANCE): capacity.rebalance,
     ("aws.ec2", capacity.STATE_CHANGE): capacity.moved,
     ("aws.autoscaling", capacity.LAUNCH_FAILED): capacity.launch_failed,
-    (schedule.SOURCE, schedule.SWEEP): schedule.sweep,
-    (schedule.SOURCE, schedule.REPORT): schedule.report,
-    (schedule.SOURCE, schedule.TICK): schedule.tick,
+    (own_messages.SOURCE, own_messages.SWEEP): own_messages.sweep,
+    (own_messages.SOURCE, own_messages.REPORT): own_messages.report,
+    (own_messages.SOURCE, own_messages.TICK): own_messages.tick,
 }
 
 ALARM = "AlarmName"
 BY_KEY: Mapping[str, Parser] = {
     "alarmData": alarms.from_action,
     ALARM: alarms.from_sns,
-    "endpoints": schedule.page,
-    "subject": schedule.beyond,
+    "endpoints": own_messages.page,
+    "subject": own_messages.beyond,
 }
 """Documents without an envelope, by the key that no other document has."""
 QUEUED_KEYS = frozenset({ALARM, "endpoints", "subject"})

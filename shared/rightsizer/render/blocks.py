@@ -1,7 +1,8 @@
-"""The parts of a Slack message, within Slack's limits and escaped.
+"""The parts of a Slack message, within Slack's limits and escaped, and the answer to a click, which is made of them.
 
-Source: Slack API documentation, "Block Kit reference" (section text 3000, ten fields of 2000, header 150, button text
-75, value 2000, ten context elements) and "Formatting text" (escape ``&``, ``<`` and ``>``).
+Only the person who clicked sees the answer. Source: Slack API documentation, "Block Kit reference" (section text 3000,
+ten fields of 2000, header 150, button text 75, value 2000, ten context elements) and "Formatting text" (escape ``&``,
+``<`` and ``>``).
 """
 
 import re
@@ -21,6 +22,9 @@ ITALIC = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """An underscore that may begin or end italics; one inside a name stays."""
 
 type Block = dict[str, Any]
+
+
+LONGEST = 2000
 
 
 def header(text: str) -> Block:
@@ -83,7 +87,7 @@ def _whole(whole: str, most: int) -> str:
     return (part[: part.rfind("&")] if part.rfind("&") > part.rfind(";") else part) + "…"
 
 
-def link(text: str, url: str, action: str) -> Block:
+def link_button(text: str, url: str, action: str) -> Block:
     """A button that opens a page."""
     return {"type": "button", "text": plain(text), "action_id": action, "url": url}
 
@@ -92,3 +96,18 @@ def button(text: str, verb: str, value: str, style: str = "") -> Block:
     """A button that decides. The value is the opaque id and nothing else: what counts is read from the table."""
     made: Block = {"type": "button", "text": plain(text), "action_id": f"rightsizer_{verb}", "value": value}
     return made | ({"style": style} if style else {})
+
+
+def answer(text: str, link: str = "") -> dict[str, Any]:
+    """What goes to the `response_url`. A link is a button: Slack fetches no preview of what a button leads to.
+
+    A link that is too long for a button, as one signed with a long session token may be, stands in the text.
+    """
+    said = escaped(text, LONGEST)
+    made: dict[str, Any] = {"response_type": "ephemeral", "replace_original": False, "text": said}
+    if len(link) > SHORT_LINK:
+        return made | {"text": f"{said}\n{escaped(link, 2 * len(link))}", "unfurl_links": False}
+    if link:
+        opened = {"type": "actions", "elements": [link_button("Open the page", link, "rightsizer_open")]}
+        made["blocks"] = [section(said), opened]
+    return made

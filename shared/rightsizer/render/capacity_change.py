@@ -8,9 +8,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.render import blocks as kit
 from rightsizer.render import details_page, slack, text
-from rightsizer.render.html import facts as table_of_facts
-from rightsizer.render.html import page, section
-from rightsizer.render.markup import tag
+from rightsizer.render.html import facts, page, section, tag
 from rightsizer.render.sentences import when, who
 
 type Asked = Proposal | Errand
@@ -52,7 +50,7 @@ def html(asked: Asked) -> str:
         tag("h1", asked.headline),
         tag("p", standing(asked), class_="soft"),
         section("Why", tag("p", asked.reason.sentence)),
-        section("Figures", table_of_facts(list(_facts(asked)))),
+        section("Figures", facts(list(_facts(asked)))),
         section("Not checked", tag("p", "; ".join(asked.not_checked) or "nothing left out")),
         section("The request", tag("pre", asked.command or "nothing can be sent")),
         section("The way back", tag("pre", asked.undo or "none is needed")),

@@ -5,10 +5,9 @@ from decimal import Decimal
 from rightsizer.domain.option import Option
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.render import effects, sentences, svg
-from rightsizer.render.html import Cell, badge, card, facts, page, section, table
-from rightsizer.render.markup import Markup, Node, join, tag
-from rightsizer.render.spark import highest
+from rightsizer.render import charts, effects, sentences
+from rightsizer.render.charts import highest
+from rightsizer.render.html import Cell, Markup, Node, badge, card, facts, join, page, section, table, tag
 
 
 def details(proposal: Proposal) -> str:
@@ -56,11 +55,11 @@ def _weeks(found: Recommendation) -> Markup:
     if found.hourly_requests:
         peak = highest(found.hourly_requests)
         label = f"Requests in each hour of the look-back; at most {peak:,.0f}"
-        parts += [tag("p", label, class_="note"), svg.course(found.hourly_requests, label)]
+        parts += [tag("p", label, class_="note"), charts.course(found.hourly_requests, label)]
     if found.replay and found.replay.hourly_load:
         over = f"{found.replay.hours_above_80:g} h above 80 %, {found.replay.hours_above_100:g} h above 100 %"
         label = f"The look-back replayed on the option: share of its capacity; {over}"
-        parts += [tag("p", label, class_="note"), svg.load(found.replay.hourly_load, label)]
+        parts += [tag("p", label, class_="note"), charts.load(found.replay.hourly_load, label)]
     if not parts:
         return section("The look-back period", tag("p", "There is no hourly series to draw.", class_="soft"))
     return section("The look-back period", tag("div", *parts, class_="panel"))

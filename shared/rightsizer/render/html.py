@@ -1,11 +1,18 @@
-"""The frame of every page: self-contained, light and dark, printable, sortable without a server."""
+"""HTML and SVG as strings, and the frame of every page: self-contained, light and dark, printable, sortable.
+
+Everything is escaped unless it was built here; a page is sorted without a server. Decision record 0010 says why there
+is no template engine: it would double the layer for two pages.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
-from rightsizer.render.markup import Markup, Node, join, raw, tag
+from rightsizer.domain.reason import cleaned, one_line
 
+LONGEST = 100_000
+"""Characters of one text on a page: a diff of a template fits, and so do the points of a course."""
 STYLE = """
 :root{--ink:#17211b;--soft:#5a675f;--paper:#fbfbf8;--card:#fff;--rule:#dfe4df;--accent:#0b6e4f;--wash:#0b6e4f22;
 --warn:#a4480b;--good:#0b6e4f;color-scheme:light dark}
@@ -82,6 +89,48 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
 """The page loads nothing and sends nothing, whatever a name in it says."""
+
+
+class Markup(str):
+    """Text that is markup already. Only `tag` and `join` make it."""
+
+    __slots__ = ()
+
+
+type Node = Markup | str | int | float | None
+
+VOID = frozenset({"meta", "br", "line", "rect", "path", "polyline", "circle"})
+
+
+def tag(element: str, /, *children: Node, **attributes: str | int | float | bool | None) -> Markup:
+    """An element. Plain text is escaped, None is left out; ``class_`` is class, and ``aria_label`` is aria-label."""
+    given = "".join(_attribute(key, value) for key, value in attributes.items())
+    if element in VOID and not children:
+        return Markup(f"<{element}{given}>" if element in {"meta", "br"} else f"<{element}{given}/>")
+    return Markup(f"<{element}{given}>{join(*children)}</{element}>")
+
+
+def join(*children: Node) -> Markup:
+    """Nodes one after the other."""
+    return Markup("".join(_node(child) for child in children))
+
+
+def raw(constant: str) -> Markup:
+    """A constant of this package as it is: style sheet and script. Never anything that came from outside."""
+    return Markup(constant)
+
+
+def _node(child: Node) -> str:
+    if child is None:
+        return ""
+    return str(child) if isinstance(child, Markup) else escape(cleaned(str(child), LONGEST))
+
+
+def _attribute(key: str, value: str | int | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-") if key not in {"viewBox", "preserveAspectRatio"} else key
+    return f" {name}" if value is True else f' {name}="{escape(one_line(str(value), LONGEST))}"'
 
 
 @dataclass(frozen=True, slots=True)

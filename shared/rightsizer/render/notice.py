@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.render import blocks as kit
+from rightsizer.render import blocks
 
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
 
@@ -17,9 +17,9 @@ def unread(row: UnreadRow) -> str:
     return f"{row.key} cannot be read and is left as it is: {row.cause}; {READ_AGAIN}."
 
 
-def block(misread: Sequence[str]) -> kit.Block:
+def block(misread: Sequence[str]) -> blocks.Block:
     """The small print of a Slack message."""
-    return kit.context([kit.escaped(line(misread), kit.FIELD)])
+    return blocks.context([blocks.escaped(line(misread), blocks.FIELD)])
 
 
 def line(misread: Sequence[str]) -> str:

@@ -7,10 +7,9 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
-from rightsizer.render import notice, report_promises, sentences, svg
+from rightsizer.render import charts, notice, report_promises, sentences
 from rightsizer.render import report_tables as report_parts
-from rightsizer.render.html import Cell, badge, bars, card, page, section, table
-from rightsizer.render.markup import Markup, Node, join, tag
+from rightsizer.render.html import Cell, Markup, Node, badge, bars, card, join, page, section, table, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
 LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "warn", Finding.IDLE: "warn"}
@@ -122,7 +121,7 @@ def _packs(told: Report) -> Markup:
 def _row(one: Recommendation) -> list[Cell]:
     option = one.chosen
     label = f"Requests of {one.ref.name} in the look-back period"
-    drawn: Node = svg.course(one.hourly_requests, label, 150, 32) if one.hourly_requests else "not known"
+    drawn: Node = charts.course(one.hourly_requests, label, 150, 32) if one.hourly_requests else "not known"
     change = join(tag("div", f"from {sentences.today(one)}", class_="note"), sentences.change(option) if option else "")
     return [
         _name(one),

@@ -1,14 +1,16 @@
-"""The report's parts on what was promised and what came of it: dollars, slowdowns, and the stated performance risk."""
+"""What was promised and what came of it, in words and as parts of the report: dollars, slowdowns, and stated risks.
+
+What is not known is said.
+"""
 
 from collections.abc import Sequence
 
 from rightsizer.domain.option import Risk
-from rightsizer.domain.outcome import SpeedOutcome, SpeedSummary, TrackRecord
+from rightsizer.domain.outcome import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.report import Report
-from rightsizer.render import promise_words, sentences
-from rightsizer.render import report_tables as report_parts
-from rightsizer.render.html import Cell, badge, table
-from rightsizer.render.markup import Markup, join, tag
+from rightsizer.domain.usage import CONFORMAL
+from rightsizer.render import report_tables, sentences
+from rightsizer.render.html import Cell, Markup, badge, join, table, tag
 
 UNKNOWN = "not known"
 HOW = (
@@ -23,6 +25,15 @@ WENT_BACK = (
     " the way back failed, and where a change stood until a later one had to restore what ran before. Other changes"
     " that stand unproven, or went back for want of capacity or because somebody asked, tell nothing here."
 )
+ENDED = {
+    "proven": "proven",
+    "applied": "applied, not proven",
+    "rolled-back": "rolled back",
+    "update-failed": "update failed",
+    "handed-over": "handed over",
+    "tested": "shadow test",
+}
+UNREAD = "Not part of this report: it was made before this was kept."
 
 
 def savings(told: Report) -> Markup:
@@ -35,7 +46,7 @@ def savings(told: Report) -> Markup:
             Cell(sentences.money(one.realised), float(one.realised), "n"),
             Cell(NOT_RECONCILED),
         ]
-        for one in report_parts.kept(told)
+        for one in report_tables.kept(told)
     ]
     heads = ("Endpoint", "Change", "Promised for the hours", "Saved by price and hours", "Against the bill")
     return table("Promised and kept", heads, rows, "No change has been billed in this window yet.")
@@ -44,8 +55,8 @@ def savings(told: Report) -> Markup:
 def slowdowns(record: TrackRecord | None) -> Markup:
     """Slowdowns: in a sentence, by framework, by endpoint, and by change or test."""
     if record is None:
-        return tag("p", promise_words.UNREAD, class_="soft")
-    said = tag("p", promise_words.slowdown(record))
+        return tag("p", UNREAD, class_="soft")
+    said = tag("p", slowdown(record))
     if not record.outcomes:
         return said
     groups = [_groups("Framework", record.frameworks), _groups("Endpoint", record.endpoints)]
@@ -62,13 +73,13 @@ def _outcome(one: SpeedOutcome) -> list[Cell]:
     beyond = tag("div", "beyond the bound", class_="note") if one.beyond else None
     return [
         Cell(join(tag("b", one.endpoint), tag("div", one.change_id, class_="note")), one.endpoint, "name"),
-        Cell(badge(promise_words.ENDED[one.ended]), promise_words.ENDED[one.ended]),
+        Cell(badge(ENDED[one.ended]), ENDED[one.ended]),
         Cell(join(tag("div", f"from {one.from_type}", class_="note"), one.to_type), one.to_type, "nowrap"),
         Cell(one.framework or UNKNOWN),
         _factor(one.promised),
         _factor(one.bound),
-        Cell(join(promise_words.factor(one.measured), beyond), one.measured, "n"),
-        Cell("not defined" if one.ratio is None else promise_words.factor(one.ratio), one.ratio or -1.0, "n"),
+        Cell(join(factor(one.measured), beyond), one.measured, "n"),
+        Cell("not defined" if one.ratio is None else factor(one.ratio), one.ratio or -1.0, "n"),
         _factor(one.latency_ratio),
     ]
 
@@ -89,24 +100,110 @@ def _groups(what: str, groups: Sequence[SpeedSummary]) -> Markup | None:
 
 
 def _factor(value: float | None) -> Cell:
-    return Cell(UNKNOWN, -1.0, "n") if value is None else Cell(promise_words.factor(value), value, "n")
+    return Cell(UNKNOWN, -1.0, "n") if value is None else Cell(factor(value), value, "n")
 
 
 def risks(record: TrackRecord | None) -> Markup:
     """What became of changes by the performance risk that was stated of them."""
     if record is None:
-        return tag("p", promise_words.UNREAD, class_="soft")
-    said = tag("p", promise_words.risk(record))
+        return tag("p", UNREAD, class_="soft")
+    said = tag("p", risk(record))
     if not record.levels:
         return said
     rows = [
         [
             Cell(sentences.risk(Risk(level.risk)), level.risk),
-            Cell(promise_words.stated(level), level.chance, "nowrap"),
-            Cell(promise_words.seen(level), level.share),
-            Cell(promise_words.judged(level)),
+            Cell(stated(level), level.chance, "nowrap"),
+            Cell(seen(level), level.share),
+            Cell(judged(level)),
         ]
         for level in record.levels
     ]
     heads = ("Stated risk", "Stated chance of going back", "Went back", "Against what was stated")
     return tag("div", said, tag("p", WENT_BACK, class_="note"), table("Stated risk", heads, rows, ""))
+
+
+def factor(value: float) -> str:
+    """How many times: ``1.40 ×``, ``0.05 ×``."""
+    return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
+
+
+def slowdown(record: TrackRecord) -> str:
+    """How the slowdowns that were measured compare with the promised ones, in one or two sentences."""
+    if not record.ended:
+        return f"No change and no shadow test ended {_when(record)}: there is no slowdown to hold against a promise."
+    ended = f"Of {sentences.count(record.ended, 'change or shadow test', 'changes and shadow tests')} that ended"
+    ended += f" {_when(record)}"
+    measured, every = len(record.outcomes), record.overall
+    if not measured:
+        return f"{ended}, none measured a slowdown: that takes another type, one variant, and enough requests."
+    if every.bias is None:
+        return f"{ended}, {measured} measured a slowdown, none of them with a promise to hold it against."
+    said = f"{ended}, {every.n} measured a slowdown that was promised"
+    if every.spread is None:
+        return (
+            f"{said}: {factor(every.bias)} the promised one; {bound(every)}. One outcome tells nothing about the next."
+        )
+    mean = f"{factor(every.bias)} the promised one on the geometric mean, spread by a factor of {every.spread:.2f}"
+    return f"{said}: {mean}; {bound(every)}."
+
+
+def bound(group: SpeedSummary) -> str:
+    """How many outcomes were slower than the bound that was promised."""
+    if not group.bounded:
+        return "no bound was recorded"
+    number = group.beyond or "none"
+    was = "was" if group.beyond <= 1 else "were"
+    told = f"{number} of {group.bounded} {was} slower than the promised bound"
+    if group.bounded >= CONFORMAL:
+        return told
+    return f"{told} ({CONFORMAL} outcomes are needed to see whether 97.5 % stay within it)"
+
+
+def risk(record: TrackRecord) -> str:
+    """How the stated performance risk compares with what happened, in a few sentences."""
+    if not record.changes:
+        return f"No change ended {_when(record)}."
+    ended = f"{sentences.count(record.changes, 'change')} ended {_when(record)}"
+    if record.brier is None or record.brier_without is None:
+        of = "and it does not tell" if record.changes == 1 else "and none tells"
+        why = "a change tells once it is proven, or goes back for how it served"
+        return f"{ended}, {of} whether a stated risk was right: {why}."
+    stood, back = record.told - record.fell_short, record.fell_short
+    it = "it" if back == 1 else "they"
+    parts = [f"{stood} proven"] * bool(stood) + [f"{back} went back for how {it} served"] * bool(back)
+    tell = "tells" if record.told == 1 else "tell"
+    said = f"{ended}; {record.told} {tell} whether the stated risk was right: {', '.join(parts)}."
+    if all(level.missing for level in record.levels):
+        least = min(level.missing for level in record.levels)
+        return f"{said} That is too few to say anything of the stated risk: at least {least} more are needed."
+    score = f"Brier score {record.brier:.3f} (0 is best; calling each harmless: {record.brier_without:.3f})."
+    return f"{said} {score}"
+
+
+def _when(record: TrackRecord) -> str:
+    return f"between {sentences.day(record.since)} and {sentences.day(record.until)}"
+
+
+def stated(level: RiskLevel) -> str:
+    """The chance of harm that a risk states: ``0.5 to 2 %``."""
+    return f"{100 * level.chance_from:g} to {100 * level.chance:g} %"
+
+
+def seen(level: RiskLevel) -> str:
+    """The share that went back, with the range in which the chance lies."""
+    share = f"{level.fell_short} of {level.n} ({sentences.percent(level.share)})"
+    return f"{share}; at 95 % confidence {sentences.percent(level.low)} to {sentences.percent(level.high)}"
+
+
+def judged(level: RiskLevel) -> str:
+    """Whether what was seen contradicts what was stated; where it is too little to tell, how much is missing."""
+    if level.missing:
+        return f"too few to tell: {level.missing} more are needed"
+    if level.low > level.chance:
+        return "more often than stated"
+    if level.high < level.chance_from:
+        return "less often than stated"
+    if level.chance_from <= level.low and level.high <= level.chance:
+        return "as stated"
+    return f"not contradicted by {sentences.count(level.n, 'change')}"

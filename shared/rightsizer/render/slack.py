@@ -7,11 +7,23 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shortened
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import blocks as kit
-from rightsizer.render import effects, promise_words, sentences
+from rightsizer.render import effects, report_promises, sentences
 from rightsizer.render import report_tables as report_parts
-from rightsizer.render.blocks import Block
-from rightsizer.render.spark import highest, sparkline
+from rightsizer.render.blocks import (
+    FIELD,
+    SECTION,
+    Block,
+    button,
+    code,
+    context,
+    escaped,
+    escaped_lines,
+    fields,
+    header,
+    plain,
+    section,
+)
+from rightsizer.render.charts import highest, sparkline
 
 UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
 """States of a proposal whose change can be taken back."""
@@ -21,7 +33,7 @@ def proposal_text(proposal: Proposal) -> str:
     """What the notification says: one line."""
     said = sentences.headline(proposal.recommendation)
     whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing(proposal)}"
-    return kit.escaped(whole, kit.SECTION)
+    return escaped(whole, SECTION)
 
 
 def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
@@ -31,21 +43,21 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
     """
     found = proposal.recommendation
     option = found.chosen
-    blocks = [kit.header(sentences.headline(found)), kit.section(_standing(proposal))]
+    blocks = [header(sentences.headline(found)), section(_standing(proposal))]
     if option:
-        blocks.append(kit.fields(_facts(proposal, option)))
-    blocks.append(kit.section(kit.escaped(found.reason.sentence, kit.SECTION)))
+        blocks.append(fields(_facts(proposal, option)))
+    blocks.append(section(escaped(found.reason.sentence, SECTION)))
     if found.hourly_requests:
-        blocks.append(kit.section(_picture(found)))
+        blocks.append(section(_picture(found)))
     if found.evidence:
-        blocks.append(kit.context(_evidence(found, found.evidence)))
+        blocks.append(context(_evidence(found, found.evidence)))
     if not proposal.approvable and proposal.state is ProposalState.PENDING:
         enable = proposal.enable or "ask whoever runs rightsizer"
-        blocks.append(kit.section(f"*It cannot be approved here:*\n{kit.code(enable, 2500)}"))
+        blocks.append(section(f"*It cannot be approved here:*\n{code(enable, 2500)}"))
     buttons = _buttons(proposal, details)
     if buttons:
         blocks.append({"type": "actions", "block_id": f"decide_{proposal.id}"[:255], "elements": buttons})
-    blocks.append(kit.context(_commands(proposal)))
+    blocks.append(context(_commands(proposal)))
     return blocks
 
 
@@ -59,23 +71,22 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
         ("Saved in this window", sentences.exact(totals.realised)),
     ]
     title = f"GPU endpoints, {sentences.day(report.start)} to {sentences.day(report.end)}"
-    blocks = [kit.header(title), kit.fields(facts)]
+    blocks = [header(title), fields(facts)]
     blocks += [
-        kit.section(f"• {kit.escaped(sentences.headline(one), kit.SECTION)}")
-        for one in report_parts.could_be_saved(report)[:5]
+        section(f"• {escaped(sentences.headline(one), SECTION)}") for one in report_parts.could_be_saved(report)[:5]
     ]
     if report.track_record is not None:
-        said = promise_words.slowdown(report.track_record), promise_words.risk(report.track_record)
-        blocks.append(kit.section(kit.escaped_lines("\n".join(said), kit.SECTION)))
+        said = report_promises.slowdown(report.track_record), report_promises.risk(report.track_record)
+        blocks.append(section(escaped_lines("\n".join(said), SECTION)))
     if report.unread:
-        blocks.append(kit.section(report_parts.unread(report.unread)))
+        blocks.append(section(report_parts.unread(report.unread)))
     if page:
         name = PurePosixPath(page).stem
-        blocks.append({"type": "actions", "elements": [kit.button("Open the report", "report", name)]})
+        blocks.append({"type": "actions", "elements": [button("Open the report", "report", name)]})
     seen = sentences.count(totals.endpoints, "endpoint")
     return [
         *blocks,
-        kit.context([f"{kit.escaped(f'{report.account} {report.region}', 100)} · {seen} · `rightsizer report`"]),
+        context([f"{escaped(f'{report.account} {report.region}', 100)} · {seen} · `rightsizer report`"]),
     ]
 
 
@@ -110,7 +121,7 @@ def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
     unchecked = f"not checked: {'; '.join(found.unchecked)}" if found.unchecked else ""
     price = found.price
     source = f"price {price.source}, {price.basis}, {price.as_of}" if price else "price not known"
-    return [kit.escaped(part, kit.FIELD) for part in (seen, source, unchecked) if part]
+    return [escaped(part, FIELD) for part in (seen, source, unchecked) if part]
 
 
 def _picture(found: Recommendation) -> str:
@@ -129,28 +140,28 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
     if proposal.state in UNDOABLE and proposal.change_id and not proposal.asked_back_by:
         buttons.append(_button("Roll back", "rollback", proposal, "danger"))
     if details:
-        buttons.append(kit.button("Details", "details", proposal.id))
+        buttons.append(button("Details", "details", proposal.id))
     return buttons
 
 
 def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
-    made = kit.button(text, verb, proposal.id, style)
+    made = button(text, verb, proposal.id, style)
     if verb == "approve":
         done = effects.guarded(proposal.recommendation)
         saved = shortened(sentences.headline(proposal.recommendation), 298 - len(done))
         made["confirm"] = {
-            "title": kit.plain("Change this endpoint?"),
-            "text": kit.plain(shortened(f"{saved}. {done}", 300)),
-            "confirm": kit.plain("Approve"),
-            "deny": kit.plain("Cancel"),
+            "title": plain("Change this endpoint?"),
+            "text": plain(shortened(f"{saved}. {done}", 300)),
+            "confirm": plain("Approve"),
+            "deny": plain("Cancel"),
         }
     if verb == "rollback":
         runs = shortened(f"{proposal.ref.name} goes back to what it ran before the change.", 300)
         made["confirm"] = {
-            "title": kit.plain("Undo this change?"),
-            "text": kit.plain(runs),
-            "confirm": kit.plain("Roll back"),
-            "deny": kit.plain("Cancel"),
+            "title": plain("Undo this change?"),
+            "text": plain(runs),
+            "confirm": plain("Roll back"),
+            "deny": plain("Cancel"),
         }
     return made
 
@@ -165,12 +176,12 @@ def _commands(proposal: Proposal) -> list[str]:
 
 
 def _name(proposal: Proposal) -> str:
-    return kit.escaped(proposal.ref.name, 100)
+    return escaped(proposal.ref.name, 100)
 
 
 def _standing(proposal: Proposal) -> str:
     """The state in bold; a Slack user who decided is mentioned, so that the message shows a name and not an id."""
-    said = kit.escaped(sentences.standing(proposal), kit.SECTION - 100)
+    said = escaped(sentences.standing(proposal), SECTION - 100)
     by = proposal.decision.by if proposal.decision else ""
     kind, _, name = by.partition(":")
     if kind == "slack" and name.isalnum():

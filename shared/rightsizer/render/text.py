@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
-from rightsizer.render import effects, promise_words, sentences
+from rightsizer.render import effects, report_promises, sentences
 from rightsizer.render import report_tables as report_parts
-from rightsizer.render.spark import sparkline
+from rightsizer.render.charts import sparkline
 
 
 def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
@@ -56,8 +56,8 @@ def report(told: Report, page: str = "") -> tuple[str, str]:
         lines.append(f"Rightsizer itself, estimated: {sentences.money(told.running_cost.usd)}")
     if told.track_record is not None:
         lines += [
-            f"Slowdown:   {promise_words.slowdown(told.track_record)}",
-            f"Risk:       {promise_words.risk(told.track_record)}",
+            f"Slowdown:   {report_promises.slowdown(told.track_record)}",
+            f"Risk:       {report_promises.risk(told.track_record)}",
         ]
     lines += ["", *stored("The whole report", page)] if page else []
     return f"rightsizer: {sentences.exact(totals.realised)} saved, {window}", body(lines)

@@ -1,4 +1,4 @@
-"""The typer application and what every command shares."""
+"""The typer application and what every command shares; exit codes, stable for CI (docs/cli.md)."""
 
 import json
 import platform
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from enum import IntEnum
 from importlib import metadata
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -19,9 +20,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.self_test import Outcome
 from rightsizer.settings import LOOKBACK
 from rightsizer.terminal import doctor as checkup
-from rightsizer.terminal import document
-from rightsizer.terminal import tables as show
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal import document, tables
 from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey, survey
 
@@ -34,6 +33,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+class Exit(IntEnum):
+    """What a command ended with."""
+
+    NOTHING_TO_DO = 0
+    """Everything was read and no saving of the asked size was found."""
+    FAILED = 1
+    """The command could not do its work; the message says why."""
+    USAGE = 2
+    """The command line was not understood."""
+    SAVINGS_FOUND = 10
+    """At least one saving of the asked size was found, whether or not everything could be read."""
+    INCOMPLETE = 20
+    """No saving was found, and something could not be read, so there may be one."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
 
 
 def _version(wanted: bool) -> None:
@@ -108,9 +124,9 @@ def scan(
     if as_json:
         print_json(document.of_survey(found))
     else:
-        console = show.output()
-        console.print(show.listing(found, console.width))
-    show.warnings(found, Screen(stderr=True))
+        console = tables.output()
+        console.print(tables.listing(found, console.width))
+    tables.warnings(found, Screen(stderr=True))
     raise typer.Exit(code_of(found))
 
 
@@ -133,8 +149,8 @@ def explain(
         if as_json:
             print_json(document.of_explanation(each))
         else:
-            show.output().print(show.explanation(each))
-    show.warnings(found, errors)
+            tables.output().print(tables.explanation(each))
+    tables.warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
 
@@ -169,7 +185,7 @@ def doctor(
     if as_json:
         print_json(checkup.as_document(tested))
     else:
-        checkup.tell(tested, show.output())
+        checkup.tell(tested, tables.output())
     failed = any(part.count(Outcome.FAILED) for part in tested)
     raise typer.Exit(Exit.INCOMPLETE if failed else Exit.NOTHING_TO_DO)
 

@@ -1,7 +1,9 @@
-"""The JSON of `scan` and `explain`. Its keys are a promise (docs/cli.md): they are added to, never renamed."""
+"""The JSON of `scan`, `explain` and changes. Its keys are a promise (docs/cli.md): they are added to, never renamed."""
 
 from typing import Any
 
+from rightsizer.changes.reconcile import left_open
+from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, way_back
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
@@ -143,3 +145,27 @@ def _evidence(each: Recommendation) -> dict[str, Any] | None:
 
 def of_reason(reason: Reason) -> dict[str, str]:
     return {"code": reason.code.value, "sentence": reason.sentence}
+
+
+def left(one: Change, hard: bool) -> dict[str, Any]:
+    """An open change; after a hard freeze with the lines that would bring its endpoint back."""
+    shown = of_change(one) or {}
+    return shown | ({"remaining": list(left_open(one))} if hard else {})
+
+
+def of_change(one: Change | None) -> dict[str, Any] | None:
+    """A change with its journal; None where there is none."""
+    if one is None:
+        return None
+    return {
+        "id": one.id,
+        "endpoint": one.ref.name,
+        "state": one.state.value,
+        "outcome": one.outcome,
+        "remaining": list(one.remaining),
+        "next_due": one.next_due.isoformat() if one.next_due else None,
+        "restore": list(one.plan.restore_file),
+        "journal": [
+            {"at": e.at.isoformat(), "step": e.step, "status": e.status, "detail": e.detail} for e in one.journal
+        ],
+    }

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Concatenate
 import typer
 
 from rightsizer.aws.session import Session
-from rightsizer.bootstrap.ordering import Desk, desk, report_sources
+from rightsizer.bootstrap.changes import Desk, desk, report_sources
 from rightsizer.flows.report import ReportSources
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
 from rightsizer.terminal.screen import Screen

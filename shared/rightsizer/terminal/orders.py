@@ -1,25 +1,109 @@
-"""Orders to a deployed stack: answer proposals, go back, freeze. Conditional writes record them; `apply` acts."""
+"""Orders to a deployed stack and its report: ask, answer proposals, go back, freeze, and what was spent and saved.
 
-from typing import Annotated, Any
+Conditional writes record the orders; `apply` acts. An order for an endpoint of inference components is a proposal,
+which waits for its approval.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from rightsizer import bootstrap
 from rightsizer.changes.reconcile import left_open
+from rightsizer.domain.option import ScaleIn
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
-from rightsizer.render import notice, sentences
-from rightsizer.terminal import changes, document
-from rightsizer.terminal import tables as show
+from rightsizer.flows.report import made, window
+from rightsizer.render import notice, report_json, sentences, text
+from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, print_json
 from rightsizer.terminal.options import Given, obey, order
 
 HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
 PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."
 ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, such as p-1f0c...")]
+
+
+class Strategy(StrEnum):
+    """How instances are given back."""
+
+    CONSOLIDATION = "consolidation"
+    IDLE_RELEASE = "idle-release"
+
+
+STRATEGIES: Mapping[Strategy, Literal["CONSOLIDATION", "IDLE_RELEASE"]] = {
+    Strategy.CONSOLIDATION: "CONSOLIDATION",
+    Strategy.IDLE_RELEASE: "IDLE_RELEASE",
+}
+
+
+class Placement(StrEnum):
+    """How copies are placed on instances."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+PLACEMENTS: Mapping[Placement, Literal["BINPACK", "SPREAD"]] = {
+    Placement.BINPACK: "BINPACK",
+    Placement.SPREAD: "SPREAD",
+}
+
+
+@app.command(
+    epilog="Example: rightsizer components chat --scale-in consolidation --cooldown 30; or --placement binpack"
+)
+@order
+def components(
+    given: Given,
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="An endpoint of inference components.")],
+    scale_in: Annotated[
+        Strategy | None,
+        typer.Option("--scale-in", help="Move copies together to empty instances, or give back empty ones only."),
+    ] = None,
+    placement: Annotated[
+        Placement | None, typer.Option("--placement", help="Place copies on few instances, or evenly.")
+    ] = None,
+    step: Annotated[int | None, typer.Option("--step", help="Instances that go at a time, 1 to 100.")] = None,
+    cooldown: Annotated[int | None, typer.Option("--cooldown", help="Minutes between, 5 to 1440.")] = None,
+    variant: Annotated[str, typer.Option("--variant", help="Of several variants, which.")] = "",
+    component: Annotated[
+        list[str] | None, typer.Option("--component", help="Only this one; may be given again. Else all.")
+    ] = None,
+) -> None:
+    """Ask for another scale-in policy, or another placement of the copies: one of the two at a time.
+
+    It is proposed; an approval lets the stack carry it out with a way back.
+    """
+    at = given.desk()
+    if (scale_in is None) is (placement is None):
+        raise typer.BadParameter("give one of --scale-in and --placement: one change moves one of them")
+    if scale_in is not None:
+        wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
+        made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
+    if placement is not None:
+        made = at.asking.placement(endpoint, PLACEMENTS[placement], component or (), at.who, bootstrap.now())
+    option = made.recommendation.options[0]
+    if given.as_json:
+        row = {
+            "id": made.id,
+            "endpoint": endpoint,
+            "state": made.state.value,
+            "recommended": document.of_option(option),
+        }
+        print_json({"version": document.VERSION, "proposal": row})
+        return
+    tables.say(
+        f"Proposed: {endpoint} can {sentences.change(option)} ({made.id}). {option.not_checked[0].capitalize()}."
+    )
+    tables.say(f"Nothing happens until somebody approves it: rightsizer approve {made.id}")
 
 
 @app.command(epilog="Example: rightsizer proposals --state pending --region eu-west-1")
@@ -45,9 +129,9 @@ def proposals(
         row = (one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
         grid.add_row(*(Text(one_line(cell)) for cell in row))
     if found or not unread:
-        show.output().print(grid if found else "There is no such proposal.")
+        tables.output().print(grid if found else "There is no such proposal.")
     for lost in unread:
-        show.say(one_line(notice.unread(lost)))
+        tables.say(one_line(notice.unread(lost)))
 
 
 @app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
@@ -97,11 +181,11 @@ def apply_(given: Given, proposal: ProposalId) -> None:
         raise ConflictError(f"applying {proposal}: it is {found.state.value}; nothing was recorded")
     change = at.journal.load(found.change_id) if found.change_id else None
     if given.as_json:
-        print_json({"version": document.VERSION, "proposal": _proposal(found), "change": changes.of_change(change)})
+        print_json({"version": document.VERSION, "proposal": _proposal(found), "change": document.of_change(change)})
         return
-    show.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}")
+    tables.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}")
     for entry in change.journal if change else ():
-        show.say(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
+        tables.say(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
 
 
 @app.command(epilog="Example: rightsizer rollback c-0a1b2c; the change's id is in rightsizer proposals")
@@ -122,14 +206,14 @@ def rollback(
             row = {"id": errand.id, "subject": errand.subject, "state": errand.state.value, "outcome": errand.outcome}
             print_json({"version": document.VERSION, "errand": row})
             return
-        show.say(f"Recorded: {errand.subject} gets its old policy back with the next tick.")
+        tables.say(f"Recorded: {errand.subject} gets its old policy back with the next tick.")
         return
     asked = at.orders.ask_back(change, at.who, bootstrap.now())
     if given.as_json:
-        print_json({"version": document.VERSION, "change": changes.of_change(asked)})
+        print_json({"version": document.VERSION, "change": document.of_change(asked)})
         return
     old = asked.before.config_name if asked.before else "what it ran before"
-    show.say(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.")
+    tables.say(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.")
 
 
 @app.command(epilog="Example: rightsizer freeze --hard; and rightsizer freeze --off")
@@ -140,7 +224,7 @@ def freeze(
         bool,
         typer.Option("--hard", help="Also stop steps that restore, and Spot replacements."),
     ] = False,
-    off: Annotated[bool, typer.Option("--off", help="Let changes go on.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Let document go on.")] = False,
 ) -> None:
     """Start no change and take no forward step; steps that restore go on, and so does the replacement of Spot capacity
     that is taken away. Lists what is left open.
@@ -162,10 +246,10 @@ def freeze(
     still = list(at.journal.open_changes(unread))
     if given.as_json:
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
-        left = [changes.left(one, hard) for one in still]
+        left = [document.left(one, hard) for one in still]
         print_json({"version": document.VERSION, "freeze": state, "open": left, "unreadable": _lost(unread)})
         return
-    console = show.output()
+    console = tables.output()
     console.print("Thawed." if off else HARD if hard else PLAIN)
     for one in still:
         console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one_line(one.outcome)}", markup=False)
@@ -187,9 +271,9 @@ def _decided(found: dict[str, Any], as_json: bool) -> None:
         row = {"id": found["id"], "state": found["state"], "by": decision["by"], "at": decision["at"]}
         print_json({"version": document.VERSION, "proposal": row})
         return
-    show.say(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.")
+    tables.say(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.")
     if found["state"] == ProposalState.APPROVED:
-        show.say(f"The stack starts it now; see rightsizer apply {found['id']}.")
+        tables.say(f"The stack starts it now; see rightsizer apply {found['id']}.")
 
 
 def _proposal(one: Proposal) -> dict[str, Any]:
@@ -211,3 +295,28 @@ def _proposal(one: Proposal) -> dict[str, Any]:
         "change": one.change_id,
         "outcome": one.outcome,
     }
+
+
+@app.command(epilog="Examples: rightsizer report; rightsizer report --monthly --json > report.json")
+@order
+def report(
+    given: Given,
+    monthly: Annotated[
+        bool, typer.Option("--monthly", help="The last whole month, not the last whole week (from Monday, UTC).")
+    ] = False,
+) -> None:
+    """Show what was spent, saved and kept of what was promised, in the last whole week. Reads only.
+
+    It is made anew from the stack's table, and nothing is stored or sent. What rightsizer itself costs is in the
+    reports that the stack stores.
+    """
+    now = bootstrap.now()
+    told = made(given.report_sources(), *window("monthly" if monthly else "weekly", now), now)
+    if given.as_json:
+        print_json(json.loads(report_json.report(told)))
+    else:
+        tables.say(text.report(told)[1].rstrip())
+        for row in told.unread:
+            tables.say(one_line(notice.unread(row)))
+        if told.misread:
+            tables.say(notice.line(told.misread))

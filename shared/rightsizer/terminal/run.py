@@ -11,9 +11,8 @@ from rich.text import Text
 
 from rightsizer.errors import RightsizerError, UnreadableError
 from rightsizer.render.notice import READ_AGAIN
-from rightsizer.terminal import backtest, components, orders, reports  # noqa: F401  (their commands join the app)
-from rightsizer.terminal.app import app
-from rightsizer.terminal.exit_codes import Exit
+from rightsizer.terminal import backtest, orders  # noqa: F401  (their commands join the app)
+from rightsizer.terminal.app import Exit, app
 from rightsizer.terminal.screen import Screen
 
 

@@ -10,7 +10,7 @@ from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.render import effects, sentences
-from rightsizer.render.spark import sparkline
+from rightsizer.render.charts import sparkline
 from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey
 
