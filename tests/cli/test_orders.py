@@ -101,26 +101,48 @@ def test_a_proven_change_is_rolled_back_by_one_order(asked: World, capsys: pytes
     assert asked.box.config_name(NAME) == f"{NAME}-config"
 
 
+def an_errand(asked: World, **fields: Any) -> Errand:
+    """An errand about the policy of the group `gpu`."""
+    given: dict[str, Any] = {"state": ProposalState.APPROVED} | fields
+    return Errand(
+        id="e-1",
+        subject="gpu",
+        owner="ml",
+        work=GroupPolicy("gpu", {"old": True}, {"new": True}),
+        headline="gpu can use more pools",
+        reason=Reason(Code.MORE_POOLS, "two types are steadier than one"),
+        created_at=asked.now,
+        expires_at=asked.now + timedelta(days=14),
+        approvable=True,
+        **given,
+    )
+
+
+@pytest.mark.parametrize("sent", [True, False])
+@pytest.mark.parametrize("hard", [True, False])
+def test_a_freeze_lists_the_errands_that_are_open(
+    asked: World, capsys: pytest.CaptureFixture[str], sent: bool, hard: bool
+) -> None:
+    book = Errands(Table(asked.box.client("dynamodb"), "t"))
+    how = ["--hard"] if hard else []
+    assert said(capsys, "freeze", *how)[1]["errands"] == []
+    fields = {"state": ProposalState.APPLYING, "sent_at": asked.now} if sent else {}
+    book.ask(an_errand(asked, outcome="Frozen: nothing is begun.", **fields))
+    (row,) = said(capsys, "freeze", *how)[1]["errands"]
+    line = "aws autoscaling update-auto-scaling-group"
+    assert (row["id"], row["subject"], row["outcome"]) == ("e-1", "gpu", "Frozen: nothing is begun.")
+    assert [one.startswith(line) for one in row["remaining"]] == ([True] if sent and hard else [])
+    assert run(["freeze", *how]) == Exit.NOTHING_TO_DO
+    out = capsys.readouterr().out
+    assert f"e-1  gpu  {'applying' if sent else 'approved'}  Frozen: nothing is begun." in out
+    assert (line in out) == (sent and hard)
+
+
 def test_a_proven_policy_of_a_group_is_rolled_back_by_the_same_order(
     asked: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     book, now = Errands(Table(asked.box.client("dynamodb"), "t")), asked.now
-    book.ask(
-        Errand(
-            id="e-1",
-            subject="gpu",
-            owner="ml",
-            work=GroupPolicy("gpu", {"old": True}, {"new": True}),
-            headline="gpu can use more pools",
-            reason=Reason(Code.MORE_POOLS, "two types are steadier than one"),
-            created_at=now,
-            expires_at=now + timedelta(days=14),
-            state=ProposalState.PROVEN,
-            approvable=True,
-            sent_at=now,
-            done_at=now,
-        )
-    )
+    book.ask(an_errand(asked, state=ProposalState.PROVEN, sent_at=now, done_at=now))
     code, found, _ = said(capsys, "rollback", "e-1")
     stored = book.load("e-1")
     assert (code, found["errand"]["state"]) == (Exit.NOTHING_TO_DO, "applying")

@@ -40,7 +40,7 @@ def test_an_update_whose_answer_was_lost_is_not_deployed_again_after_its_roll_ba
 @pytest.mark.parametrize(("status", "detail"), [("intended", ""), ("failed", f"{UNANSWERED}read timeout")])
 def test_a_reason_that_stood_there_before_is_no_roll_back_of_this_change(status: str, detail: str) -> None:
     stale = replace(BEFORE, failure_reason=BREACHED)
-    move = advance(_asked(status, timedelta(hours=1), detail, stale), _old(NOW, BREACHED), NOW, Switch())
+    move = advance(_asked(status, timedelta(minutes=50), detail, stale), _old(NOW, BREACHED), NOW, Switch())
     assert move == Do(TURN)
 
 

@@ -87,8 +87,16 @@ class Errands:
     def due(self, now: datetime) -> tuple[str, ...]:
         """Ids of the approved or begun errands whose next look is due, and of those that cannot be read."""
         unread: list[UnreadRow] = []
-        found = [one.id for one in self._in(*OPEN, unread=unread) if one.next_due is None or one.next_due <= now]
+        found = [one.id for one in self.open_errands(unread) if one.next_due is None or one.next_due <= now]
         return *found, *(row.key.removesuffix(f" {SORT}").removeprefix(PREFIX) for row in unread)
+
+    def made_at(self) -> datetime:
+        """When the table was made; what was decided before that was restored or copied into it."""
+        return self._table.made_at()
+
+    def open_errands(self, unread: list[UnreadRow] | None = None) -> list[Errand]:
+        """Every errand that was approved and is not at its end; one that cannot be read is put into `unread`."""
+        return self._in(*OPEN, unread=unread)
 
     def park(self, errand_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
         """Leave an errand that cannot be read, and tell of it once."""

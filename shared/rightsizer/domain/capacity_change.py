@@ -132,6 +132,11 @@ class Errand:
         """The AWS CLI line that undoes it; empty where nothing can be undone."""
         return self.step(back=True).command if isinstance(self.work, GroupPolicy) else ""
 
+    @property
+    def back_line(self) -> str:
+        """The AWS CLI line that undoes what may have been written; empty where nothing was."""
+        return self.undo if self.sent_at is not None else ""
+
     def attempts(self) -> int:
         """How often the write of the present direction was begun."""
         turned = next((n for n, line in enumerate(self.journal) if line.step == "turn back"), -1)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes.overruled import needs_no_judgement, overruled
-from rightsizer.changes.reconcile import accepted, touched_scaling
+from rightsizer.changes.reconcile import may_show_until, touched_scaling, updating
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, Wait
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
@@ -71,12 +71,14 @@ def heard(store: RecommendationStore, change: Change, move: Move, now: datetime,
     Asked before each write until the first that serves differently: between two of them a window, an alarm or a freeze
     may have kept the change waiting for days. While autoscaling is taken away nothing waits for a judgement, or for the
     permission to read it: autoscaling goes back at once. A read that failed otherwise is tried again (ReadError).
+    An update of which the answer was lost is not asked again against the newest judgement. It may still show for an
+    hour (`SHOWS`); until then it counts as made, and an endpoint with all its autoscaling waits for it.
     """
     if not isinstance(move, Do) or change.course is not Course.FORWARD or change.turned_at is not None:
         return change, move
     touched = touched_scaling(change)
     try:
-        found = None if _begun(change) else _against(store, change)
+        found = None if _step_by_step(change, now) else _against(store, change)
     except PermissionMissingError as error:
         if not touched:
             raise
@@ -85,6 +87,10 @@ def heard(store: RecommendationStore, change: Change, move: Move, now: datetime,
         return change, move
     if found.code is Code.JUDGEMENT_UNKNOWN and not touched:
         return told(change, found, now, tell), Wait(now + LOOK_AGAIN, found.sentence)
+    until = may_show_until(change, now)
+    if until is not None and not touched:
+        text = f"{found.sentence}; the update that was asked already may still show until {until:%H:%M} UTC"
+        return change, Wait(until, f"{text}, and is not asked again")
     text = f"{found.sentence}; seen right before the next write, and it was not made"
     if touched:
         text += "; autoscaling goes back as it was"
@@ -117,11 +123,6 @@ def _against(store: RecommendationStore, change: Change) -> Reason | None:
     return held_against(store, change, proposal) if proposal is not None else None
 
 
-def _begun(change: Change) -> bool:
-    """Whether the endpoint's own update of this try was made, or may have been; without one, whether any write was.
-
-    An update that AWS refused was not made: what keeps the change waiting before the next attempt may take days.
-    """
-    if change.plan.turn is not None:
-        return accepted(change, change.plan.turn) is not None
-    return any(entry.status == "intended" and not entry.step.startswith("try ") for entry in change.journal)
+def _step_by_step(change: Change, now: datetime) -> bool:
+    """Whether a plan without an update of the endpoint was begun: AWS made one of its steps, or may have."""
+    return change.plan.turn is None and updating(change, now)

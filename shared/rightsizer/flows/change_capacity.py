@@ -42,7 +42,7 @@ from rightsizer.errors import (
 from rightsizer.flows.notify import Tell, once, surely
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.spot import ErrandBook, ErrandReader, ErrandWriter
-from rightsizer.spot.capacity_change import next_move, too_old
+from rightsizer.spot.capacity_change import next_move, of_a_backup, too_old
 from rightsizer.spot.interruption import NO_CAPACITY
 from rightsizer.telemetry import Failed, attempt, logger
 
@@ -115,6 +115,8 @@ class Errands:
         switch = self.switch()
         for _ in range(BUDGET):
             move = self._not_begun(errand, now) or next_move(errand, self._look(errand, now), now, switch)
+            if move == Send():
+                move = of_a_backup(errand, self.book.made_at()) or move
             match move:
                 case Send():
                     errand = self._send(errand, move.back, now)
@@ -133,14 +135,18 @@ class Errands:
         return self.book.save(replace(errand, next_due=now + LOOK_AGAIN))
 
     def _not_begun(self, errand: Errand, now: datetime) -> Ended | None:
-        """The end of an errand that nobody on the list approved, or too long ago; one that was sent goes on, or back.
+        """The end of an errand that nobody on the list approved, or too long ago, or before the table was made.
+
+        One that was sent goes on, or back.
 
         Asked before anything is read, so that what cannot be read expires too.
         """
         if errand.sent_at is not None:
             return None
         found = stranger(errand.decision.by if errand.decision else "", self.approvers)
-        return Ended(ProposalState.WITHDRAWN, found) if found is not None else too_old(errand, now)
+        if found is not None:
+            return Ended(ProposalState.WITHDRAWN, found)
+        return too_old(errand, now) or of_a_backup(errand, self.book.made_at())
 
     def _look(self, errand: Errand, now: datetime) -> Seen:
         """What AWS shows now; a thing that is gone is an answer."""

@@ -183,6 +183,10 @@ class ErrandBook(Protocol):
         """Ids of the approved or begun errands whose next look is due, and of those that cannot be read."""
         ...
 
+    def made_at(self) -> datetime:
+        """When the table that holds them was made: a restore and a copy make a new one. ReadError."""
+        ...
+
     def park(self, errand_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
         """Leave an errand that cannot be read, count it, and tell of it once; `tell` says whether it was taken."""
         ...

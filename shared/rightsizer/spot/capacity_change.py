@@ -55,12 +55,40 @@ def next_move(errand: Errand, seen: Seen, now: datetime, switch: Switch) -> Erra
 
 def too_old(errand: Errand, now: datetime) -> Ended | None:
     """The end of an errand whose approval is too old to begin with; None where it is good, or was begun."""
-    approved = errand.decision.at if errand.decision else errand.created_at
+    approved = _approved_at(errand)
     if errand.sent_at is not None or now - approved < PATIENCE:
         return None
     text = f"it was approved on {approved:%Y-%m-%d %H:%M} UTC and could not be begun within {PATIENCE.days} days"
     waited = f" ({errand.outcome.rstrip('.')})" if errand.outcome else ""
     return Ended(ProposalState.EXPIRED, Reason(Code.EXPIRED, f"{text}{waited}; nothing was written"))
+
+
+def of_a_backup(errand: Errand, made: datetime) -> Ended | None:
+    """The end of an errand that was decided before its table was made, instead of a write; None for a later one.
+
+    Such a table was restored from a backup, or copied. Whether the errand was carried out after that, and taken back,
+    is not in it.
+    """
+    approved = _approved_at(errand)
+    if approved >= made:
+        return None
+    text = (
+        f"it was approved on {approved:%Y-%m-%d %H:%M} UTC, before the table was restored or copied on"
+        f" {made:%Y-%m-%d %H:%M} UTC: whether it was carried out since, and taken back, is not in the table"
+    )
+    if errand.sent_at is not None:
+        text += f"; {errand.subject} does not show it, so it is not written again"
+        return Ended(ProposalState.ROLLED_BACK, Reason(Code.WITHDRAWN, text))
+    text += "; nothing was written, and it is asked again if it still helps"
+    if errand.undo:
+        text += (
+            f". Where {errand.subject} has the new policy and should not, the old one comes back with: {errand.undo}"
+        )
+    return Ended(ProposalState.WITHDRAWN, Reason(Code.WITHDRAWN, text))
+
+
+def _approved_at(errand: Errand) -> datetime:
+    return errand.decision.at if errand.decision else errand.created_at
 
 
 def _policy(errand: Errand, work: GroupPolicy, seen: GroupSight, now: datetime, switch: Switch) -> ErrandMove:

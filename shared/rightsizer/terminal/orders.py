@@ -5,7 +5,7 @@ which waits for its approval.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -243,20 +243,30 @@ def freeze(
     else:
         at.orders.freeze(at.who, now, hard=hard)
     unread: list[UnreadRow] = []
-    still = list(at.journal.open_changes(unread))
+    still, errands = list(at.journal.open_changes(unread)), at.errands.open_errands(unread)
     if given.as_json:
         state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
         left = [document.left(one, hard) for one in still]
-        print_json({"version": document.VERSION, "freeze": state, "open": left, "unreadable": _lost(unread)})
+        asked = [document.errand_left(one, hard) for one in errands]
+        found = {"freeze": state, "open": left, "errands": asked, "unreadable": _lost(unread)}
+        print_json({"version": document.VERSION, **found})
         return
-    console = tables.output()
-    console.print("Thawed." if off else HARD if hard else PLAIN)
+    tables.output().print("Thawed." if off else HARD if hard else PLAIN)
     for one in still:
-        console.print(f"  {one.id}  {one.ref.name}  {one.state.value}  {one_line(one.outcome)}", markup=False)
-        for line in left_open(one) if hard else one.remaining:
-            console.print(f"      {line}", markup=False)
+        _open(one.id, one.ref.name, one.state, one.outcome, left_open(one) if hard else one.remaining)
+    for errand in errands:
+        lines = [errand.back_line] if hard and errand.back_line else []
+        _open(errand.id, errand.subject, errand.state, errand.outcome, lines)
     for row in unread:
-        console.print(f"  {one_line(notice.unread(row))}", markup=False)
+        tables.output().print(f"  {one_line(notice.unread(row))}", markup=False)
+
+
+def _open(name: str, subject: str, state: str, outcome: str, lines: Iterable[str]) -> None:
+    """A change or an errand that is open, with the command lines that are left."""
+    console = tables.output()
+    console.print(f"  {name}  {subject}  {state}  {one_line(outcome)}", markup=False)
+    for line in lines:
+        console.print(f"      {line}", markup=False)
 
 
 def _lost(unread: list[UnreadRow]) -> list[dict[str, str]]:

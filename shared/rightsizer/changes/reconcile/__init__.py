@@ -18,8 +18,8 @@ from rightsizer.changes.reconcile.journal import (
     touched_scaling,
 )
 from rightsizer.changes.reconcile.left import differences, left_open, leftovers
-from rightsizer.changes.reconcile.still import too_old
-from rightsizer.changes.reconcile.turning import accepted, rolled_back
+from rightsizer.changes.reconcile.still import too_old, updating
+from rightsizer.changes.reconcile.turning import may_show_until, rolled_back
 from rightsizer.domain.change import Change, ChangeState, Course, Move, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.policy import Switch
@@ -28,16 +28,17 @@ __all__ = [
     "APPLIED",
     "FINISHED",
     "UNANSWERED",
-    "accepted",
     "advance",
     "differences",
     "given_back",
     "left_open",
     "leftovers",
     "may_have_turned",
+    "may_show_until",
     "rolled_back",
     "too_old",
     "touched_scaling",
+    "updating",
 ]
 
 

@@ -4,7 +4,7 @@ Roll-back alarms warm up for minutes, and a step may be tried for an hour. Meanw
 an owner edits a policy, the window closes, an incident begins.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from rightsizer.changes.reconcile.journal import (
     GONE_AFTER,
@@ -13,7 +13,7 @@ from rightsizer.changes.reconcile.journal import (
     registered_again,
     touched_scaling,
 )
-from rightsizer.changes.reconcile.turning import accepted
+from rightsizer.changes.reconcile.turning import may_show_until
 from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Move, Replan, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.proposal import PATIENCE
@@ -21,8 +21,6 @@ from rightsizer.domain.reason import Code, Reason
 
 REPLANS = 5
 """So often a plan is made again; a fleet that moves more than that is asked about another day."""
-SHOWS = timedelta(hours=1)
-"""An update of the endpoint that does not show after this was not made, whatever its answer was (inferred)."""
 
 
 def too_old(change: Change, now: datetime) -> Reason | None:
@@ -39,24 +37,21 @@ def expired(change: Change, now: datetime) -> Steer | None:
     Asked where AWS shows no update. What was written before it (alarms, autoscaling) is taken back.
     """
     late = too_old(change, now)
-    if late is None or _updating(change, now):
+    if late is None or updating(change, now):
         return None
     if touched_scaling(change):
         return _give_back(late.code, late.sentence, FailureClass.NONE)
     return Steer(late, Course.CLOSE, ChangeState.REFUSED)
 
 
-def _updating(change: Change, now: datetime) -> bool:
-    """Whether the update was made, or may still show; a plan without one is made step by step."""
-    if change.plan.turn is None:
-        return may_have_written(change)
-    last = accepted(change, change.plan.turn)
-    return last is not None and now - last.at < SHOWS
+def updating(change: Change, now: datetime) -> bool:
+    """Whether the update may still show, where AWS shows none; of a plan without one, whether a step was made."""
+    return may_have_written(change) if change.plan.turn is None else may_show_until(change, now) is not None
 
 
 def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
     """Why the first write must not follow now; None when it may. `touched`: autoscaling was taken away already."""
-    if change.plan.kind == "delete" or accepted(change, change.plan.turn) is not None:
+    if change.plan.kind == "delete" or may_show_until(change, now) is not None:
         return None
     if sight.hold is not None:
         held = _held(change, sight, touched)

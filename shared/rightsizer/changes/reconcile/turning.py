@@ -1,6 +1,6 @@
 """The one write that changes what serves: whether it was accepted, shows yet, or was rolled back by AWS."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.journal import UNANSWERED
 from rightsizer.changes.reconcile.steps import LAG
@@ -8,12 +8,24 @@ from rightsizer.domain.change import Change, Entry, Wait
 from rightsizer.domain.live_state import EndpointSight
 from rightsizer.domain.plan import Step
 
+SHOWS = timedelta(hours=1)
+"""An update of the endpoint that does not show after this was not made, whatever its answer was (inferred)."""
+
 
 def accepted(change: Change, turn: Step | None) -> Entry | None:
     """The last line of the turn where AWS accepted it, or may have; None where it was not asked, or was refused."""
     last = change.last(turn, "intended", "done", "failed") if turn is not None else None
     refused = last is not None and last.status == "failed" and not last.detail.startswith(UNANSWERED)
     return None if refused else last
+
+
+def may_show_until(change: Change, now: datetime) -> datetime | None:
+    """Until when the last update of the endpoint counts as made though AWS does not show it.
+
+    None where AWS refused it, where the time is over, and for a plan without an update.
+    """
+    last = accepted(change, change.plan.turn)
+    return last.at + SHOWS if last is not None and now - last.at < SHOWS else None
 
 
 def rolled_back(change: Change, turn: Step, endpoint: EndpointSight) -> bool:
