@@ -10,9 +10,9 @@ import pytest
 
 from rightsizer import wire
 from rightsizer.domain.change import Change, Entry
+from rightsizer.domain.checks import SCHEMA
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.policy import Switch
-from rightsizer.domain.schema import SCHEMA
 from rightsizer.errors import InputError, UnreadableError
 from tests import samples
 

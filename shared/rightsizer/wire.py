@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from rightsizer.domain.checks import SCHEMA, newer_than_known
 from rightsizer.domain.reason import one_line
-from rightsizer.domain.schema import SCHEMA, newer_than_known
 from rightsizer.errors import InputError, UnreadableError
 
 UNKNOWN = "unknown"

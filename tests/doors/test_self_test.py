@@ -10,7 +10,7 @@ import pytest
 from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, SECRET
 from rightsizer.aws.write_checks import WRITES, wanted_of
 from rightsizer.bootstrap import self_test
-from rightsizer.domain.schema import SCHEMA
+from rightsizer.domain.checks import SCHEMA
 from sandbox.account import Sandbox
 from sandbox.functions import InProcess
 from sandbox.slack import CHANNEL, Workspace, listening

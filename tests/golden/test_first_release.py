@@ -25,13 +25,13 @@ from rightsizer.aws.spot_store import InterruptionBook
 from rightsizer.aws.table import Table, plain
 from rightsizer.domain.capacity_change import Errand, GroupPolicy
 from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.checks import SCHEMA
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.scaling_group import Group, Interruption
-from rightsizer.domain.schema import SCHEMA
 from rightsizer.domain.spot import Mark, Pool
 from rightsizer.domain.usage import KeptUsage
 from sandbox.account import Sandbox

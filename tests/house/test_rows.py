@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 AWS = Path(__file__).parents[2] / "shared" / "rightsizer" / "aws"
-READERS = {"rightsizer.aws.table", "rightsizer.aws.nouns", "rightsizer.aws.decisions"}
+READERS = {"rightsizer.aws.table", "rightsizer.aws.documents", "rightsizer.aws.decisions"}
 THE_READER = "table.py"
 """The reader, which makes rows of DynamoDB's answers too."""
 
@@ -42,7 +42,7 @@ def test_rows_are_read_by_their_reader_alone(path: Path) -> None:
 
 def test_the_stores_are_among_the_modules_that_are_looked_at() -> None:
     names = {path.stem for path in modules_with_rows()}
-    assert names >= {"journal", "ledger", "recommendations", "proposals", "capacity_changes", "parking"}
+    assert names >= {"journal", "ledger", "recommendations", "proposals", "capacity_changes", "documents"}
 
 
 def test_a_bare_look_into_a_row_is_found() -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.domain.slack_app import SlackKeys
+from rightsizer.domain.approvers import SlackKeys
 from rightsizer.domain.trigger import Click, NotClicked, NotVerified
 from rightsizer.intake.slack import interaction as read
 

@@ -23,8 +23,7 @@ from rightsizer.render import report_tables as report_parts
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
 from rightsizer.reporting.totals import Records, stage_of, tally
-from rightsizer.terminal import document
-from rightsizer.terminal import tables as show
+from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, option, proposal, recommendation
 
@@ -173,7 +172,7 @@ def test_what_a_scan_says_could_be_saved_is_what_a_report_of_the_same_judgements
     identified = told.totals.identified
     said = sentences.exact(identified)
     if judged:
-        assert f"could save USD {identified:,.2f} per month" in show.totals(scan).plain
+        assert f"could save USD {identified:,.2f} per month" in tables.totals(scan).plain
     totals = document.of_survey(scan)["totals"]
     assert Decimal(totals["identified_usd_per_month"]) == identified
     endpoints = document.of_survey(scan)["endpoints"]

@@ -21,7 +21,7 @@ from rightsizer.render import report_json as data
 from rightsizer.render.details_page import details
 from rightsizer.render.report_page import report
 from rightsizer.reporting.totals import Records, tally
-from rightsizer.terminal import tables as show
+from rightsizer.terminal import tables
 from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, proposal, recommendation
 
@@ -77,9 +77,9 @@ def strings(value: Any) -> Iterator[str]:
 
 def terminal(found: Recommendation) -> str:
     console = Console(width=160, file=io.StringIO(), record=True)
-    console.print(show.explanation(found))
+    console.print(tables.explanation(found))
     for width in (100, 160):
-        console.print(show.listing(Survey("eu-west-1", NOW, found.saving_usd_per_month, (found,), (), ()), width))
+        console.print(tables.listing(Survey("eu-west-1", NOW, found.saving_usd_per_month, (found,), (), ()), width))
     return console.export_text()
 
 

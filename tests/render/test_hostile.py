@@ -27,8 +27,8 @@ from rightsizer.render import capacity_change as errand
 from rightsizer.render import csv, report_page, slack, text
 from rightsizer.render import report_json as data
 from rightsizer.reporting.totals import Records, tally
-from rightsizer.terminal import tables as show
-from rightsizer.terminal.screen import Screen
+from rightsizer.terminal import tables
+from rightsizer.terminal.tables import Screen
 from tests.samples import NOW, option, proposal, recommendation
 
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
@@ -176,7 +176,7 @@ def test_json_is_printable_and_says_exactly_what_was_written(said: str) -> None:
 def test_a_terminal_gets_no_control_sequence_and_no_markup_of_others(said: str) -> None:
     found: list[Recommendation] = [asked(said).recommendation]
     screen = Screen(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
-    screen.print(show.explanation(found[0]))
+    screen.print(tables.explanation(found[0]))
     screen.print(f"{said} could not be read", markup=False)
     shown = screen.file.getvalue()  # type: ignore[attr-defined]
     assert printable(shown)

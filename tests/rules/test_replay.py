@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from rightsizer.domain.demand import Plan, Stream
 from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal
-from rightsizer.recommender.arrivals import roughness, stream_of
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.latency_objective import late_share
 from rightsizer.recommender.queueing import without_waiting
-from rightsizer.recommender.replay import concurrency, hourly_plan, serve
+from rightsizer.recommender.replay import concurrency, hourly_plan, roughness, serve, stream_of
 from tests.rules.kit import catalogue
 
 HOUR = 3600.0

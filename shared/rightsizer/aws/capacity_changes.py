@@ -15,10 +15,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rightsizer import wire
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import KEPT_DAYS, PREFIX, SORT
+from rightsizer.aws.documents import Parking, beside, versioned
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of, translate
 from rightsizer.aws.groups import mode_of, sendable
-from rightsizer.aws.nouns import beside, versioned
-from rightsizer.aws.parking import Parking
 from rightsizer.aws.table import Item, Row, Table, beyond, epoch, if_readable, read_row, readable, stamp
 from rightsizer.domain.capacity_change import OPEN, Errand, GroupSight, PoolSeen
 from rightsizer.domain.outcome import UnreadRow

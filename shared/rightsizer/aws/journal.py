@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rightsizer import wire
+from rightsizer.aws.documents import Parking, beside, versioned
 from rightsizer.aws.errors import code_of, reading
-from rightsizer.aws.nouns import beside, versioned
-from rightsizer.aws.parking import Parking
 from rightsizer.aws.table import Row, Table, Value, if_readable, moment, passed_over, read_row, text, typed
 from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import UnreadRow

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer import wire
-from rightsizer.aws.nouns import noun_of
+from rightsizer.aws.documents import noun_of
 from rightsizer.aws.table import Item, Row, Table, epoch, if_readable, money, readable, stamp, text
 from rightsizer.domain.history import TEACHES_DAYS, History, PastChange, Remembered
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow

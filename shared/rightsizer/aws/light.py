@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import DENIED, code_of, reading, text_of
-from rightsizer.domain.slack_app import SlackKeys
+from rightsizer.domain.approvers import SlackKeys
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, SettingsError
 
 if TYPE_CHECKING:

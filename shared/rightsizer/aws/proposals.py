@@ -13,8 +13,7 @@ from functools import partial
 from rightsizer import wire
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, UNDOABLE, moved
-from rightsizer.aws.nouns import noun_of
-from rightsizer.aws.parking import Parking
+from rightsizer.aws.documents import Parking, noun_of
 from rightsizer.aws.table import Item, Row, Table, beyond, document, epoch, if_readable, readable, stamp, text, whole
 from rightsizer.domain.capacity_change import Errand
 from rightsizer.domain.outcome import UnreadRow

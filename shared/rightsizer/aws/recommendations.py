@@ -7,8 +7,8 @@ from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
+from rightsizer.aws.documents import noun_of
 from rightsizer.aws.ledger import HistoryBook, spending
-from rightsizer.aws.nouns import noun_of
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
 from rightsizer.aws.table import (
     Item,

@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import code_of
 from rightsizer.aws.read_checks import DELETED, READS, Scene, attempt
+from rightsizer.domain.checks import newer_than_known
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.domain.schema import newer_than_known
 from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import ReadError, VanishedError
 

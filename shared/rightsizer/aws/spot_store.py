@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from rightsizer import wire
-from rightsizer.aws.nouns import noun_of
+from rightsizer.aws.documents import noun_of
 from rightsizer.aws.table import Row, Table, epoch, if_readable, readable, stamp, text, whole
 from rightsizer.domain.scaling_group import Group, Interruption
 from rightsizer.domain.spot import Mark, Pool

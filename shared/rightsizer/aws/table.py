@@ -6,7 +6,7 @@ Keys pk and sk, index GSI1, TTL attribute ``expires``. Plain botocore calls on t
 The reader takes each attribute as what it is meant to be, or raises UnreadableError. A row that cannot be read is
 counted, told and left as it is, and stops no other (law 10). Nothing else in `rightsizer.aws` looks into a row
 (tests/house/test_rows.py). No pydantic: `respond` uses this module too; rows with a noun are read by
-`rightsizer.aws.nouns`.
+`rightsizer.aws.documents`.
 """
 
 import json
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Never
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, translate
+from rightsizer.domain.checks import newer_than_known
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import one_line
-from rightsizer.domain.schema import newer_than_known
 from rightsizer.errors import ConflictError, InputError, ReadError, RightsizerError, UnreadableError, WriteRefusedError
 from rightsizer.telemetry import count, logger
 

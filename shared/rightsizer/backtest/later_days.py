@@ -18,13 +18,12 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import BIN, DayDigest, busy
-from rightsizer.recommender.arrivals import stream_of
 from rightsizer.recommender.candidates import fit_on, ratio_on
 from rightsizer.recommender.context import Given, Situation, situated
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.fleet_size import plan_of
 from rightsizer.recommender.pricing import kept_by_commitment
-from rightsizer.recommender.replay import serve, strain_of
+from rightsizer.recommender.replay import serve, strain_of, stream_of
 
 _CENT = Decimal("0.01")
 

@@ -135,12 +135,12 @@ def notifier() -> Channels:
     """Slack where the stack has it, the topic where it has one."""
     from rightsizer.channels.notifier import Channels
     from rightsizer.channels.sns import Topic
-    from rightsizer.render import notice
+    from rightsizer.render import sentences
 
     known = settings()
     topic = Topic(session().client("sns"), known.topic_arn) if known.topic_arn else None
     if known.misread:
-        return Channels(slack(), topic, [notice.block(known.misread)], notice.line(known.misread))
+        return Channels(slack(), topic, [sentences.misread_block(known.misread)], sentences.misread_line(known.misread))
     return Channels(slack(), topic)
 
 

@@ -1,4 +1,4 @@
-"""Who may decide: the stack's list `Approvers`, and the AWS identities that its entries name.
+"""Who may decide: the stack's list `Approvers`, the AWS identities that its entries name, and the Slack app of clicks.
 
 Sources: IAM User Guide, "IAM identifiers" and "IAM and AWS STS quotas" (characters of names and paths); STS API
 Reference, GetCallerIdentity and AssumeRole (``assumed-role/NAME/SESSION``: the role's path is not in it, and whoever
@@ -7,7 +7,7 @@ assumes the role chooses the name of the session).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _PARTITION = "aws[a-z-]*"
 _NAME = "[A-Za-z0-9_+=.@-]{1,64}"
@@ -134,3 +134,15 @@ def like(pattern: str, text: str) -> bool:
             return False
         at = found + len(part)
     return text.endswith(last) and len(text) - len(last) >= at
+
+
+@dataclass(frozen=True, slots=True)
+class SlackKeys:
+    """The content of the Secrets Manager secret. The two secrets are never printed."""
+
+    signing_secret: str = field(repr=False)
+    bot_token: str = field(repr=False)
+    team_id: str = ""
+    """Workspace whose clicks count, such as ``T0123``; empty: every workspace that the app is installed in."""
+    app_id: str = ""
+    """App whose clicks count, such as ``A0123``; empty: the app that the signing secret belongs to."""

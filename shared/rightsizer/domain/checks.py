@@ -1,10 +1,19 @@
-"""Checks that nouns make of their own fields, so that nonsense is refused where it enters."""
+"""Checks that nouns make of their own fields, so that nonsense is refused where it enters.
+
+The schema number says which stored documents this release may act on. No pydantic: `respond` uses it too.
+"""
 
 import math
 from datetime import datetime
 from decimal import Decimal
 
 from rightsizer.errors import InputError
+
+SCHEMA = 1
+"""The number of the documents that this release writes, and the highest that it reads. One without a number is 1.
+
+A new field with a default needs no new number. Raise it only where an older release must not act on the document.
+"""
 
 
 def finite(name: str, value: float) -> float:
@@ -40,3 +49,14 @@ def named(name: str, value: str) -> str:
     if not value:
         raise InputError(f"{name} must not be empty")
     return value
+
+
+def newer_than_known(document: object) -> str:
+    """Why this release must not act on a stored document; empty when it may."""
+    number = document.get("schema", SCHEMA) if isinstance(document, dict) else SCHEMA
+    if isinstance(number, int) and number <= SCHEMA:
+        return ""
+    return (
+        f"its schema number is {number!s:.20} and this release knows numbers up to {SCHEMA}; deploy the release that "
+        "wrote it, or a later one"
+    )

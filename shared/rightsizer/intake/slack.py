@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
-from rightsizer.domain.slack_app import SlackKeys
+from rightsizer.domain.approvers import SlackKeys
 from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified, Verb
 
 WINDOW_S = 300

@@ -18,7 +18,6 @@ from rightsizer.domain.option import Goal, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.price import Price, PriceTable
 from rightsizer.domain.usage import DayDigest, busy
-from rightsizer.recommender.arrivals import stream_of
 from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.evidence import by_day
 from rightsizer.recommender.fit import memory_need
@@ -26,7 +25,7 @@ from rightsizer.recommender.latency_objective import goal_of, late_share, room
 from rightsizer.recommender.past_changes import Link, gpu_ratios, of_model, taken_back
 from rightsizer.recommender.pricing import monthly
 from rightsizer.recommender.queueing import Unqueued, rates_of, service_bins, unqueued
-from rightsizer.recommender.replay import serve
+from rightsizer.recommender.replay import serve, stream_of
 from rightsizer.recommender.shadow_test import hours_of_test, telling
 from rightsizer.recommender.slowdown import host_factor, outcomes, workers_of
 

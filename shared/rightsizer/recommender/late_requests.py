@@ -6,12 +6,11 @@ from datetime import date
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.usage import DayDigest
-from rightsizer.recommender.arrivals import stream_of
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.finding import Suffering, outgrown, spent, suffering
 from rightsizer.recommender.latency_objective import late_share
 from rightsizer.recommender.past_changes import resting
-from rightsizer.recommender.replay import serve
+from rightsizer.recommender.replay import serve, stream_of
 
 BUDGET = 1.0
 """Multiple of the allowed late requests from which nothing gets smaller, and a fleet of ours grows."""

@@ -7,7 +7,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
-from rightsizer.render import charts, notice, report_promises, sentences
+from rightsizer.render import charts, report_promises, sentences
 from rightsizer.render import report_tables as report_parts
 from rightsizer.render.html import Cell, Markup, Node, badge, bars, card, join, page, section, table, tag
 
@@ -41,7 +41,9 @@ def report(told: Report) -> str:
         section("Performance risk, stated and seen", report_promises.risks(told.track_record)),
         section("What happened", _occurrences(told)),
         section("Left alone, and why", _left(left)),
-        section("Settings that cannot be understood", tag("p", notice.line(told.misread))) if told.misread else "",
+        section("Settings that cannot be understood", tag("p", sentences.misread_line(told.misread)))
+        if told.misread
+        else "",
         section("Could not be read", _unread(told)),
         section("What rightsizer itself costs", _running(told)),
         _method(told),

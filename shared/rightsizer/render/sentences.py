@@ -1,14 +1,20 @@
-"""The one voice: how money, shares, times and options are said wherever people read them."""
+"""The one voice: how money, shares, times and options are said wherever people read them.
 
+Also what is said of a setting that cannot be understood, and of a stored row that cannot be read.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk
+from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
+from rightsizer.render import blocks
 
 RISKS = {
     Risk.VERY_LOW: "very low",
@@ -34,6 +40,9 @@ FINDINGS = {
 
 ELSEWHERE = frozenset({"requests", "confidence"})
 """Figures of judgements that earlier releases stored: the requests stand beside them, an option has the confidence."""
+LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
+READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
+"""What to do about a stored row that this release cannot read."""
 
 
 def money(usd: Decimal) -> str:
@@ -265,3 +274,18 @@ def who(by: str) -> str:
     if by == "policy":
         return "policy (automatic mode)"
     return one_line(by.partition(":")[2] or by)
+
+
+def unread_row(row: UnreadRow) -> str:
+    """A stored row that was passed over, with its cause and the remedy."""
+    return f"{row.key} cannot be read and is left as it is: {row.cause}; {READ_AGAIN}."
+
+
+def misread_block(misread: Sequence[str]) -> blocks.Block:
+    """The small print of a Slack message."""
+    return blocks.context([blocks.escaped(misread_line(misread), blocks.FIELD)])
+
+
+def misread_line(misread: Sequence[str]) -> str:
+    """The same in plain text."""
+    return f"{LEAD}: {'. '.join(misread)}."

@@ -21,8 +21,8 @@ from rightsizer.domain.self_test import Outcome
 from rightsizer.settings import LOOKBACK
 from rightsizer.terminal import doctor as checkup
 from rightsizer.terminal import document, tables
-from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey, survey
+from rightsizer.terminal.tables import Screen
 
 app = typer.Typer(
     name="rightsizer",

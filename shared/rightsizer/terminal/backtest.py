@@ -24,7 +24,7 @@ from rightsizer.settings import Settings, change_limits, from_environment
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import AsJson, EndpointUrl, Exit, Profile, Region, app, print_json, progress_of
 from rightsizer.terminal.backtest_tables import NOT_KNOWN, Account, shown
-from rightsizer.terminal.screen import Screen
+from rightsizer.terminal.tables import Screen
 
 UNTESTED = (Code.OTHER_KIND, Code.VANISHED)
 """Reasons for which an endpoint is not tested though everything was read."""

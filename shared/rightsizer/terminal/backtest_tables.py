@@ -15,7 +15,7 @@ from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import one_line
 from rightsizer.render import sentences
-from rightsizer.terminal import tables as show
+from rightsizer.terminal import tables
 
 SAID = {
     Verdict.HELD: ("held", "green"),
@@ -53,7 +53,7 @@ def shown(found: Account, width: int) -> RenderableType:
     parts: list[RenderableType] = []
     changed = [each for each in found.tried if each.changes]
     if changed:
-        parts += [_changes(changed) if width >= show.NARROW else _listed(changed), Text()]
+        parts += [_changes(changed) if width >= tables.NARROW else _listed(changed), Text()]
     left = [each for each in found.tried if not each.changes]
     if left:
         rows = [(each.endpoint, _why_left(each)) for each in left]

@@ -12,7 +12,7 @@ from rightsizer.aws.session import Session
 from rightsizer.bootstrap.changes import Desk, desk, report_sources
 from rightsizer.flows.report import ReportSources
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
-from rightsizer.terminal.screen import Screen
+from rightsizer.terminal.tables import Screen
 
 Stack = Annotated[
     str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")

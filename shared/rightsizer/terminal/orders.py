@@ -21,7 +21,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.report import made, window
-from rightsizer.render import notice, report_json, sentences, text
+from rightsizer.render import report_json, sentences, text
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, print_json
 from rightsizer.terminal.options import Given, obey, order
@@ -131,7 +131,7 @@ def proposals(
     if found or not unread:
         tables.output().print(grid if found else "There is no such proposal.")
     for lost in unread:
-        tables.say(one_line(notice.unread(lost)))
+        tables.say(one_line(sentences.unread_row(lost)))
 
 
 @app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
@@ -258,7 +258,7 @@ def freeze(
         lines = [errand.back_line] if hard and errand.back_line else []
         _open(errand.id, errand.subject, errand.state, errand.outcome, lines)
     for row in unread:
-        tables.output().print(f"  {one_line(notice.unread(row))}", markup=False)
+        tables.output().print(f"  {one_line(sentences.unread_row(row))}", markup=False)
 
 
 def _open(name: str, subject: str, state: str, outcome: str, lines: Iterable[str]) -> None:
@@ -327,6 +327,6 @@ def report(
     else:
         tables.say(text.report(told)[1].rstrip())
         for row in told.unread:
-            tables.say(one_line(notice.unread(row)))
+            tables.say(one_line(sentences.unread_row(row)))
         if told.misread:
-            tables.say(notice.line(told.misread))
+            tables.say(sentences.misread_line(told.misread))

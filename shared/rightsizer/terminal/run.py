@@ -10,10 +10,10 @@ import typer
 from rich.text import Text
 
 from rightsizer.errors import RightsizerError, UnreadableError
-from rightsizer.render.notice import READ_AGAIN
+from rightsizer.render.sentences import READ_AGAIN
 from rightsizer.terminal import backtest, orders  # noqa: F401  (their commands join the app)
 from rightsizer.terminal.app import Exit, app
-from rightsizer.terminal.screen import Screen
+from rightsizer.terminal.tables import Screen
 
 
 def run(arguments: Sequence[str]) -> int:

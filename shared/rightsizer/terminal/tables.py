@@ -1,17 +1,22 @@
-"""Surveys and explanations for a person: rich tables and panels."""
+"""Surveys and explanations for a person: rich tables and panels, on a screen that cleans what is printed.
 
-from rich.console import Console, Group, RenderableType
+No name or error message steers the terminal.
+"""
+
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderableType, RenderHook, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from rightsizer.domain.option import Excluded, Option
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, one_line
+from rightsizer.domain.reason import Code, cleaned, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.render import effects, sentences
 from rightsizer.render.charts import sparkline
-from rightsizer.terminal.screen import Screen
 from rightsizer.terminal.survey import Survey
 
 COLOURS = {
@@ -25,6 +30,30 @@ COLOURS = {
 
 NARROW, PIPED = 130, 160
 """Columns below which the table becomes a list, and of what goes into a pipe or a log."""
+
+
+class Screen(Console):
+    """A console of rich whose text holds no control characters but those of rich's own styles."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.push_render_hook(_Cleaning())
+
+
+class _Cleaning(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Cleaned(one) for one in renderables]
+
+
+class _Cleaned:
+    """Renders as what it holds, with the text of each segment cleaned; styles are added after that."""
+
+    def __init__(self, inner: RenderableType) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in console.render(self._inner, options):
+            yield part if part.control else Segment(cleaned(part.text, len(part.text)), part.style)
 
 
 def output() -> Console:

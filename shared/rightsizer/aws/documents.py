@@ -1,17 +1,23 @@
-"""Rows that something is to be done about and that this release cannot read: a later look, counted, told once.
+"""Rows that hold a document: kept with what this release does not know, or parked where it cannot read them.
 
-A parked row is left as it is, except for the time at which the index shows it next. That it was told stands in a row
-of its own (`PARKED#<key>`), since the stream would report a write to a proposal's row. Both end by themselves: a row
-that is readable again is written whole by its next step, and the mark goes after 30 days, so that people are reminded.
+A parked row is one that something is to be done about. It gets a later look, is counted and is told once. It is left as
+it is, except for the time at which the index shows it next. That it was told stands in a row of its own
+(`PARKED#<key>`), since the stream would report a write to a proposal's row. Both end by themselves: a row that is
+readable again is written whole by its next step, and the mark goes after 30 days, so that people are reminded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from rightsizer.aws.table import Row, Table, as_read, epoch, if_readable, stamp, typed, whole
+from rightsizer import wire
+from rightsizer.aws.table import Row, Table, as_read, beyond, epoch, if_readable, read_row, stamp, text, typed, whole
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import count, logger
 
+BESIDE = "@row"
+"""Among the unknown fields of a noun: attributes of its row that this program does not write."""
 LATER = timedelta(hours=1)
 """When a row that could not be read, or a saving that could not be booked, is looked at again."""
 TOLD_DAYS = 30
@@ -21,6 +27,30 @@ BY_TIME = frozenset({"DUE", "SAVING"})
 """Partitions of the index in which the sort key says when a row is looked at next."""
 
 type Told = Callable[[str, str], bool]
+
+
+def noun_of[T](noun: type[T], row: Row) -> T:
+    """The noun of the row's document; UnreadableError when there is none, or this release cannot read it."""
+    return read_row(row, lambda found: wire.restored(noun, text(found, "doc")))
+
+
+def versioned[T](noun: type[T], row: Row, ours: Iterable[str]) -> T:
+    """The noun with the row's version, and with the attributes that are not `ours` among its unknown fields.
+
+    The noun is a dataclass with the fields `version` and `unknown`. The row's version counts: a decision raises it
+    without touching the document's.
+    """
+    found: Any = noun_of(noun, row)
+    added = beyond(row, ours)
+    unknown = {**found.unknown, BESIDE: {"is": added}} if added else found.unknown
+    made: T = replace(found, version=whole(row, "version"), unknown=unknown)
+    return made
+
+
+def beside(noun: Any) -> Row:
+    """The attributes that the row of a `versioned` noun had beside ours."""
+    added: Row = noun.unknown.get(BESIDE, {}).get("is", {})
+    return added
 
 
 class Parking:
