@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from unittest.mock import patch
 
-from rightsizer.bootstrap import catalogue as default_catalogue
+from rightsizer.bootstrap import catalogue
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
@@ -45,7 +45,7 @@ PEAK = 1.6
 
 def catalogue_and_prices() -> tuple[Catalogue, PriceTable]:
     """The product's own catalogue, and a price by memory and GPUs for each type: figures that only order them."""
-    known = default_catalogue()
+    known = catalogue()
     usd = {
         t.name: Decimal(round(0.3 + t.accelerator.memory_gib * t.accelerator_count / 20, 3).__str__())
         for t in known

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.bootstrap import evaluation as looking
+from rightsizer.bootstrap import evaluation
 from rightsizer.changes.window import is_open
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import TYPE_AND_COUNT, ChangeLimits
@@ -39,8 +39,8 @@ def test_dimensions_reach_the_evaluation_and_the_change_alike() -> None:
     known = from_environment({"RIGHTSIZER_LIMITS": '{"dimensions": ["schedule", "routing"]}'})
     added = frozenset({OptionKind.SCHEDULE, OptionKind.ROUTING})
     assert known.limits.by_itself == TYPE_AND_COUNT | added
-    assert looking.policy_of(known).by_itself == known.limits.by_itself
-    assert looking.policy_of(from_environment({})).by_itself == TYPE_AND_COUNT
+    assert evaluation.policy_of(known).by_itself == known.limits.by_itself
+    assert evaluation.policy_of(from_environment({})).by_itself == TYPE_AND_COUNT
 
 
 def test_a_window_is_wall_time_of_its_zone_with_the_summer_in_it() -> None:
@@ -107,7 +107,7 @@ def test_nonsense_is_named(text: str, words: str) -> None:
 def test_the_look_back_of_limits_is_that_of_every_judgement(days: int) -> None:
     known = from_environment({"RIGHTSIZER_LOOKBACK_DAYS": "14", "RIGHTSIZER_LIMITS": f'{{"lookback_days": {days}}}'})
     assert known.lookback == timedelta(days=days)
-    assert looking.policy_of(known).lookback_days == days
+    assert evaluation.policy_of(known).lookback_days == days
 
 
 NONSENSE = {

@@ -3,8 +3,7 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import evaluation as looking
-from rightsizer.bootstrap import now, self_test
+from rightsizer.bootstrap import evaluation, now, self_test
 from rightsizer.telemetry import door
 
 
@@ -13,5 +12,5 @@ def lambda_handler(event: Any, context: Any) -> Any:
     """React to what EC2 says about its capacity, once."""
     if (tested := self_test.answer("interruption", event)) is not None:
         return tested
-    reaction = looking.interruption()(intake.parse(event), now())
+    reaction = evaluation.interruption()(intake.parse(event), now())
     return {"reaction": reaction.kind, "reason": str(reaction.reason)}

@@ -3,8 +3,7 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import proposals as asking
-from rightsizer.bootstrap import self_test
+from rightsizer.bootstrap import proposals, self_test
 from rightsizer.telemetry import door
 
 
@@ -13,5 +12,5 @@ def lambda_handler(event: Any, context: Any) -> Any:
     """Post proposals and let their messages follow the change; the failed records come again alone."""
     if (tested := self_test.answer("propose", event)) is not None:
         return tested
-    failed = asking.propose()(intake.moves(event))
+    failed = proposals.propose()(intake.moves(event))
     return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in failed]}

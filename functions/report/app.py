@@ -3,8 +3,7 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import now, self_test
-from rightsizer.bootstrap import proposals as asking
+from rightsizer.bootstrap import now, proposals, self_test
 from rightsizer.telemetry import door
 
 
@@ -13,5 +12,5 @@ def lambda_handler(event: Any, context: Any) -> Any:
     """Write the report of the last week or month, and tell the channel."""
     if (tested := self_test.answer("report", event)) is not None:
         return tested
-    written = asking.report()(intake.parse(event), now())
+    written = proposals.report()(intake.parse(event), now())
     return {"page": written.page, "data": written.data, "rows": written.rows}

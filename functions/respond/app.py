@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from rightsizer.bootstrap import now, self_test
-from rightsizer.bootstrap import proposals as asking
+from rightsizer.bootstrap import now, proposals, self_test
 from rightsizer.telemetry import door, logger
 
 
@@ -12,6 +11,6 @@ def lambda_handler(event: Any, context: Any) -> Any:
     """Verify the click, record the decision once, answer within three seconds."""
     if (tested := self_test.answer("respond", event)) is not None:
         return tested
-    answer = asking.respond()(event, now())
+    answer = proposals.respond()(event, now())
     logger.info(answer.log, extra={"status": answer.status, "recorded": answer.recorded})
     return answer.response()

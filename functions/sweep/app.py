@@ -3,8 +3,7 @@
 from typing import Any
 
 from rightsizer import intake, wire
-from rightsizer.bootstrap import evaluation as looking
-from rightsizer.bootstrap import self_test
+from rightsizer.bootstrap import evaluation, self_test
 from rightsizer.telemetry import door
 
 
@@ -13,4 +12,4 @@ def lambda_handler(event: Any, context: Any) -> Any:
     """Sweep, light or full, as the schedule says."""
     if (tested := self_test.answer("sweep", event)) is not None:
         return tested
-    return wire.plain(looking.sweep()(intake.parse(event)))
+    return wire.plain(evaluation.sweep()(intake.parse(event)))

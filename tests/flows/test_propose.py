@@ -8,7 +8,7 @@ from typing import Any
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.errors import ThrottledError, WriteRefusedError
 from rightsizer.flows.propose import ProposePorts, Voice, propose
-from rightsizer.render import capacity_change as errand
+from rightsizer.render import capacity_change
 from tests.samples import NOW, proposal
 
 
@@ -66,7 +66,7 @@ class Spy:
         return f"https://example.com/{key}"
 
     def tell(self, *moves: ProposalMoved) -> list[str]:
-        voice = Voice(errand.blocks, errand.line, errand.plain, lambda p: p.id)
+        voice = Voice(capacity_change.blocks, capacity_change.line, capacity_change.plain, lambda p: p.id)
         return propose(ProposePorts(self, self, self, voice, self), moves, NOW)
 
 

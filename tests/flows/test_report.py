@@ -24,13 +24,12 @@ from rightsizer.domain.report import FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
 from rightsizer.ports.evaluation import OwnUse
-from rightsizer.render import csv, slack, text
-from rightsizer.render import report_json as data
+from rightsizer.render import csv, report_json, slack, text
 from rightsizer.render.report_page import report as report_page
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 
-VOICE = ReportVoice(report_page, data.report, csv.report, data.line, slack.report_blocks, text.report)
+VOICE = ReportVoice(report_page, report_json.report, csv.report, report_json.line, slack.report_blocks, text.report)
 
 
 class Nobody:

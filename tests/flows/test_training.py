@@ -19,7 +19,7 @@ from rightsizer.flows.change_capacity import Errands as Flow
 from rightsizer.flows.hyperpod import HyperPodPorts, cluster_moved
 from rightsizer.flows.jobs import TrainingPorts, look_at_job
 from rightsizer.intake import parse
-from rightsizer.render import capacity_change as render
+from rightsizer.render import capacity_change
 from tests.flows.spot_scene import Scene, scene
 from tests.rules.test_spot_jobs import CLUSTER, MANY, fits_the_model, row
 
@@ -195,12 +195,12 @@ def test_a_release_that_aws_refuses_is_handed_over(scene: Scene) -> None:
 def test_a_handed_over_request_is_told_with_its_command_and_no_approve_button(scene: Scene) -> None:
     scene.spot.jobs.train("bert", SecondaryStatusTransitions=interrupted(scene, trained_h=2, waited_h=8))
     (errand,) = look(scene)
-    blocks = str(render.blocks(errand))
+    blocks = str(capacity_change.blocks(errand))
     assert "rightsizer_approve" not in blocks
     assert "rightsizer_snooze" in blocks
     assert "create-training-job" in blocks
-    assert "create-training-job" in render.plain(errand)[1]
-    assert "create-training-job" in render.html(errand)
+    assert "create-training-job" in capacity_change.plain(errand)[1]
+    assert "create-training-job" in capacity_change.html(errand)
 
 
 # HyperPod

@@ -18,8 +18,7 @@ from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.report import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Report, Stage
-from rightsizer.render import csv, sentences, text
-from rightsizer.render import report_tables as report_parts
+from rightsizer.render import csv, report_tables, sentences, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
 from rightsizer.reporting.totals import Records, stage_of, tally
@@ -104,8 +103,8 @@ def test_each_stage_is_a_part_of_the_one_before_and_the_parts_make_up_the_whole(
     assert sum(sums.values()) == totals.identified
     assert totals.open + totals.declined + totals.went_back + totals.applied == totals.identified
     assert totals.open == sum(sums[stage] for stage in OPEN)
-    assert sum((one.still for one in report_parts.by_owner(told)), Decimal(0)) == totals.open
-    assert sum((one.proven for one in report_parts.by_owner(told)), Decimal(0)) == totals.proven
+    assert sum((one.still for one in report_tables.by_owner(told)), Decimal(0)) == totals.open
+    assert sum((one.proven for one in report_tables.by_owner(told)), Decimal(0)) == totals.proven
     asked = [one.proposal_id for one in told.funnel if one.proposal_id]
     assert len(asked) == len(set(asked))
 
@@ -144,7 +143,7 @@ def test_a_window_before_everything_sums_to_zero(records: Records) -> None:
 def test_every_form_agrees_to_the_cent(records: Records, window: tuple[datetime, datetime]) -> None:
     told = tally(records, *window, NOW)
     totals = told.totals
-    wanted = [totals.spend, totals.open, *(usd for _, usd in report_parts.funnel(totals)), totals.realised]
+    wanted = [totals.spend, totals.open, *(usd for _, usd in report_tables.funnel(totals)), totals.realised]
     said = [sentences.exact(usd) for usd in wanted]
     assert amounts(text.report(told)[1])[: len(said)] == said
     assert amounts(json.dumps(report_blocks(told)[1]))[: len(said)] == said
@@ -254,5 +253,5 @@ def test_what_is_right_is_not_under_what_could_be_saved() -> None:
     right = recommendation("right", finding=Finding.OPTIMIZED)
     told: Report = tally(Records("1", "eu-west-1", [right], [], [], []), NOW - timedelta(days=7), NOW, NOW)
     assert told.totals.identified == 0
-    assert report_parts.could_be_saved(told) == []
+    assert report_tables.could_be_saved(told) == []
     assert "right" in report(told).partition("Left alone, and why")[2]

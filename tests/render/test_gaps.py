@@ -16,8 +16,7 @@ from rightsizer.domain.outcome import LedgerEntry, RiskLevel, SpeedOutcome, Spee
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import csv, slack, text
-from rightsizer.render import report_json as data
+from rightsizer.render import csv, report_json, slack, text
 from rightsizer.render.details_page import details
 from rightsizer.render.report_page import report
 from rightsizer.reporting.totals import Records, tally
@@ -146,7 +145,7 @@ def test_the_json_of_a_report_has_null_and_no_number_that_is_none() -> None:
         raise AssertionError(f"{constant} is no JSON")
 
     for _, gap in gaps(told()):
-        json.loads(data.report(gap), parse_constant=refuse)
+        json.loads(report_json.report(gap), parse_constant=refuse)
     holes = replace(recommendation(), hourly_requests=(1.0, None, 3.0))
     assert wire.plain(holes)["hourly_requests"] == [1.0, None, 3.0]
 

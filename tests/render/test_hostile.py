@@ -23,9 +23,7 @@ from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import LONGEST, Code, Reason, cleaned, one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import capacity_change as errand
-from rightsizer.render import csv, report_page, slack, text
-from rightsizer.render import report_json as data
+from rightsizer.render import capacity_change, csv, report_json, report_page, slack, text
 from rightsizer.reporting.totals import Records, tally
 from rightsizer.terminal import tables
 from rightsizer.terminal.tables import Screen
@@ -112,13 +110,13 @@ OURS = re.compile(
 def test_slack_shows_no_style_mention_or_control_character_of_others(said: str) -> None:
     pending = replace(asked(said), state=ProposalState.PENDING, approvable=False, decision=None)
     for one in (asked(said), pending, errand_of(said)):
-        for shown in texts(list(errand.blocks(one, ""))):
+        for shown in texts(list(capacity_change.blocks(one, ""))):
             assert printable(shown["text"]), shown
             assert len(shown["text"]) <= 3000
             if shown["type"] == "mrkdwn":
                 rest = OURS.sub("", shown["text"])
                 assert not re.search(r"[*`~]|<(?!@)", rest), rest
-        line = errand.line(one)
+        line = capacity_change.line(one)
         assert line.isprintable()
         assert not re.search(r"[*`~<]", line)
     for shown in texts(slack.report_blocks(reported(said))):
@@ -129,8 +127,8 @@ def test_slack_shows_no_style_mention_or_control_character_of_others(said: str) 
 @given(others_wrote)
 def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(said: str) -> None:
     for make in (asked, errand_of):
-        subject, body = errand.plain(make(said))
-        plain_subject, plain_body = errand.plain(make("word"))
+        subject, body = capacity_change.plain(make(said))
+        plain_subject, plain_body = capacity_change.plain(make("word"))
         assert subject.isprintable()
         assert plain_subject.isprintable()
         assert body.count("\n") == plain_body.count("\n")
@@ -143,8 +141,16 @@ def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(sa
 @settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_a_page_holds_no_tag_and_no_control_character_of_others(said: str) -> None:
-    pages = [errand.html(asked(said)), errand.html(errand_of(said)), report_page.report(reported(said))]
-    plain = [errand.html(asked("word")), errand.html(errand_of("word")), report_page.report(reported("word"))]
+    pages = [
+        capacity_change.html(asked(said)),
+        capacity_change.html(errand_of(said)),
+        report_page.report(reported(said)),
+    ]
+    plain = [
+        capacity_change.html(asked("word")),
+        capacity_change.html(errand_of("word")),
+        report_page.report(reported("word")),
+    ]
     for page, usual in zip(pages, plain, strict=True):
         assert printable(page)
         assert page.count("<script") == usual.count("<script")
@@ -166,7 +172,7 @@ def test_no_cell_is_a_formula_or_more_than_one_line(said: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_json_is_printable_and_says_exactly_what_was_written(said: str) -> None:
-    made = data.report(reported(said))
+    made = report_json.report(reported(said))
     assert made.isprintable()
     assert json.loads(made)["recommendations"][0]["owner"] == said
 

@@ -23,8 +23,7 @@ from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import charts, csv, text
-from rightsizer.render import report_tables as report_parts
+from rightsizer.render import charts, csv, report_tables, text
 from rightsizer.render.details_page import details
 from rightsizer.render.html import SCRIPT, STYLE, bars, tag
 from rightsizer.render.report_page import report
@@ -143,17 +142,17 @@ def test_a_report_has_pictures_that_a_screen_reader_can_say() -> None:
 
 
 def test_a_kept_promise_is_compared_over_the_hours_billed() -> None:
-    (kept,) = report_parts.kept(told())
+    (kept,) = report_tables.kept(told())
     assert (kept.promised, kept.realised) == (Decimal(48), Decimal(50))
 
 
 def test_weeks_begin_on_monday_and_hold_what_happened_in_them() -> None:
-    week, _ = report_parts.by_week(told())
+    week, _ = report_tables.by_week(told())
     assert (week.label, week.asked, week.approved, week.saved) == ("from 5 Jan 2026", 1, 1, Decimal(47))
 
 
 def test_owners_come_by_their_spend() -> None:
-    assert [one.name for one in report_parts.by_owner(told())] == ["chat-7b", "ranking", "nobody named"]
+    assert [one.name for one in report_tables.by_owner(told())] == ["chat-7b", "ranking", "nobody named"]
 
 
 @pytest.mark.parametrize("page", [report(told(EVIL)), details(proposal(recommendation=told(EVIL).recommendations[0]))])

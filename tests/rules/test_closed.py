@@ -12,7 +12,7 @@ from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender import closed_dimensions as closed
+from rightsizer.recommender import closed_dimensions
 from rightsizer.recommender.closed_dimensions import closed_answers, open_answers
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.finding import Suffering
@@ -106,7 +106,7 @@ def test_nothing_closed_is_proposed_while_users_wait(
     found = by_day_only(BUSY, Policy(), 1500.0)
     assert chosen(found).kind is OptionKind.SCHEDULE
     assert any(isinstance(a, Option) for a in closed_answers(replace(found, options=()), seen[-1]))
-    monkeypatch.setattr(closed, sign, lambda at: value)
+    monkeypatch.setattr(closed_dimensions, sign, lambda at: value)
     answers = closed_answers(replace(found, options=()), seen[-1])
     assert [a.dimension for a in answers if isinstance(a, Excluded)] == sorted(ADDABLE)
     assert not any(isinstance(a, Option) for a in answers)
@@ -163,7 +163,7 @@ def test_open_dimensions_say_that_users_wait(
     seen: list[Situation], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
     found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
-    monkeypatch.setattr(closed, sign, lambda at: value)
+    monkeypatch.setattr(closed_dimensions, sign, lambda at: value)
     why = {e.dimension: e.reason.code for e in open_answers(replace(found, options=()), seen[-1])}
     assert why[OptionKind.SCHEDULE] is (Code.UNDER_PROVISIONED if sign == "hurt" else Code.LATE_BUDGET_SPENT)
     assert why[OptionKind.ROUTING] is Code.NOT_APPLICABLE, "what can never save there needs no other reason"

@@ -15,7 +15,7 @@ from rightsizer.domain.recommendation import Needs, Pack, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.recommender.packing import packs
 from rightsizer.recommender.recommend import judge
-from rightsizer.render.report_page import report as report_page
+from rightsizer.render.report_page import report
 from rightsizer.reporting.totals import Records, tally
 from rightsizer.wire import dumps, loads
 from tests.rules import kit
@@ -118,7 +118,7 @@ def test_the_report_says_who_could_share_and_survives_the_wire() -> None:
     found = [ONE, small("faces")]
     at = datetime(2026, 11, 20, tzinfo=UTC)
     told = replace(tally(Records("111122223333", "us-east-1", found, (), (), ()), at, at, at), packs=packed(*found))
-    page = report_page(told)
+    page = report(told)
     assert "chat, faces" in page
     assert "one multi-model endpoint" in page
     assert loads(Report, dumps(told)) == told

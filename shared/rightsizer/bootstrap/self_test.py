@@ -57,17 +57,15 @@ def _tested(door: str) -> dict[str, Any]:
 
 def _builder(door: str) -> Callable[[], object]:
     """What makes the flow of the door."""
-    from rightsizer.bootstrap import changes
-    from rightsizer.bootstrap import evaluation as looking
-    from rightsizer.bootstrap import proposals as asking
+    from rightsizer.bootstrap import changes, evaluation, proposals
 
     builders: dict[str, Callable[[], object]] = {
-        "sweep": looking.sweep,
-        "evaluate": looking.evaluate,
-        "interruption": looking.interruption,
-        "propose": asking.propose,
-        "respond": asking.respond,
-        "report": asking.report,
+        "sweep": evaluation.sweep,
+        "evaluate": evaluation.evaluate,
+        "interruption": evaluation.interruption,
+        "propose": proposals.propose,
+        "respond": proposals.respond,
+        "report": proposals.report,
         "apply": changes.apply,
     }
     return builders[door]

@@ -13,8 +13,7 @@ from typing import Any
 from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import NoTrigger, Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake import alarms, endpoints, jobs, own_messages
-from rightsizer.intake import spot as capacity
+from rightsizer.intake import alarms, endpoints, jobs, own_messages, spot
 from rightsizer.intake.fields import mapping
 
 type Parser = Callable[[Mapping[str, Any]], Trigger]
@@ -33,10 +32,10 @@ QUEUED: Mapping[tuple[str, str], Parser] = {
 
 FROM_BUS: Mapping[tuple[str, str], Parser] = {
     **QUEUED,
-    ("aws.ec2", capacity.INTERRUPTION): capacity.interruption,
-    ("aws.ec2", capacity.REBALANCE): capacity.rebalance,
-    ("aws.ec2", capacity.STATE_CHANGE): capacity.moved,
-    ("aws.autoscaling", capacity.LAUNCH_FAILED): capacity.launch_failed,
+    ("aws.ec2", spot.INTERRUPTION): spot.interruption,
+    ("aws.ec2", spot.REBALANCE): spot.rebalance,
+    ("aws.ec2", spot.STATE_CHANGE): spot.moved,
+    ("aws.autoscaling", spot.LAUNCH_FAILED): spot.launch_failed,
     (own_messages.SOURCE, own_messages.SWEEP): own_messages.sweep,
     (own_messages.SOURCE, own_messages.REPORT): own_messages.report,
     (own_messages.SOURCE, own_messages.TICK): own_messages.tick,

@@ -6,14 +6,14 @@ import re
 from rightsizer import wire
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import report_tables as report_parts
+from rightsizer.render import report_tables
 
 _NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def report(told: Report) -> str:
     """The report as one JSON document. Characters that are not printable are written as ``\\u`` and four digits."""
-    return _printable(wire.dumps(report_parts.shown(told)))
+    return _printable(wire.dumps(report_tables.shown(told)))
 
 
 def line(found: Recommendation) -> str:

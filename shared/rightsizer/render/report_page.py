@@ -7,8 +7,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
-from rightsizer.render import charts, report_promises, sentences
-from rightsizer.render import report_tables as report_parts
+from rightsizer.render import charts, report_promises, report_tables, sentences
 from rightsizer.render.html import Cell, Markup, Node, badge, bars, card, join, page, section, table, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
@@ -23,7 +22,7 @@ STATES: Mapping[ProposalState, str] = {
 def report(told: Report) -> str:
     """The whole report as one file."""
     window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
-    saves = report_parts.could_be_saved(told)
+    saves = report_tables.could_be_saved(told)
     open_ones = {one.ref for one in saves}
     left = [one for one in told.recommendations if one.ref not in open_ones]
     return page(
@@ -58,14 +57,14 @@ def _cards(told: Report) -> Markup:
         card("saved in this window", sentences.exact(totals.realised), "main"),
         card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.exact(totals.spend)),
         card("a month could still be saved", sentences.exact(totals.open)),
-        *(card(f"a month {name}", sentences.exact(usd)) for name, usd in report_parts.funnel(totals)),
+        *(card(f"a month {name}", sentences.exact(usd)) for name, usd in report_tables.funnel(totals)),
         card("rightsizer itself, this window, estimated", own),
         class_="cards",
     )
 
 
 def _owners(told: Report) -> Markup:
-    owners = report_parts.by_owner(told)
+    owners = report_tables.by_owner(told)
     spent = [(one.name, float(one.spend), sentences.money(one.spend)) for one in owners[:12]]
     rows = [
         [
@@ -146,7 +145,7 @@ def _why(one: Recommendation) -> Node:
 
 
 def _name(one: Recommendation) -> Cell:
-    owner = tag("div", one.owner or report_parts.NOBODY, class_="note")
+    owner = tag("div", one.owner or report_tables.NOBODY, class_="note")
     return Cell(join(tag("b", one.ref.name), owner), one.ref.name, "name")
 
 
@@ -181,7 +180,7 @@ def _weeks(told: Report) -> Markup:
             Cell(one.rejected, one.rejected, "n"),
             Cell(sentences.money(one.saved), float(one.saved), "n"),
         ]
-        for one in report_parts.by_week(told)
+        for one in report_tables.by_week(told)
     ]
     heads = ("Week", "Asked", "Approved", "Rejected", "Saved")
     return table("By week", heads, rows, "The window holds no week with anything in it.")
@@ -223,7 +222,7 @@ def _unread(told: Report) -> Markup:
     rows += [[Cell(one.key), Cell(badge(Code.READ_FAILED)), Cell(one.cause, look="why")] for one in told.unread]
     heads = ("Endpoint or stored row", "Reason", "Why")
     listed = table("Could not be read", heads, rows, "Every endpoint and every stored row could be read.")
-    lost = report_parts.unread(told.unread)
+    lost = report_tables.unread(told.unread)
     return tag("div", tag("p", lost) if lost else None, listed)
 
 

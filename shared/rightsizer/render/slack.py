@@ -7,8 +7,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shortened
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import effects, report_promises, sentences
-from rightsizer.render import report_tables as report_parts
+from rightsizer.render import effects, report_promises, report_tables, sentences
 from rightsizer.render.blocks import (
     FIELD,
     SECTION,
@@ -67,19 +66,19 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     facts = [
         ("Spend on what was looked at", f"{sentences.exact(totals.spend)} a month"),
         ("Could still be saved", f"{sentences.exact(totals.open)} a month"),
-        *((name.capitalize(), f"{sentences.exact(usd)} a month") for name, usd in report_parts.funnel(totals)),
+        *((name.capitalize(), f"{sentences.exact(usd)} a month") for name, usd in report_tables.funnel(totals)),
         ("Saved in this window", sentences.exact(totals.realised)),
     ]
     title = f"GPU endpoints, {sentences.day(report.start)} to {sentences.day(report.end)}"
     blocks = [header(title), fields(facts)]
     blocks += [
-        section(f"• {escaped(sentences.headline(one), SECTION)}") for one in report_parts.could_be_saved(report)[:5]
+        section(f"• {escaped(sentences.headline(one), SECTION)}") for one in report_tables.could_be_saved(report)[:5]
     ]
     if report.track_record is not None:
         said = report_promises.slowdown(report.track_record), report_promises.risk(report.track_record)
         blocks.append(section(escaped_lines("\n".join(said), SECTION)))
     if report.unread:
-        blocks.append(section(report_parts.unread(report.unread)))
+        blocks.append(section(report_tables.unread(report.unread)))
     if page:
         name = PurePosixPath(page).stem
         blocks.append({"type": "actions", "elements": [button("Open the report", "report", name)]})

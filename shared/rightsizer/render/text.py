@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
-from rightsizer.render import effects, report_promises, sentences
-from rightsizer.render import report_tables as report_parts
+from rightsizer.render import effects, report_promises, report_tables, sentences
 from rightsizer.render.charts import sparkline
 
 
@@ -45,13 +44,13 @@ def report(told: Report, page: str = "") -> tuple[str, str]:
         "",
         f"Spend:      {sentences.exact(totals.spend)} a month on {sentences.count(totals.endpoints, 'endpoint')}",
         f"Still open: {sentences.exact(totals.open)} a month could still be saved",
-        *(f"{name.capitalize() + ':':12}{sentences.exact(usd)} a month" for name, usd in report_parts.funnel(totals)),
+        *(f"{name.capitalize() + ':':12}{sentences.exact(usd)} a month" for name, usd in report_tables.funnel(totals)),
         f"Saved:      {sentences.exact(totals.realised)} in this window",
     ]
     if totals.unpriced:
         lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
     if told.unread:
-        lines.append(f"Not read:   {report_parts.unread(told.unread)}")
+        lines.append(f"Not read:   {report_tables.unread(told.unread)}")
     if told.running_cost is not None:
         lines.append(f"Rightsizer itself, estimated: {sentences.money(told.running_cost.usd)}")
     if told.track_record is not None:

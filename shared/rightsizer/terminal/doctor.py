@@ -6,8 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from rightsizer import bootstrap
-from rightsizer.aws import deployment
-from rightsizer.aws import write_checks as writes
+from rightsizer.aws import deployment, write_checks
 from rightsizer.aws.account import parameters_of, table_of
 from rightsizer.aws.doctor import examine, execution_roles, incident_alarms
 from rightsizer.aws.session import Session
@@ -46,7 +45,7 @@ def deployed(session: Session, stack: str, progress: Callable[[str], None]) -> l
         progress(f"{part.part}: {part.count(Outcome.OK)} of {len(part.checks)} ok")
     progress("asking IAM what the roles may write")
     may_change = (parameters_of(session, stack) or {}).get("MayChange", "tagged")
-    simulated = {p.part: p.checks for p in writes.simulated(session, resources, session.account(), may_change)}
+    simulated = {p.part: p.checks for p in write_checks.simulated(session, resources, session.account(), may_change)}
     both = [Tested(part.part, (*part.checks, *simulated.get(part.part, ()))) for part in found]
     progress("looking at queues, schedules and the table")
     around = deployment.around(session, resources, table_of(session, stack))
