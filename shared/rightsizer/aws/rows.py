@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from rightsizer.aws.table import Value
+from rightsizer.aws.table import Kept, Value
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.schema import newer_than_known
 from rightsizer.errors import InputError, ReadError, RightsizerError, UnreadableError
@@ -51,6 +51,15 @@ def money(row: Row, name: str) -> Decimal:
     if not value.is_finite() or abs(value) > LARGEST_USD:
         raise UnreadableError(f"its attribute {name} is {said[:40]!r}, which is no sum of money")
     return value
+
+
+def number(row: Row, name: str) -> Decimal:
+    """An attribute that is a number, such as a sum that DynamoDB itself adds to. UnreadableError."""
+    value = _attribute(row, name)
+    said = value.attribute.get("N") if isinstance(value, Kept) else value
+    if isinstance(value, str | bool) or said is None or abs(Decimal(said)) > LARGEST_USD:
+        raise UnreadableError(f"its attribute {name} is no number of a sensible size")
+    return Decimal(said)
 
 
 def moment(row: Row, name: str) -> datetime:
