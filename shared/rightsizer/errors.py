@@ -11,6 +11,7 @@ RightsizerError
 ├── WriteRefusedError          AWS refuses a write; not retryable, carries AWS's text
 ├── NotApproverError           the stack's list does not let the caller decide
 └── ConflictError              a conditional write lost: somebody else was first
+    └── BudgetUnreadableError      nobody knows what the day may still start
 
 Messages read "doing what to which thing: cause; remedy".
 """
@@ -71,3 +72,7 @@ class NotApproverError(RightsizerError):
 
 class ConflictError(RightsizerError):
     """A conditional write found the record changed by somebody else; nothing was written."""
+
+
+class BudgetUnreadableError(ConflictError):
+    """The row of the day's budget cannot be read, so no change may take its part of it; nothing was written."""

@@ -12,7 +12,7 @@ from rightsizer.domain.change import Change, ChangeState, Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.plan import Before, VariantCount
 from rightsizer.domain.policy import ChangeLimits, Switch
-from rightsizer.errors import ConflictError, ReadError
+from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from sandbox.account import Sandbox
 from tests import samples
 from tests.table import create_table
@@ -116,6 +116,39 @@ def test_the_day_has_so_many_changes(journal: TableJournal) -> None:
     with pytest.raises(ConflictError, match="the budget of 2026-11-02"):
         journal.begin(third, DAY, Decimal(1), LIMITS)
     journal.begin(third, "2026-11-03", Decimal(1), LIMITS)
+
+
+SPOILT: list[dict[str, Any]] = [
+    {"usd": {"N": "1"}},
+    {"changes": {"N": "1"}},
+    {"changes": {"S": "1"}, "usd": {"N": "1"}},
+    {"changes": {"N": "1"}, "usd": {"S": "1.50"}},
+    {"changes": {"N": "1"}, "usd": {"L": []}},
+    {"changes": {"N": "1"}, "usd": {"N": "9E+37"}},
+]
+
+
+@pytest.mark.parametrize("row", SPOILT, ids=str)
+def test_a_spoilt_budget_stops_the_day_and_says_so_but_not_what_restores(
+    journal: TableJournal, row: dict[str, Any]
+) -> None:
+    key = {"pk": {"S": f"BUDGET#{DAY}"}, "sk": {"S": "BUDGET"}}
+    journal.dynamodb.put_item(TableName="t", Item=key | row)
+    made = journal.create(change())
+    with pytest.raises(BudgetUnreadableError, match=f"the row BUDGET#{DAY} BUDGET, .* cannot be read: it"):
+        journal.begin(made, DAY, Decimal(1), LIMITS)
+    assert journal.load("c-1") == made
+    grows = replace(change(2, "other"), option=replace(samples.option(), restores=True), models=("m",))
+    assert journal.begin(journal.create(grows), DAY, Decimal(1), LIMITS).version == 2
+    with pytest.raises(ConflictError, match="model m"):
+        journal.begin(journal.create(replace(change(3, "third"), models=("m",))), "2026-11-03", Decimal(1), LIMITS)
+
+
+def test_what_a_day_has_spent_is_no_spoilt_budget(journal: TableJournal) -> None:
+    journal.begin(journal.create(change(1, "e1")), DAY, Decimal("99.50"), LIMITS)
+    with pytest.raises(ConflictError, match="is spent") as caught:
+        journal.begin(journal.create(change(2, "e2")), DAY, Decimal(1), LIMITS)
+    assert not isinstance(caught.value, BudgetUnreadableError)
 
 
 def test_the_day_has_so_many_dollars(journal: TableJournal) -> None:

@@ -116,6 +116,26 @@ def test_a_change_that_cannot_be_read_is_told_once_looked_at_each_hour_and_goes_
         assert w.run(48).state is ChangeState.PROVEN
 
 
+def test_a_spoilt_budget_is_told_once_with_the_remedy_and_the_change_starts_when_it_is_gone() -> None:
+    with world() as w, patch.object(telemetry, "_invocation") as counted:
+        key = {"pk": {"S": f"BUDGET#{w.now:%Y-%m-%d}"}, "sk": {"S": "BUDGET"}}
+        put(w, key | {"changes": {"S": "some"}, "usd": {"N": "1"}})
+        w.start()
+        for _ in range(24):  # two hours
+            w.box.clock.advance(timedelta(minutes=5))
+            w.apply.tick(w.now)
+        assert w.change.state is ChangeState.PLANNED
+        assert "its attribute changes is no number" in w.change.outcome
+        assert [subject for subject, _ in w.told] == [f"no change starts on {w.now:%Y-%m-%d}"]
+        assert f"Remedy: delete the row BUDGET#{w.now:%Y-%m-%d} BUDGET of the table t" in w.told[0][1]
+        assert [call.args[0] for call in counted.get().add_metric.call_args_list].count("RowsUnreadable") > 1
+        with w.box.gate.unrecorded():
+            judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
+            w.box.client("dynamodb").delete_item(TableName="t", Key=key)
+            w.box.gate.judge = judge
+        assert w.run(48).state is ChangeState.PROVEN
+
+
 def test_a_message_that_was_not_taken_is_tried_again_at_the_next_look() -> None:
     with world() as w:
         w.start()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import boto3
 import pytest
@@ -20,12 +20,14 @@ from rightsizer.channels.notifier import Channels
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.proposal import MessageRef
-from rightsizer.domain.report import FunctionUse, Report, Stack
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.report import SHOWN, FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
-from rightsizer.ports.evaluation import OwnUse
+from rightsizer.ports.evaluation import OwnUse, RecommendationStore
 from rightsizer.render import csv, report_json, slack, text
 from rightsizer.render.report_page import report as report_page
+from rightsizer.reporting import totals
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 
@@ -237,6 +239,63 @@ def test_one_file_of_a_report_that_fails_stops_neither_the_others_nor_the_tellin
     assert tell(given, written)
     assert (len(spy.posts), len(spy.texts)) == (1, 1)
     assert f"{ending} could not be stored" in spy.texts[0]
+
+
+LARGE = SHOWN + 1
+"""Judgements of which the page does not show all."""
+
+
+class Many:
+    """A store with so many judgements; it cannot be read beyond `readable` of them the second time."""
+
+    def __init__(self, number: int, readable: int) -> None:
+        self.number, self.readable, self.times = number, readable, 0
+
+    def recommendations(self, unread: Any = None) -> Iterator[Recommendation]:
+        self.times += 1
+        for number in range(self.number):
+            if self.times > 1 and number == self.readable:
+                raise ThrottledError("reading the judgements")
+            ref = replace(recommendation().ref, name=f"chat-{number}")
+            yield replace(recommendation(), ref=ref)
+
+    def proposals(self, *_: Any, **__: Any) -> Iterator[Any]:
+        return iter(())
+
+
+def with_many(ports: ReportPorts, monkeypatch: pytest.MonkeyPatch, shelf: Shelf, readable: int = LARGE) -> ReportPorts:
+    """A report with three files of JSON lines."""
+    monkeypatch.setattr(totals, "LINES", LARGE // 3 + 1)
+    sources = replace(ports.sources, store=cast("RecommendationStore", Many(LARGE, readable)))
+    return replace(ports, sources=sources, files=shelf, notifier=Spy())
+
+
+@pytest.mark.parametrize(("refused", "stored"), [(("-002.jsonl.gz",), ["001", "003"]), (("jsonl.gz",), [])])
+def test_each_file_of_json_lines_that_cannot_be_stored_is_named_in_the_email(
+    ports: ReportPorts, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...], stored: list[str]
+) -> None:
+    given = with_many(ports, monkeypatch, Shelf(*refused))
+    written = report(given, *window("weekly", NOW), NOW)
+    assert [where.removesuffix(".jsonl.gz")[-3:] for where in written.lines] == stored
+    assert tell(given, written)
+    (mail,) = cast("Spy", given.notifier).texts
+    for number in {"001", "002", "003"} - set(stored):
+        assert f"-{number}.jsonl.gz could not be stored: storing " in mail
+    for number in stored:
+        assert f"-{number}.jsonl.gz could" not in mail
+
+
+def test_json_lines_that_cannot_be_read_to_the_end_are_named_in_the_email(
+    ports: ReportPorts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = with_many(ports, monkeypatch, Shelf(), readable=LARGE // 3 + 2)
+    written = report(given, *window("weekly", NOW), NOW)
+    assert len(written.lines) == 1
+    assert tell(given, written)
+    assert (
+        "-002.jsonl.gz and what follows it could not be made: reading the judgements"
+        in cast("Spy", given.notifier).texts[0]
+    )
 
 
 def test_a_report_of_which_nothing_can_be_stored_fails_and_is_tried_again(ports: ReportPorts) -> None:

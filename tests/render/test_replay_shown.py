@@ -113,8 +113,8 @@ def test_what_a_shadow_test_costs_is_not_called_a_switch() -> None:
     said = [" ".join(line.split()) for line in _terminal(proposal(recommendation=tested)).splitlines()]
     assert "shadow test USD 4.50 once, whatever it shows" in said
     assert [line for line in said if line.startswith("switch")] == [
-        "switch USD 6.10 once; with the test paid back in 0.4 days",
-        "switch USD 3.20 once, paid back in 0.1 days",
+        "switch USD 6.10 once; with the test paid back in 10 hours",
+        "switch USD 3.20 once, paid back in 2 hours",
     ]
     asked = _terminal(proposal(recommendation=recommendation(options=(second,))))
     assert "whatever it shows" not in asked

@@ -98,3 +98,64 @@ def test_a_type_that_no_price_list_sells_is_no_candidate_but_may_go_on_running()
     found = judge(kit.endpoint(), load, table, kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert all(option.target.instance_type != chosen for option in found.options)
     assert {e.instance_type for e in found.excluded if e.reason.code is Code.NOT_SOLD} == {chosen}
+
+
+def one_case(monkeypatch: pytest.MonkeyPatch) -> Case:
+    """The gate's first case of a steady load, opted in and sure."""
+    cases: list[Case] = []
+
+    def seen(case: Case, *rest: object) -> object:
+        cases.append(case)
+        return gate(case, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(choose, "gate", seen)
+    policy = Policy(confidence_smaller=1.0)
+    judge(kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
+    return cases[0]
+
+
+@pytest.mark.parametrize(
+    ("usd", "share", "sentence"),
+    [
+        ("78", 0.07, "the saving of 7 % of its cost (USD 78 per month) is below the least of 10 %"),
+        ("49.99", 0.5, "the saving of USD 49.99 per month (50 % of its cost) is below the least of USD 50 per month"),
+        (
+            "12",
+            0.02,
+            "the saving of USD 12 per month is below the least of USD 50 per month, and 2 % of its cost is below the"
+            " least of 10 %",
+        ),
+        ("500", 0.0999, "the saving of 9.99 % of its cost (USD 500 per month) is below the least of 10 %"),
+    ],
+)
+def test_a_saving_that_is_too_small_is_said_against_the_limit_that_it_misses(
+    usd: str, share: float, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = one_case(monkeypatch)
+    small = replace(case, option=replace(case.option, saving_usd_per_month=Decimal(usd)), share=share)
+    verdict, why = gate(small, History(), Policy(), kit.NOW)
+    assert (verdict, why) == (Gate.SILENT, Reason(Code.SAVING_TOO_SMALL, sentence))
+
+
+@pytest.mark.parametrize(
+    ("once", "days", "said"),
+    [
+        ("0", 0.0, "nothing to pay back"),
+        ("0.01", 0.0, "paid back in less than an hour"),
+        ("3", 0.04, "paid back in less than an hour"),
+        ("3", 0.05, "paid back in 1 hour"),
+        ("3", 0.25, "paid back in 6 hours"),
+        ("9", 1.5, "paid back in 1.5 days"),
+    ],
+)
+def test_the_payback_is_never_said_to_be_nought_days(
+    once: str, days: float, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = one_case(monkeypatch)
+    option = replace(
+        case.option, switch_usd=Decimal(once), payback_days=days, test_usd=Decimal(0), risk=Risk.VERY_LOW, risks={}
+    )
+    demand = replace(case.demand, confidence=99.0)
+    verdict, why = gate(replace(case, option=option, demand=demand, declared=True), History(), Policy(), kit.NOW)
+    assert verdict is Gate.APPLY
+    assert why.sentence.endswith(f"days of evidence, {said}")

@@ -68,6 +68,16 @@ class Parking:
         logger.warning("a stored row cannot be read and is parked", row=f"{pk} {sk}", problem=cause)
         count(RowsUnreadable=1)
         self.postpone(pk, sk, now)
+        what = pk.replace("#", " ", 1).lower()
+        text = (
+            f"{cause}. Nothing is done about it until it can be read, and everything else goes on. It is looked at "
+            f"again every hour; this is said once in {TOLD_DAYS} days. Deploy the release that wrote the row ({pk} "
+            f"{sk} in the table {self._table.name}), or restore it from a backup: docs/upgrade.md."
+        )
+        return self.once(pk, f"{what} cannot be read and waits", text, now, tell)
+
+    def once(self, pk: str, subject: str, text: str, now: datetime, tell: Told) -> bool:
+        """Tell of a row once in `TOLD_DAYS`; whether people know it, or are being told."""
         mark: Row = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now)}
         known = self._table.get(f"PARKED#{pk}", "PARKED")
         until = if_readable(known, lambda row: whole(row, "expires"))
@@ -75,13 +85,7 @@ class Parking:
             return True
         if not self._held({**mark, "expires": epoch(now + TELLING)}, known):
             return True
-        what = pk.replace("#", " ", 1).lower()
-        text = (
-            f"{cause}. Nothing is done about it until it can be read, and everything else goes on. It is looked at "
-            f"again every hour; this is said once in {TOLD_DAYS} days. Deploy the release that wrote the row ({pk} "
-            f"{sk} in the table {self._table.name}), or restore it from a backup: docs/upgrade.md."
-        )
-        told = tell(f"{what} cannot be read and waits", text)
+        told = tell(subject, text)
         self._table.put({**mark, "expires": epoch(now, TOLD_DAYS) if told else epoch(now)})
         return told
 

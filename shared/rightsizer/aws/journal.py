@@ -15,11 +15,11 @@ from botocore.exceptions import ClientError
 from rightsizer import wire
 from rightsizer.aws.documents import Parking, beside, versioned
 from rightsizer.aws.errors import code_of, reading
-from rightsizer.aws.table import Row, Table, Value, if_readable, moment, passed_over, read_row, text, typed
+from rightsizer.aws.table import Row, Table, Value, if_readable, moment, number, passed_over, read_row, text, typed
 from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import ChangeLimits, Room, Switch, room_for
-from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
+from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError, UnreadableError, WriteRefusedError
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -61,26 +61,53 @@ class TableJournal:
         return stored
 
     def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
-        """Save, take the locks of the models and the part of the day's budget, all or nothing."""
+        """Save, take the locks of the models and the part of the day's budget, all or nothing.
+
+        BudgetUnreadableError where the row of the budget cannot be read. What restores begins all the same, uncounted.
+        """
         room = room_for(usd, limits, restores=change.option.restores)
         if room.changes <= 0:  # the condition below passes on a day without an item
             raise ConflictError(f"beginning change {change.id}: no change is allowed on any day (changes_per_day is 0)")
         stored = replace(change, version=change.version + 1)
-        models = sorted(set(change.models))
-        self._transact(
-            f"beginning change {change.id}",
-            [
-                self._put(change_item(stored), *version_read(change)),
-                self._budget(day, usd, room, change.created_at),
-                *(self._lock("MODEL", model, change.id) for model in models),
-            ],
-            (
-                "somebody saved it in between",
-                f"the budget of {day} ({limits.changes_per_day} changes, USD {limits.usd_per_day}) is spent",
-                *(f"another endpoint with model {model} is being changed" for model in models),
-            ),
-        )
+        doing, models = f"beginning change {change.id}", sorted(set(change.models))
+        spent = f"the budget of {day} ({limits.changes_per_day} changes, USD {limits.usd_per_day}) is spent"
+        save = (self._put(change_item(stored), *version_read(change)), "somebody saved it in between")
+        budget = (self._budget(day, usd, room, change.created_at), spent)
+        locks = [
+            (self._lock("MODEL", model, change.id), f"another endpoint with model {model} is being changed")
+            for model in models
+        ]
+        try:
+            self._transact_each(doing, [save, budget, *locks])
+        except ConflictError:
+            problem = self._budget_problem(day)
+            if not problem:
+                raise
+            if not change.option.restores:
+                raise BudgetUnreadableError(f"{doing}: {problem}") from None
+            self._transact_each(doing, [save, *locks])
         return stored
+
+    def tell_budget(self, day: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Tell once of the row of a day's budget that cannot be read, with the remedy."""
+        key = f"BUDGET#{day}"
+        text = (
+            f"{cause}. Changes that were approved for {day} (UTC) wait; those that bring room back begin, and are not "
+            f"counted. Remedy: delete the row {key} BUDGET of the table {self.table}, and the day counts from nothing; "
+            f"or wait, for the next day (UTC) has a row of its own. This is said once."
+        )
+        Parking(Table(self.dynamodb, self.table)).once(key, f"no change starts on {day}", text, now, tell)
+
+    def _budget_problem(self, day: str) -> str:
+        """Why the row of the day's budget cannot be read; empty where it can, or is not there."""
+        row = self._get(f"BUDGET#{day}", "BUDGET")
+        try:
+            if row is not None:
+                read_row(row, lambda found: (number(found, "changes"), number(found, "usd")))
+        except UnreadableError as error:
+            passed_over(f"BUDGET#{day} BUDGET", error)
+            return f"the row BUDGET#{day} BUDGET, with what the day may still start, cannot be read: {error}"
+        return ""
 
     def reopen(self, change: Change) -> Change:
         """Save a closed change as open again with the lock of its endpoint, all or nothing.
@@ -266,6 +293,10 @@ class TableJournal:
                 },
             }
         }
+
+    def _transact_each(self, doing: str, writes: "list[tuple[TransactWriteItemTypeDef, str]]") -> None:
+        """Each write with what it means that its condition fails."""
+        self._transact(doing, [write for write, _ in writes], tuple(meaning for _, meaning in writes))
 
     def _transact(self, doing: str, items: "list[TransactWriteItemTypeDef]", meaning: tuple[str, ...]) -> None:
         try:

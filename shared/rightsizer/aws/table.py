@@ -264,6 +264,15 @@ def money(row: Row, name: str) -> Decimal:
     return value
 
 
+def number(row: Row, name: str) -> Decimal:
+    """An attribute that is a number, such as a sum that DynamoDB itself adds to. UnreadableError."""
+    value = _required(row, name)
+    said = value.attribute.get("N") if isinstance(value, Kept) else value
+    if isinstance(value, str | bool) or said is None or abs(Decimal(said)) > LARGEST_USD:
+        raise UnreadableError(f"its attribute {name} is no number of a sensible size")
+    return Decimal(said)
+
+
 def moment(row: Row, name: str) -> datetime:
     """A time, in UTC. UnreadableError for one without a time zone too."""
     said = text(row, name)

@@ -188,10 +188,14 @@ class Target:
     """(Inference component, how its copies are placed). Not in the text of a target either."""
 
 
+NEVER = 1e6
+"""Days of payback of what never pays back."""
+
+
 def payback_of(once_usd: Decimal, saving: Decimal) -> float:
     """Days until a monthly saving has paid `once_usd`; a million where it never does."""
     days = float(once_usd / saving * 30) if saving > 0 else float("inf")
-    return round(days, 2) if days < 1e6 else 1e6
+    return round(days, 2) if days < NEVER else NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,20 @@ class Option:
     """None where nothing was reckoned: what a person asked for, a return, a deletion."""
     test_usd: Decimal = Decimal(0)
     """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
+
+
+def paid_back(option: Option) -> str:
+    """For people, when the saving has paid the switch and the test; in hours below a day, never in 0.0 days."""
+    if not option.switch_usd + option.test_usd:
+        return "nothing to pay back"
+    if option.payback_days >= NEVER:
+        return "never paid back"
+    hours = 24 * option.payback_days
+    if hours >= 24:
+        return f"paid back in {option.payback_days:.1f} days"
+    if hours < 1:
+        return "paid back in less than an hour"
+    return f"paid back in {hours:.0f} hour{'s' if round(hours) > 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True)

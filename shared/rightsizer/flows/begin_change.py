@@ -19,7 +19,7 @@ from rightsizer.domain.preflight import Deferred, Ground, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.errors import ConflictError, ReadError
+from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import apply_newest
 from rightsizer.flows.notify import Told
 from rightsizer.ports.changes import Changer, Journal
@@ -79,12 +79,19 @@ class Beginning:
             return self._for_the_peak(change, later, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
         ready = replace(planned.on(change, now), models=tuple(sorted({*change.models, *ground.models})))
+        return self._taken(change, ready, now, limits)
+
+    def _taken(self, change: Change, ready: Change, now: datetime, limits: ChangeLimits) -> Change:
+        """The planned change with its locks and its part of the day's budget, or waiting for them."""
+        day = f"{now:%Y-%m-%d}"
         try:
-            return self.journal.begin(ready, f"{now:%Y-%m-%d}", ready.once_usd, limits)
+            return self.journal.begin(ready, day, ready.once_usd, limits)
         except ConflictError as error:
             current = self.journal.load(change.id)
             if current is None or current.version != change.version:
                 raise
+            if isinstance(error, BudgetUnreadableError):
+                self.journal.tell_budget(day, str(error), now, self.tell)
             return self._defer(change, now + BUSY_AGAIN, str(error), now)
 
     def _approved(self, change: Change, limits: ChangeLimits) -> Proposal | Reason:

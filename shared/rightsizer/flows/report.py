@@ -142,7 +142,7 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
             where[form] = kept
     if len(failed) == len(forms):
         raise failed[0].error
-    found = _lines(ports, name) if len(told.recommendations) > SHOWN else ()
+    found = _lines(ports, name, missing) if len(told.recommendations) > SHOWN else ()
     return Written(told, **where, lines=found, missing=tuple(missing))
 
 
@@ -150,19 +150,30 @@ def _stored(files: ReportStore, key: str, made_by: Callable[[Report], str], told
     return files.put(key, made_by(told).encode(), kind)
 
 
-def _lines(ports: ReportPorts, name: str) -> tuple[str, ...]:
-    """Read the judgements again, file by file: all of them at once would not fit into the function."""
+def _lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str, ...]:
+    """Read the judgements again, file by file: all of them at once would not fit into the function.
 
-    def store() -> tuple[str, ...]:
-        parts = lines(ports.sources.store.recommendations(), ports.voice.line)
-        put = ports.files.put
-        return tuple(
-            put(f"{name}-{number:03}.jsonl.gz", gzip.compress(part, 6, mtime=0), "application/gzip")
-            for number, part in enumerate(parts, start=1)
-        )
+    A file that cannot be stored stops no other. `missing` gets each, and what could not be read or worded.
+    """
+    stored, number = list[str](), 0
 
-    kept = attempt("storing the JSON lines of the report", name, store)
-    return () if isinstance(kept, Failed) else kept
+    def one(key: str, part: bytes) -> str:
+        return ports.files.put(key, gzip.compress(part, 6, mtime=0), "application/gzip")
+
+    def each() -> None:
+        nonlocal number
+        for number, part in enumerate(lines(ports.sources.store.recommendations(), ports.voice.line), start=1):
+            key = f"{name}-{number:03}.jsonl.gz"
+            kept = attempt("storing the JSON lines of the report", key, partial(one, key, part))
+            if isinstance(kept, Failed):
+                missing.append(f"{key} could not be stored: {kept}")
+            else:
+                stored.append(kept)
+
+    read = attempt("reading the judgements for the JSON lines of the report", name, each)
+    if isinstance(read, Failed):
+        missing.append(f"{name}-{number + 1:03}.jsonl.gz and what follows it could not be made: {read}")
+    return tuple(stored)
 
 
 def tell(ports: ReportPorts, written: Written) -> bool:

@@ -30,8 +30,12 @@ class Journal(Protocol):
     def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
         """Save the planned change, take the locks of its models and its part of the day's budget, all or nothing.
 
-        ConflictError says which of them was not to be had.
+        ConflictError says which of them was not to be had, BudgetUnreadableError that nobody knows what is left of it.
         """
+        ...
+
+    def tell_budget(self, day: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Tell once that the row of a day's budget cannot be read, with the remedy; `tell` as for `park`."""
         ...
 
     def save(self, change: Change) -> Change:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import Option, OptionKind, Risk, Target
+from rightsizer.domain.option import Option, OptionKind, Risk, Target, paid_back
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
@@ -54,7 +54,7 @@ def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict
             Reason(
                 Code.SAFE_TO_APPLY,
                 f"opted in, risk {int(case.option.risk)}, {case.demand.confidence:.1f} days of evidence,"
-                f" payback {case.option.payback_days:.1f} days",
+                f" {paid_back(case.option)}",
             ),
         )
     )
@@ -64,12 +64,8 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     option, endpoint = case.option, case.endpoint
     if endpoint.mode is Mode.OFF:
         return Gate.SILENT, OFF
-    if option.saving_usd_per_month < policy.minimum_saving_usd or case.share < policy.minimum_saving_share:
-        return Gate.SILENT, Reason(
-            Code.SAVING_TOO_SMALL,
-            f"the saving of USD {option.saving_usd_per_month} per month ({100 * case.share:.0f} %) is below"
-            f" USD {policy.minimum_saving_usd} or {100 * policy.minimum_saving_share:.0f} %",
-        )
+    if (small := _too_small(case, policy)) is not None:
+        return Gate.SILENT, small
     if case.demand.confidence < policy.confidence_propose:
         return Gate.SILENT, Reason(
             Code.TOO_LITTLE_CONFIDENCE,
@@ -88,6 +84,24 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     if endpoint.mode is Mode.REPORT:
         return Gate.SILENT, why_report(endpoint)
     return None
+
+
+def _too_small(case: Case, policy: Policy) -> Reason | None:
+    """Which of both least savings the option misses, with the figures, or None."""
+    usd, least_usd = case.option.saving_usd_per_month, policy.minimum_saving_usd
+    dollars, percent = usd < least_usd, case.share < policy.minimum_saving_share
+    if not dollars and not percent:
+        return None
+    share, least = 100 * case.share, 100 * policy.minimum_saving_share
+    places = next((n for n in range(4) if round(share, n) < least), 4) if percent else 0
+    of_all, below_usd = f"{share:.{places}f} % of its cost", f"below the least of USD {least_usd} per month"
+    if not percent:
+        text = f"USD {usd} per month ({of_all}) is {below_usd}"
+    elif not dollars:
+        text = f"{of_all} (USD {usd} per month) is below the least of {least:g} %"
+    else:
+        text = f"USD {usd} per month is {below_usd}, and {of_all} is below the least of {least:g} %"
+    return Reason(Code.SAVING_TOO_SMALL, f"the saving of {text}")
 
 
 def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from rightsizer.domain.option import Excluded, Option
+from rightsizer.domain.option import Excluded, Option, paid_back
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, cleaned, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
@@ -209,7 +209,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
 def _switch(option: Option) -> str:
     """What the change costs once; of a test before it both are paid back."""
     once = "once; with the test" if option.test_usd else "once,"
-    return f"USD {option.switch_usd:,.2f} {once} paid back in {option.payback_days:.1f} days"
+    return f"USD {option.switch_usd:,.2f} {once} {paid_back(option)}"
 
 
 def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
