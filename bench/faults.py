@@ -7,11 +7,11 @@
     python -m bench.faults --concurrent          and with a second invocation between any two requests
     python -m bench.faults --frozen              and with a freeze, and a hard freeze, instead of a death
     python -m bench.faults --reads --every 16    killed after reads, too
-    python -m bench.faults --lost 506            only so many runs in which a decision is lost on its way
+    python -m bench.faults --lost 504            only so many runs in which a decision is lost on its way
 
 A death after a read leaves what the death after the write before it left, so without `--reads` it is tried once, after
 the write; `--reads` checks that. The whole run is made once; at each kill point the process is copied, and the copy
-dies there and goes on by the ticks. The run without options also makes 506 runs of a deployed stack in which the
+dies there and goes on by the ticks. The run without options also makes 504 runs of a deployed stack in which the
 event of a decision is lost (`tests.faults.lost`). Exits with 1 when a law broke.
 """
 
@@ -30,6 +30,7 @@ from tests.faults.drive import DELIVERIES, FROZEN, FROZEN_HARD, KILLED, PROMPT, 
 from tests.faults.laws import LAWS
 from tests.faults.lost import LAWS as LOST_LAWS
 from tests.faults.lost import PLACES, Case, cases, lost
+from tests.faults.lost_errands import LAWS as ERRAND_LAWS
 
 LOST = -(-500 // len(PLACES)) * len(PLACES)
 """Runs in which a decision is lost: the same number for each place, and at least 500 in all."""
@@ -114,9 +115,9 @@ def run_lost(pool: Executor, count: int) -> int:
     for row in bad:
         print(f"    {row.name}: {'; '.join(row.violations)}", flush=True)
     for place, runs_there in Counter(row.ended for row in rows).items():
-        print(f"{place:36}{runs_there:5} runs{sum(row.ended == place for row in bad):5} failures", flush=True)
-    laws = len(LOST_LAWS) + 1
-    print(f"{len(rows)} decisions lost, {laws} laws in each, {len(bad)} failures, {time.monotonic() - began:.0f} s")
+        print(f"{place:44}{runs_there:5} runs{sum(row.ended == place for row in bad):5} failures", flush=True)
+    laws = f"{len(LOST_LAWS) + 1} laws in each, of an errand {len(ERRAND_LAWS) + 1}"
+    print(f"{len(rows)} decisions lost, {laws}, {len(bad)} failures, {time.monotonic() - began:.0f} s")
     return len(bad)
 
 

@@ -9,7 +9,7 @@ from rightsizer.changes.reconcile.still import expired
 from rightsizer.changes.reconcile.turning import SHOWS
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
-from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
 from sandbox.refusals import Killed
@@ -94,6 +94,23 @@ def test_a_change_with_a_plan_that_waits_too_long_for_its_turn_is_closed_and_tol
         ticks(w, timedelta(hours=12))
         assert w.change.state is (ChangeState.REFUSED if long else ChangeState.PROVEN), w.change.outcome
         assert updates(w) == (0 if long else 1)
+
+
+def test_what_expired_may_be_approved_again_at_once_and_waits_for_the_cooldown_of_what_was_written() -> None:
+    with world(limits=LIMITS) as w:
+        planned(w)
+        narrowed(w)
+        ticks(w, timedelta(days=7, hours=12), timedelta(hours=12))
+        assert_expired(w, w.change)
+        widened(w)
+        last = w.journal.last_change_at(NAME)
+        assert last is not None
+        decision = Decision(ProposalState.APPROVED, "slack:U1", w.now)
+        w.store.save(w.proposal.recommendation, replace(w.proposal, decision=decision))
+        change = w.start()
+        assert change.id != w.change.id
+        assert (change.state, change.next_due) == (ChangeState.PLANNED, last + LIMITS.cooldown)
+        assert "the last change of this endpoint was at" in change.outcome
 
 
 def test_a_change_that_nobody_looked_at_for_eight_days_is_not_carried_on() -> None:

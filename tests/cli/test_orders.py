@@ -83,6 +83,27 @@ def test_apply_approves_once_and_then_shows_the_journal(asked: World, capsys: py
     assert "CreateEndpointConfig" in {e["step"].split()[0] for e in second["change"]["journal"]}
 
 
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"approvable": None}, "does not say whether it may be approved (approvable is neither true nor false)"),
+        ({"approvable": "false"}, "does not say whether it may be approved"),
+        ({"approvable": False, "enable": ""}, "its row does not name what would allow it; ask whoever runs rightsizer"),
+        ({"approvable": False, "enable": "tag it: aws x"}, "cannot be carried out yet: tag it: aws x"),
+    ],
+)
+def test_an_approval_of_what_may_not_be_approved_is_refused_with_the_cause(
+    asked: World, capsys: pytest.CaptureFixture[str], fields: dict[str, Any], why: str
+) -> None:
+    table, key = asked.box.client("dynamodb"), {"pk": {"S": f"PROPOSAL#{asked.proposal.id}"}, "sk": {"S": "PROPOSAL"}}
+    item = table.get_item(TableName="t", Key=key)["Item"]
+    body = {name: value for name, value in (json.loads(item["doc"]["S"]) | fields).items() if value is not None}
+    table.put_item(TableName="t", Item=item | {"doc": {"S": json.dumps(body)}})
+    code, _, err = said(capsys, "approve", asked.proposal.id)
+    assert (code, why in " ".join(err.split())) == (Exit.FAILED, True), err
+    assert table.get_item(TableName="t", Key=key)["Item"]["state"] == {"S": "pending"}
+
+
 def test_apply_does_not_overrule_a_no(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "reject", asked.proposal.id)
     code, _, err = said(capsys, "apply", asked.proposal.id)

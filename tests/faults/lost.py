@@ -8,13 +8,11 @@ and when a newer judgement comes.
 """
 
 import random
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rightsizer import bootstrap
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
@@ -27,23 +25,23 @@ from sandbox.account import Sandbox
 from sandbox.gate import Call
 from sandbox.wiring import Stack
 from tests import samples
+from tests.faults.lost_errands import lost_errand
+from tests.faults.lost_places import DECISIONS, ERRANDS, Place
 from tests.faults.lost_run import (
     AFTER,
     AGAINST,
-    IMAGE,
     JUDGED,
-    LIMITS,
     NAME,
     NEW,
     OLD,
-    OTHER_LIMITS,
-    ROOT,
-    START,
     TURNS,
     UNREAD,
     WHO,
     Run,
+    deployed,
 )
+
+PLACES: dict[str, Place] = {**DECISIONS, **ERRANDS}
 
 
 @dataclass(frozen=True)
@@ -54,122 +52,15 @@ class Case:
     seed: int
 
 
-def _journal_throttled(run: Run) -> None:
-    for operation in ("PutItem", "TransactWriteItems"):
-        run.box.fail("dynamodb", operation, "ThrottlingException", times=10**6, where=lambda p: "CHANGE#" in str(p))
-
-
-def _nothing_read(run: Run) -> None:
-    run.box.fail("dynamodb", "GetItem", "InternalServerError", times=10**6)
-
-
-def _healed(run: Run) -> None:
-    run.box.gate.heal()
-
-
-def _off(*doors: str) -> Callable[[Run], None]:
-    def switch(run: Run) -> None:
-        run.stack.off |= set(doors)
-        run.stack.quiet |= {"Apply.Tick"} if "apply" in doors else set()  # each would be throttled, and retried twice
-
-    return switch
-
-
-def _on(run: Run) -> None:
-    run.stack.off.clear()
-    run.stack.quiet.discard("Apply.Tick")
-
-
-def _backed_up(run: Run) -> None:
-    client = run.box.client("dynamodb")
-    run.backup = client.create_backup(TableName=run.table.name, BackupName="before")["BackupDetails"]["BackupArn"]
-
-
-def _restored(run: Run) -> None:
-    """All rows are those of the backup, in a new table of the same name, and no stream tells of it."""
-    client, name = run.box.client("dynamodb"), run.table.name
-    client.delete_table(TableName=name)
-    client.restore_table_from_backup(TargetTableName=name, BackupArn=run.backup)
-    kept = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-    client.update_table(TableName=name, StreamSpecification=kept)
-    for stream in run.stack.streams:
-        stream.begin_anew()
-
-
-def _killed(run: Run) -> None:
-    """The update of the stack ends an invocation in the middle."""
-    run.box.gate.kill(run.dice.randint(1, 6), after=run.dice.random() < 0.5)
-
-
-def _updated(run: Run) -> None:
-    run.box.gate.heal()
-    run.stack.redeploy(Limits=OTHER_LIMITS)
-
-
-def _rolled_back(run: Run) -> None:
-    _updated(run)
-    run.stack.redeploy(Limits=LIMITS)
-
-
-def _narrowed(to: str) -> Callable[[Run], None]:
-    return lambda run: run.stack.redeploy(MayChange=to)
-
-
-def _widened_or_not(to: str) -> Callable[[Run], None]:
-    def perhaps(run: Run) -> None:
-        if run.dice.random() < 0.5:
-            run.stack.redeploy(MayChange=to)
-
-    return perhaps
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where something is lost: what begins, how long it lasts, what ends it."""
-
-    begins: Callable[[Run], None]
-    ends: Callable[[Run], None]
-    lasts: tuple[float, ...]
-    """Minutes, one of them by the seed."""
-    late: bool = True
-    """Whether it may begin after the decision."""
-    untagged: bool = False
-    """Whether the endpoint has no tag, in a stack that may change such endpoints."""
-
-
-PLACES: dict[str, Place] = {
-    "the stream gives up": Place(_journal_throttled, _healed, (9, 20, 45)),
-    "the queue's dead letters": Place(_nothing_read, _healed, (9, 20, 45)),
-    "apply is off for a day": Place(_off("apply"), _on, (60 * 24,)),
-    "apply is off for eight days": Place(_off("apply"), _on, (60 * 24 * 8,)),
-    "apply and propose are off": Place(_off("apply", "propose"), _on, (65, 120)),
-    "propose is off for three days": Place(_off("propose"), _on, (60 * 24 * 3,)),
-    "the table is restored": Place(_backed_up, _restored, (1, 6, 12, 30, 90)),
-    "the stack is updated": Place(_killed, _updated, (3, 10)),
-    "the stack is rolled back": Place(_killed, _rolled_back, (3, 10)),
-    "MayChange is narrowed to nothing": Place(_narrowed("nothing"), _widened_or_not("tagged"), (30, 120)),
-    "MayChange is narrowed to tagged": Place(
-        _narrowed("tagged"), _widened_or_not("tagged-and-untagged"), (30, 120), untagged=True
-    ),
-}
-
-
-def _at_once(*deeds: Callable[[Run], None]) -> Callable[[Run], None]:
-    def all_of_them(run: Run) -> None:
-        for deed in deeds:
-            deed(run)
-
-    return all_of_them
-
-
-OFF_AND_RESTORED = Place(_at_once(_backed_up, _off("apply")), _at_once(_restored, _on), (60 * 24,))
-
-
 def lost(case: Case) -> list[str]:
     """The laws that broke in this run, a sentence each."""
     dice = random.Random(f"{case.place}{case.seed}")
     place = PLACES[case.place]
-    with _account(dice, untagged=place.untagged) as run:
+    if case.place in ERRANDS:
+        return lost_errand(place, dice)
+    with deployed(untagged=place.untagged) as (box, stack), ExitStack() as healed:
+        who = dice.choice(WHO[::2] if place.untagged else WHO)
+        run = _run(box, stack, dice, who, healed)
         run.box.gate.after = lambda call: _watch(run, call)
         with run.box.gate.unrecorded():
             _prepare(run)
@@ -177,31 +68,25 @@ def lost(case: Case) -> list[str]:
             judged, when = dice.choice(JUDGED), dice.random()
         lasts = dice.choice(place.lasts)
         if began < 0:
-            _meddle(run, place.begins)
+            run.meddle(lambda: place.begins(run))
             run.wait(minutes=-began)
-            _meddle(run, Run.decide)
+            run.meddle(run.decide)
         else:
-            _meddle(run, Run.decide)
+            run.meddle(run.decide)
             run.wait(minutes=began)
-            _meddle(run, place.begins)
+            run.meddle(lambda: place.begins(run))
         run.wait(minutes=1 + when * lasts)
-        _meddle(run, lambda run: run.judge(judged))
+        run.meddle(lambda: run.judge(judged))
         run.wait(minutes=max(lasts - when * lasts, 1))
-        _meddle(run, place.ends)
+        run.meddle(lambda: place.ends(run))
         run.box.clock.advance(AFTER)
         if run.backup or run.judged == UNREAD:
-            _meddle(run, Run.judge_again)
+            run.meddle(run.judge_again)
             run.box.clock.advance(AFTER)
-        _meddle(run, lambda run: run.store.tell_again(run.now, everything=True))
+        run.meddle(lambda: run.store.tell_again(run.now, everything=True))
         run.stack.settle()
         with run.box.gate.unrecorded():
             return [*run.broken, *(said for law in LAWS for said in law(run))]
-
-
-def _meddle(run: Run, deed: Callable[[Run], object]) -> None:
-    """What is not the program's: nothing is recorded or refused; what follows from it comes with the clock."""
-    with run.box.gate.unrecorded():
-        deed(run)
 
 
 def _prepare(run: Run) -> None:
@@ -291,24 +176,7 @@ def cases(count: int) -> list[Case]:
     return [Case(places[number % len(places)], number // len(places)) for number in range(count)]
 
 
-@contextmanager
-def _account(dice: random.Random, *, untagged: bool) -> Iterator[Run]:
-    with Sandbox(now=START) as box:
-        may = "tagged-and-untagged" if untagged else "tagged"
-        stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS, "MayChange": may})
-        stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}
-        stack.off |= {"evaluate"}  # what an evaluation says is played
-        with box.gate.unrecorded():
-            box.add_endpoint(NAME, OLD, 1, tags={} if untagged else {"rightsizer:mode": "auto"}, image=IMAGE)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module="aws_lambda_powertools")  # of metrics that nobody flushes here
-            try:
-                yield _run(box, stack, dice, dice.choice(WHO[::2] if untagged else WHO))
-            finally:
-                bootstrap.reset()
-
-
-def _run(box: Sandbox, stack: Stack, dice: random.Random, who: str) -> Run:
+def _run(box: Sandbox, stack: Stack, dice: random.Random, who: str, healed: ExitStack) -> Run:
     client, name = box.client("dynamodb"), stack.parts.names["Table"]
     with box.gate.unrecorded():
         live = box.client("sagemaker").describe_endpoint(EndpointName=NAME)
@@ -319,7 +187,8 @@ def _run(box: Sandbox, stack: Stack, dice: random.Random, who: str) -> Run:
     )
     table = Table(client, name)
     store = Recommendations(table, lambda: box.clock.now)
-    return Run(box, stack, dice, asked, store, TableJournal(client, name), table, who, config)
+    journal = TableJournal(client, name)
+    return Run(box, stack, dice, table, journal, healed, proposal=asked, store=store, who=who, old=config)
 
 
 def _judged(fingerprint: str, now: datetime) -> Recommendation:

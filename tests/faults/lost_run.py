@@ -2,13 +2,16 @@
 
 import json
 import random
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from rightsizer import bootstrap
 from rightsizer.aws import decisions
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.recommendations import Recommendations
@@ -59,24 +62,39 @@ AFTER = timedelta(minutes=70)
 TURNS = frozenset({"UpdateEndpoint", "UpdateEndpointWeightsAndCapacities"})
 
 
+@contextmanager
+def deployed(*, untagged: bool = False) -> Iterator[tuple[Sandbox, Stack]]:
+    """An account with the endpoint and the stack, of which only the ticks of `apply` come by themselves."""
+    with Sandbox(now=START) as box:
+        may = "tagged-and-untagged" if untagged else "tagged"
+        stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS, "MayChange": may})
+        stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}
+        stack.off |= {"evaluate"}  # what an evaluation says is played
+        with box.gate.unrecorded():
+            box.add_endpoint(NAME, OLD, 1, tags={} if untagged else {"rightsizer:mode": "auto"}, image=IMAGE)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="aws_lambda_powertools")  # of metrics that nobody flushes here
+            try:
+                yield box, stack
+            finally:
+                bootstrap.reset()
+
+
 @dataclass
-class Run:
-    """The account, the stack, and what is known to have happened."""
+class Ground:
+    """The account and the stack, whatever is decided in them."""
 
     box: Sandbox
     stack: Stack
     dice: random.Random
-    proposal: Proposal
-    store: Recommendations
-    journal: TableJournal
     table: Table
-    who: str
-    old: str
-    judged: str = ""
-    """What the newest evaluation says, whether or not the table still holds it."""
-    backup: str = ""
-    asked_back: bool = False
-    broken: list[str] = field(default_factory=list)
+    journal: TableJournal
+    healed: ExitStack
+    """Takes away what replaces a part of the program's surroundings."""
+    backup: str = field(default="", kw_only=True)
+    restored_at: datetime | None = field(default=None, kw_only=True)
+    asked_back: bool = field(default=False, kw_only=True)
+    broken: list[str] = field(default_factory=list, kw_only=True)
 
     @property
     def now(self) -> datetime:
@@ -88,6 +106,23 @@ class Run:
     def told(self) -> list[str]:
         """Subjects of what the topic got."""
         return [str(c.params.get("Subject")) for c in self.box.calls.of("sns", "Publish") if c.error is None]
+
+    def meddle(self, deed: Callable[[], object]) -> None:
+        """What is not the program's: nothing is recorded or refused; what follows from it comes with the clock."""
+        with self.box.gate.unrecorded():
+            deed()
+
+
+@dataclass
+class Run(Ground):
+    """The account of a decision on an endpoint, and what is known to have happened."""
+
+    proposal: Proposal
+    store: Recommendations
+    who: str
+    old: str
+    judged: str = field(default="", kw_only=True)
+    """What the newest evaluation says, whether or not the table still holds it."""
 
     def shown(self) -> Proposal:
         found = self.store.proposal(self.proposal.id)

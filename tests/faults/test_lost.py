@@ -1,5 +1,6 @@
 """Decisions of which an event is lost: a fixed sample of `make faults`, and each law shown to catch what breaks it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -10,13 +11,17 @@ import pytest
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.changes.overruled import overruled
+from rightsizer.changes.reconcile.turning import accepted
+from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
-from rightsizer.flows import apply_lost, apply_newest
+from rightsizer.flows import apply_lost, apply_newest, change_capacity
+from rightsizer.ports.evaluation import RecommendationStore
 from tests.faults import lost as lost_runs
 from tests.faults.lost import PLACES, Case, cases, lost
+from tests.faults.lost_places import OFF_AND_RESTORED
 from tests.faults.lost_run import AGAINST, START, UNREAD
 
 SAMPLE = cases(25)
@@ -95,7 +100,7 @@ def test_a_change_that_takes_the_judgement_of_a_backup_for_the_newest_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
-    monkeypatch.setitem(lost_runs.PLACES, "apply is off, and the table is restored", lost_runs.OFF_AND_RESTORED)
+    monkeypatch.setitem(lost_runs.PLACES, "apply is off, and the table is restored", OFF_AND_RESTORED)
     assert not found("apply is off, and the table is restored", "")
     monkeypatch.setattr(Recommendations, "made_at", lambda self: START)
     assert found("apply is off, and the table is restored", "forbids it")
@@ -122,3 +127,38 @@ def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(TableJournal, "_release", kept)
     assert found("MayChange is narrowed to nothing", "which is not open")
+
+
+@pytest.mark.parametrize(
+    ("place", "counts"),
+    [
+        ("the update's answer is lost", lambda change: accepted(change, change.plan.turn)),
+        ("the update is refused", lambda change: change.plan.turn and change.last(change.plan.turn, "failed")),
+    ],
+)
+def test_a_change_whose_update_counts_as_made_though_aws_shows_none_is_caught(
+    place: str, counts: Callable[[Change], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    against = apply_newest._against
+
+    def made(store: RecommendationStore, change: Change) -> Reason | None:
+        return None if counts(change) else against(store, change)
+
+    monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
+    monkeypatch.setattr(apply_newest, "_against", made)
+    assert found(place, "forbids it")
+
+
+def test_an_errand_of_a_backup_that_is_carried_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_capacity, "of_a_backup", nothing)
+    assert found("an errand, and the table is restored", "approved before the table was restored")
+
+
+def test_a_tick_that_looks_for_no_errand_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_capacity.Errands, "tick", nothing)
+    assert found("an errand, and the stream gives up", "nobody carries it out")
+
+
+def test_an_errand_that_expires_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_capacity, "surely", lambda tell: lambda subject, text: True)
+    assert found("an errand, and apply is off for eight days", "nobody was told")

@@ -132,5 +132,14 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         raise ConflictError(f"the proposal {name} is {state} already{by}; nothing was recorded")
     if whole(item, "expires_at") <= epoch(now):
         raise ConflictError(f"the proposal {name} has expired; a new one comes if the saving is still there")
-    if decision.state is ProposalState.APPROVED and not body.get("approvable"):
-        raise ConflictError(f"the proposal {name} cannot be carried out yet: {body.get('enable') or 'not enabled'}")
+    if decision.state is ProposalState.APPROVED and body.get("approvable") is not True:
+        raise ConflictError(_not_approvable(name, body))
+
+
+def _not_approvable(name: str, body: dict[str, Any]) -> str:
+    """Why an approval of the pending proposal is refused, with what would allow it."""
+    if body.get("approvable") is not False:
+        text = f"the row of the proposal {name} does not say whether it may be approved (approvable is neither true nor"
+        return f"{text} false), so nothing was recorded; restore the row from a backup, or delete it: docs/upgrade.md"
+    enable = body.get("enable") or "its row does not name what would allow it; ask whoever runs rightsizer"
+    return f"the proposal {name} cannot be carried out yet: {enable}"
