@@ -1,0 +1,76 @@
+"""A Spot group, an errand that was asked about its policy, and the flow that carries it out."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.aws import decisions
+from rightsizer.aws.capacity_changes import ErrandCalls
+from rightsizer.aws.capacity_changes import Errands as Book
+from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.table import Table
+from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.policy import Switch
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.flows.change_capacity import Errands
+from sandbox.spot_groups import SimGroup
+from tests.flows.spot_scene import Scene
+
+
+@dataclass
+class Stage:
+    scene: Scene
+    group: SimGroup
+    flow: Errands
+    book: Book
+    errand: Errand
+    old: dict[str, Any]
+    new: dict[str, Any]
+
+    @property
+    def now(self) -> datetime:
+        return self.scene.box.clock.now
+
+    def approve(self, by: str = "slack:U1") -> None:
+        decision = Decision(ProposalState.APPROVED, by, self.now)
+        decisions.decide(Table(self.scene.box.client("dynamodb"), "t"), self.errand.id, decision, self.now)
+
+    def start(self) -> Errand:
+        self.approve()
+        return self.flow.start(self.errand.id, self.now)
+
+    def later(self, **length: float) -> Errand:
+        self.scene.box.clock.advance(timedelta(**length))
+        self.flow.tick(self.now)
+        return self.seen()
+
+    def seen(self) -> Errand:
+        found = self.book.load(self.errand.id)
+        assert found is not None
+        return found
+
+    def updates(self) -> int:
+        return len(self.scene.box.calls.of("autoscaling", "UpdateAutoScalingGroup"))
+
+
+@pytest.fixture
+def stage(scene: Scene) -> Stage:
+    group = scene.spot.group("gpu", types=["g5.xlarge"])
+    old = group.mixed
+    template = old["LaunchTemplate"] | {"Overrides": [{"InstanceType": "g5.xlarge"}, {"InstanceType": "g6.xlarge"}]}
+    new = old | {"LaunchTemplate": template}
+    now = scene.box.clock.now
+    table = Table(scene.box.client("dynamodb"), "t")
+    calls = ErrandCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
+    book = Book(table)
+    reason = Reason(Code.MORE_POOLS, "two types are steadier than one")
+    errand = Errand(
+        "e-1", "gpu", "ml", GroupPolicy("gpu", old, new), "gpu can use more pools", reason,
+        now, now + timedelta(days=14), ProposalState.PENDING, approvable=True,
+    )  # fmt: skip
+    assert book.ask(errand)
+    flow = Errands(book, calls, calls, Switch, SavingsBook(table), scene.told.publish)
+    return Stage(scene, group, flow, book, errand, old, new)
