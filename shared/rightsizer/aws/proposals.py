@@ -26,8 +26,6 @@ OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.A
 ENDED = frozenset({ProposalState.APPLIED, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
 TRIES = 4
 """How often a write is tried again when somebody else wrote in between."""
-
-
 OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )
