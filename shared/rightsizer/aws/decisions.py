@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole
-from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.proposal import UNDOABLE, Decision, ProposalState
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 
 PREFIX = "PROPOSAL#"
@@ -91,10 +91,6 @@ def _decided(table: Table, item: Row, decision: Decision, now: datetime) -> dict
         _check(table.get(text(item, "pk"), SORT) or item, decision, now)
         raise
     return document(after)
-
-
-UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
-"""States of a proposal whose change can be taken back."""
 
 
 def ask_back(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str, Any]:

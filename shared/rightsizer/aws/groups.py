@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, reason_of, text_of, translate
-from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.ownership import handler_of, owner_of
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import Foreign, Found, Group, Loose, Member, Purchase, Way
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from types_boto3_ec2 import EC2Client
 
 DEAD = frozenset({"terminated", "shutting-down"})
-MODE_TAG = "rightsizer:mode"
 OWNER_TAG = "rightsizer:owner"
 FALLBACK_TAG = "rightsizer:fallback"
 

@@ -21,8 +21,6 @@ LONGEST_KEY = 512
 KEPT_DAYS = 800
 FRESH = timedelta(minutes=5)
 """How long the account's rows are reused while many endpoints are evaluated."""
-
-
 SPENDING = ("ACCOUNT", "SPENDING")
 SPENDING_DAYS = 30
 """How long the sum is kept without a full sweep that renews it."""

@@ -12,12 +12,12 @@ from functools import partial
 
 from rightsizer import wire
 from rightsizer.aws import decisions
-from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, UNDOABLE, moved
+from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, moved
 from rightsizer.aws.documents import Parking, noun_of
 from rightsizer.aws.table import Item, Row, Table, beyond, document, epoch, if_readable, readable, stamp, text, whole
 from rightsizer.domain.capacity_change import Errand
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState, shown_as
+from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState, shown_as
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import Failed, attempt, logger
 
@@ -26,8 +26,6 @@ OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.A
 ENDED = frozenset({ProposalState.APPLIED, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
 TRIES = 4
 """How often a write is tried again when somebody else wrote in between."""
-
-
 OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )

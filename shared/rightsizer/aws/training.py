@@ -9,8 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reading
-from rightsizer.aws.groups import MODE_TAG, OWNER_TAG, mode_of
-from rightsizer.domain.endpoint import Mode
+from rightsizer.aws.groups import OWNER_TAG, mode_of
+from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.job import TrainingJob, Transition, base_name
 from rightsizer.errors import InputError
 

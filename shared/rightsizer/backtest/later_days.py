@@ -15,7 +15,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Goal, Option
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import BIN, DayDigest, busy
 from rightsizer.recommender.candidates import fit_on, ratio_on
@@ -24,8 +24,6 @@ from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.fleet_size import plan_of
 from rightsizer.recommender.pricing import kept_by_commitment
 from rightsizer.recommender.replay import serve, strain_of, stream_of
-
-_CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +198,7 @@ def _saved(moved: Moved, days: Sequence[DayDigest], instances: Sequence[float] |
     spent = price.usd_per_hour * Decimal(str(round(ran, 4))) - option.price.usd_per_hour * Decimal(str(round(runs, 4)))
     month = spent / len(days) * HOURS_PER_MONTH
     net = (month - kept_by_commitment(month, given.prices.commitment)) * 24 * len(days) / HOURS_PER_MONTH
-    return (net - option.switch_usd).quantize(_CENT)
+    return (net - option.switch_usd).quantize(CENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +283,9 @@ def calibration_of(tried: Sequence[Backtest], policy: Policy) -> Calibration:
         brier_without=_mean(harm),
         promised_late=sum(promise * n for promise, _, n in late) / calls if calls else None,
         seen_late=sum(seen for _, seen, _ in late) / calls if calls else None,
-        promised_usd=sum((_promised(c) for c in replayed), Decimal(0)).quantize(_CENT),
-        saved_usd=sum((c.after.saved_usd for c in replayed), Decimal(0)).quantize(_CENT),
-        regret_usd=sum((b.missed.regret_usd for b in tried if b.missed), Decimal(0)).quantize(_CENT),
+        promised_usd=sum((_promised(c) for c in replayed), Decimal(0)).quantize(CENT),
+        saved_usd=sum((c.after.saved_usd for c in replayed), Decimal(0)).quantize(CENT),
+        regret_usd=sum((b.missed.regret_usd for b in tried if b.missed), Decimal(0)).quantize(CENT),
     )
 
 

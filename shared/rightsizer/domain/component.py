@@ -17,7 +17,6 @@ SPREAD = "SPREAD"
 OR_NONE = f"{SPREAD}, or none as before"
 """How the step of such a way back is called: one that never took another placement shows none, and is back."""
 
-
 type Known = Mapping[str, "Known | None"]
 
 KNOWN: Known = {

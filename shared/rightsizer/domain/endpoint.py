@@ -13,6 +13,8 @@ KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
 """Servers whose KV cache detailed observability shows (SageMaker guide, OpenTelemetry metrics reference)."""
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
 """The routing strategy that sends a request to the instance with the fewest in service."""
+MODE_TAG = "rightsizer:mode"
+"""The tag by which an owner says what is allowed; it has the values of `Mode`."""
 
 
 class EndpointKind(StrEnum):

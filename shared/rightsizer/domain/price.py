@@ -9,6 +9,7 @@ from rightsizer.domain.checks import money, named
 from rightsizer.domain.reason import Reason
 from rightsizer.errors import InputError
 
+CENT = Decimal("0.01")
 HOURS_PER_MONTH = Decimal(730)
 """AWS's own convention for monthly figures."""
 

@@ -29,6 +29,10 @@ class ProposalState(StrEnum):
     HANDED_OVER = "handed-over"
 
 
+UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
+"""States of a proposal whose change can be taken back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Who decided what, where and when."""

@@ -19,6 +19,8 @@ CONFORMAL = 39
 SLOT_S = 300
 """Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
 SLOTS = 86400 // SLOT_S
+PER_HOUR = 3600 // SLOT_S
+"""Slots of one hour."""
 REGIME = 0.5
 """Days with less than this share of the busiest day's requests tell nothing about what must be carried."""
 BIN = 1.02

@@ -41,13 +41,12 @@ from rightsizer.recommender.packing import needs_of, partners_needed
 from rightsizer.recommender.pricing import cost_of, volumes
 from rightsizer.recommender.scale_to_zero import nap, tolerates_cold
 
-type Found = Option | Excluded
 ELSEWHERE = (OptionKind.ASYNC, OptionKind.OTHER_ARCHITECTURE, OptionKind.SERVERLESS, OptionKind.INSTANCE_POOLS)
 """Dimensions that are looked at for real-time and asynchronous endpoints only."""
 UNPROVEN_SHARE = 0.5
 """Chance that a migration to another chip takes a second run of both fleets."""
 
-
+type Found = Option | Excluded
 type Sold = tuple[InstanceType, Price]
 
 

@@ -19,18 +19,13 @@ LAST = 1.0
 PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
 _LOG_BIN = math.log(BIN)
 _NAN = math.nan
-
-type Values = Sequence[float]
-
-
 COVERED = 0.8
 """Share of the day's datapoints that single GPUs must have too: the valid minutes that a window needs."""
 AVERAGE = Signal("GPUUtilization", "Average")
-
-type Rows = Sequence[Sequence[float]]
-
-
 MEMORY = Signal("GPUMemoryUtilization", "Average")
+
+type Values = Sequence[float]
+type Rows = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)

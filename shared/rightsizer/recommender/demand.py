@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.usage import BIN, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, Spread, quantile, weighted
+from rightsizer.domain.usage import BIN, PER_HOUR, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, Spread, quantile, weighted
 
-PER_HOUR = 3600 // SLOT_S
 THREADS_MARGIN = 1.15
 """Error of the host's own seconds, which are what the GPU leaves of the latency."""
 IDLE_GPU, GPU_SKEW = 0.01, 3.0

@@ -12,7 +12,7 @@ from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out, payback_of, priced
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import HOURS_PER_MONTH, Commitment, Price
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH, Commitment, Price
 
 TOLD = (
     "{} in place of {} GPUs in an instance: a server that is told how many (tensor parallel degree,"
@@ -23,7 +23,6 @@ MANAGED = (
     "whether managed instance scaling may go down to 0 instances (MinInstanceCount): where it may not, the"
     " configuration that lets it is a deployment"
 )
-_CENT = Decimal("0.01")
 
 
 def type_option(
@@ -190,7 +189,7 @@ def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
 
 def monthly(price: Price, instances: float) -> Decimal:
     """US dollars of a month of that many instances on average."""
-    return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(_CENT)
+    return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(CENT)
 
 
 def cost_of(
@@ -211,11 +210,11 @@ def cost_of(
     after = monthly(price, instances)
     gross = now_usd - after
     committed = kept_by_commitment(gross, commitment)
-    saving = (gross - committed).quantize(_CENT)
+    saving = (gross - committed).quantize(CENT)
     overlap = Decimal(0)
     if new_fleet:
         hours = Decimal(str(policy.provision_minutes / 60 * (1 + risk_share)))
-        overlap = ((price.usd_per_hour * fleet + beside_usd_per_hour) * hours).quantize(_CENT)
+        overlap = ((price.usd_per_hour * fleet + beside_usd_per_hour) * hours).quantize(CENT)
     return Cost(after, saving, committed, overlap, payback_of(overlap, saving))
 
 

@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.domain.endpoint import Endpoint, EndpointRef, Mode
+from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate, Recommendation
 
-MODE_TAG = "rightsizer:mode"
 TERRAFORM = ("terraform", "opentofu")
 
 type Value = str | int | float | None

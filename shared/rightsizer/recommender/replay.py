@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from rightsizer.domain.demand import Plan, Served, Stream
 from rightsizer.domain.recommendation import Replay
-from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest, busy, quantile
+from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DayDigest, busy, quantile
 
-PER_HOUR = 3600 // SLOT_S
 BUSY_TARGET = 0.7
 """Share of the workers that target tracking keeps busy."""
 LAGS = (2, 3, 4)

@@ -15,10 +15,10 @@ from rightsizer.domain.option import Slowdown
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import CONFORMAL, quantile
 
-type Find = Callable[[str], InstanceType | None]
-
 TOO_SLOW = ("alarm", "performance")
 """Failures of a type that was too slow, or may have been."""
+
+type Find = Callable[[str], InstanceType | None]
 
 
 def slowdown(

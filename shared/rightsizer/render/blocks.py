@@ -20,11 +20,9 @@ UNSTYLED = str.maketrans({"*": "∗", "`": "ˋ", "~": "∼"})
 """Slack has no way to escape the letters of its markdown, so that others' text gets letters that look the same."""
 ITALIC = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """An underscore that may begin or end italics; one inside a name stays."""
+LONGEST = 2000
 
 type Block = dict[str, Any]
-
-
-LONGEST = 2000
 
 
 def header(text: str) -> Block:

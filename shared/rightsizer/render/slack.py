@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 
 from rightsizer.domain.option import Option
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import UNDOABLE, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shortened
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
@@ -23,9 +23,6 @@ from rightsizer.render.blocks import (
     section,
 )
 from rightsizer.render.charts import highest, sparkline
-
-UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
-"""States of a proposal whose change can be taken back."""
 
 
 def proposal_text(proposal: Proposal) -> str:

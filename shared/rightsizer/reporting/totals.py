@@ -13,7 +13,7 @@ from itertools import batched
 
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
-from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -45,7 +45,6 @@ LAPSED = frozenset({ProposalState.WITHDRAWN, ProposalState.EXPIRED})
 """Nobody will answer these any more; what is still there to be saved is in the latest recommendation."""
 STANDING = frozenset({Stage.WAITING, Stage.DECLINED, Stage.UNDER_WAY})
 """Stages that belong into each window until something moves."""
-CENT = Decimal("0.01")
 MOMENT = timedelta(microseconds=1)
 RENEWED = timedelta(days=14)
 """A judgement of an endpoint that was made so long after a window says nothing about what ran in it."""

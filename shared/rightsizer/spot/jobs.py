@@ -48,8 +48,6 @@ _STATE = frozenset(
      "SoftwareUpdateStatus", "ActiveSoftwareUpdateConfig"}
 )  # fmt: skip
 """Members of the description that are state, or are translated below."""
-
-
 NO_CAPACITY = ("sufficient capacity", "insufficient", "capacity error", "lack of capacity", "not enough capacity")
 """How HyperPod says that EC2 has nothing to give (cluster events; the texts are not documented)."""
 

@@ -11,12 +11,6 @@ from datetime import datetime, timedelta
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.spot import Mark, Need, Placement, Pool, PoolSight, Signal
 
-type Rate = Callable[[PoolSight], float]
-"""Interruptions per hour of a pool."""
-type Worth = Callable[[PoolSight, Need], float]
-"""Cost of a useful hour in a pool, US dollars."""
-
-
 PRIOR_HOURS_PER_INTERRUPTION = 6.0
 """Four losses a day and zone: what public traces of GPU pools show in the median (decision model, section Spot)."""
 PRIOR_INTERRUPTIONS = 2.0
@@ -26,6 +20,11 @@ FIRST_MARK = timedelta(minutes=3)
 LONGEST_MARK = timedelta(minutes=24)
 FORGIVEN_AFTER = timedelta(hours=1)
 """A pool that held for an hour after its mark begins again with the first one."""
+
+type Rate = Callable[[PoolSight], float]
+"""Interruptions per hour of a pool."""
+type Worth = Callable[[PoolSight, Need], float]
+"""Cost of a useful hour in a pool, US dollars."""
 
 
 def place(

@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer.domain.capacity_change import ByHand, Errand, GroupPolicy, PoolRelease
-from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import CapacityOption, Group, Handler, Outlook
 
-MODE_TAG = "rightsizer:mode"
 STAND_IN = timedelta(hours=1)
 """How long On-Demand stands in before Spot is tried again; marks of pools last 24 minutes at most."""
 

@@ -26,8 +26,6 @@ COLOURS = {
     Finding.OPTIMIZED: "green",
     Finding.NOT_ENOUGH_DATA: "dim",
 }
-
-
 NARROW, PIPED = 130, 160
 """Columns below which the table becomes a list, and of what goes into a pipe or a log."""
 
