@@ -131,7 +131,7 @@ faults: install ## Kill a change after every AWS call, in every scenario; 10,000
 	$(RUN) -m tests.frozen.write --check replay
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them
-	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot.md)
+	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot-$(if $(PERTURB),other-traces,replay).md)
 
 sandbox: install ## The simulated account as a server on loopback
 	$(RUN) -m sandbox
