@@ -95,8 +95,9 @@ secrets: install # Keys and tokens by their form. What is no secret carries "pra
 readme: install
 	$(RUN) scripts/check_readme.py
 
-readme-table: install ## Run the demo and put its table into README.md
+readme-table: install ## Run the demo, put its table into README.md, and draw the picture of it
 	$(RUN) -m sandbox.demo --table README.md
+	$(RUN) -m sandbox.demo_picture
 
 validate: .venv-sam/.installed ## Validate and lint the template
 	$(SAM) validate --lint
