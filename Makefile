@@ -102,8 +102,9 @@ secrets: install # Keys and tokens by their form. What is no secret carries "pra
 readme: install
 	$(RUN) scripts/check_readme.py
 
-readme-table: install ## Run the demo and put its table into README.md
+readme-table: install ## Run the demo, put its table into README.md, and draw the picture of it
 	$(RUN) -m sandbox.demo --table README.md
+	$(RUN) -m sandbox.demo_picture
 
 validate: .venv-sam/.installed ## Validate and lint the template
 	$(SAM) validate --lint
@@ -138,7 +139,7 @@ faults: install ## Kill a change after every AWS call, in every scenario; 10,000
 	$(RUN) -m tests.frozen.write --check replay
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them
-	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot.md)
+	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot-$(if $(PERTURB),other-traces,replay).md)
 
 sandbox: install ## The simulated account as a server on loopback
 	$(RUN) -m sandbox

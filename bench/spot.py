@@ -1,6 +1,6 @@
 """Replay of Spot capacity traces: our placement rule against what people run, and against a clairvoyant.
 
-make spot                     # or: python -m bench.spot --traces DIR --write docs/spot.md
+make spot                     # or: python -m bench.spot --traces DIR --write docs/spot-replay.md
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Other traces of the same form: the ones at hand, turned, cut, thinned and priced differently, always by seed.
 
-make spot PERTURB=1           # or: python -m bench.spot_perturb --traces DIR --write docs/spot.md
+make spot PERTURB=1           # or: python -m bench.spot_perturb --traces DIR --write docs/spot-other-traces.md
 
 A rule that was fitted to its traces loses here. Each variant keeps what a trace is (pools that have room or not, over
 time) and changes when, where, how long or how dear.

@@ -15,6 +15,7 @@ NAMED = 9
 BEGIN = "<!-- demo table: written by `make demo`, compared by a test -->"
 END = "<!-- end of the demo table -->"
 LEFT, ASKED = "left alone", "asked in Slack"
+IN_ALL, OF = "in all", "of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Row:
     saving: Decimal
     happened: str
     why: str
+    cost: Decimal
+    """US dollars a month today; 0 where nothing is known."""
 
 
 def rows(store: RecommendationStore) -> list[Row]:
@@ -51,6 +54,7 @@ def _row(now: Recommendation, proposal: Proposal | None) -> Row:
         saving=option.saving_usd_per_month if option and proposal and not _undone(proposal) else Decimal(0),
         happened=_happened(proposal),
         why=shown.reason.sentence,
+        cost=now.usd_per_month or Decimal(0),
     )
 
 
@@ -89,6 +93,8 @@ def table(found: Sequence[Row]) -> str:
     for finding in sorted({row.finding for row in rest}):
         some = [row for row in rest if row.finding == finding]
         lines.append(_line([f"{len(some)} more", "", finding, "", f"{sum(r.saving for r in some):,.0f}", _word(some)]))
+    saved, cost = sum(row.saving for row in found), sum(row.cost for row in found)
+    lines.append(_line([f"{len(found)} {IN_ALL}", "", "", "", f"{saved:,.0f}", f"{OF} {cost:,.0f} that they cost"]))
     return "\n".join(lines)
 
 
