@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SHARED = Path(__file__).parents[2] / "shared" / "rightsizer"
-PURE = ("domain", "autoscaling", "recommender", "changes", "spot", "reporting", "backtest")
+PURE = ("domain", "autoscaling", "recommender", "changes", "spot", "reporting", "backtest", "advice")
 PROMISING = sorted(
     [*(path for name in PURE for path in SHARED.glob(f"{name}/*.py")), SHARED / "ports" / "evaluation.py"]
 )

@@ -1,0 +1,92 @@
+"""The entry: a described workload in, ranked options with reasons out. Pure; prices come from the dated snapshot."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rightsizer.advice.answer import Advice, AdvisedOption, Reason, Refused
+from rightsizer.advice.asks import refusals
+from rightsizer.advice.contradictions import contradictions
+from rightsizer.advice.describe import workload_of
+from rightsizer.advice.facts import budget_note, notes, unknown
+from rightsizer.advice.hosting import as_asynchronous, costs_by_traffic, host
+from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
+from rightsizer.advice.market import Market, snapshot
+from rightsizer.advice.running import running_options
+from rightsizer.advice.serving import serving_options
+from rightsizer.advice.training import training_options
+from rightsizer.advice.workload import ModelKind, Task, Workload
+
+MOST = 12
+"""Options that are shown at most."""
+
+
+def advise(workload: Workload | Mapping[str, Any], market: Market | None = None) -> Advice:
+    """Ranked options for a workload, what is refused and why, and what only a measurement can tell.
+
+    Reads no account. Prices are those of the snapshot of the workload's Region, with their date. InputError names a
+    field that cannot be understood.
+
+    Example:
+        >>> advise({"task": "training", "model": {"kind": "llm", "parameters": 0.5e9}}).options[0].instance_type
+        'ml.g4dn.xlarge'
+    """
+    described = workload if isinstance(workload, Workload) else workload_of(workload)
+    where = market or snapshot(described.constraints.region)
+    options, refused, said = _answer(described, where)
+    asked = [*refusals(described, where), *_endpoint_refused(described, where, options)]
+    names = {each.subject.lower() for each in asked}
+    kept = [each for each in options if each.instance_type not in names]
+    shown = tuple(kept[:MOST])
+    clashes = (*contradictions(described), *budget_note(described, shown), *_nothing(described, shown))
+    return Advice(
+        shown,
+        (*asked, *(each for each in refused if each.subject not in names)),
+        (*said, *notes(described, where)),
+        clashes,
+        tuple(unknown(described, shown)),
+        costs_by_traffic(described, shown) if _is_service(described) else (),
+    )
+
+
+def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused], list[Reason]]:
+    """The options by task."""
+    if workload.task is Task.NOTEBOOK:
+        return notebook_options(workload, market), [], []
+    if workload.task is Task.PREPROCESSING or _trains_on_cpu(workload):
+        return cpu_job_options(workload, market), [], []
+    if workload.task.is_training:
+        return (*training_options(workload, market), [])
+    if workload.running is not None:
+        return running_options(workload, market)
+    always_on, refused = serving_options(workload, market)
+    if workload.task is Task.BATCH_INFERENCE:
+        return batch_options(workload, always_on), refused, []
+    if workload.task is Task.ASYNCHRONOUS:
+        return [as_asynchronous(workload, each) for each in always_on], refused, []
+    return host(workload, always_on), refused, []
+
+
+def _trains_on_cpu(workload: Workload) -> bool:
+    model = workload.model
+    classical = model.kind is ModelKind.CLASSICAL
+    return workload.task.is_training and (classical or model.cpu_only or workload.constraints.no_gpu)
+
+
+def _is_service(workload: Workload) -> bool:
+    return workload.task in (Task.REAL_TIME, Task.ASYNCHRONOUS) and workload.running is None
+
+
+def _endpoint_refused(workload: Workload, market: Market, options: Iterable[AdvisedOption]) -> Iterator[Refused]:
+    """A real-time endpoint that was asked for in place of a batch."""
+    if "real-time" in workload.ask and workload.task is Task.BATCH_INFERENCE:
+        for text in endpoint_instead(market, list(options)):
+            yield Refused("real-time", Reason(text, "hardware selection, section 15.3"))
+
+
+def _nothing(workload: Workload, options: Iterable[AdvisedOption]) -> Iterator[str]:
+    """That nothing holds the model, where that is so."""
+    if not list(options):
+        size = f"{workload.model.size / 1e9:g} billion parameters" if workload.model.size else "a model of that size"
+        ruled = " without accelerator" if workload.constraints.no_gpu or workload.model.cpu_only else ""
+        where = workload.constraints.region
+        yield f"no type{ruled} that is sold in {where} holds {size} within the objectives and limits"

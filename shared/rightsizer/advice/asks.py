@@ -1,0 +1,152 @@
+"""Verdicts on what somebody has in mind: a type, a service or a purchase option. Each is refused or kept."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from rightsizer.advice.answer import HardwareClass, Reason, Refused
+from rightsizer.advice.fitting import need_of, place
+from rightsizer.advice.hosting import lambda_refusal, needs_queue, serverless_refusal
+from rightsizer.advice.market import LEGACY, Market, class_of
+from rightsizer.advice.serving import may_compile
+from rightsizer.advice.training import too_small
+from rightsizer.advice.workload import ModelKind, Task, Workload
+
+CPU_MS = 300.0
+"""What a BERT-class model may take on a compute-optimised CPU (hardware selection, I2)."""
+
+
+def refusals(workload: Workload, market: Market) -> Iterator[Refused]:
+    """What was asked for and is not advised, in the order of the questions."""
+    for asked in workload.ask:
+        name = asked.strip().lower()
+        reason = _type_refusal(name, workload, market) if name.startswith("ml.") else _word_refusal(name, workload)
+        if reason is not None:
+            yield Refused(asked, reason)
+
+
+def _word_refusal(name: str, workload: Workload) -> Reason | None:
+    judge = WORDS.get(name)
+    if judge is None:
+        return Reason(f"{name!r} is no type, service or purchase option that is known; known are {', '.join(WORDS)}")
+    return judge(workload)
+
+
+def _gpu(workload: Workload) -> Reason | None:
+    if workload.model.kind is ModelKind.CLASSICAL or workload.task is Task.PREPROCESSING:
+        text = "a GPU speeds up parallel mathematics, which a classical model or a cleaning of data has none of"
+        return Reason(text, "hardware selection, P2 and D2")
+    if workload.model.cpu_only:
+        return Reason("the software runs on CPU only", "the description")
+    if workload.constraints.no_gpu:
+        return Reason("the description rules GPUs out", "the description")
+    return None
+
+
+def _spot(workload: Workload) -> Reason | None:
+    source = "hardware selection, section 10"
+    if workload.task is Task.BATCH_INFERENCE:
+        return Reason("a transform job has no Spot field; managed Spot exists for training jobs only", source)
+    if workload.task.is_inference:
+        return Reason(
+            "an endpoint cannot run on Spot: SageMaker has no such option, and interruptions lose calls", source
+        )
+    if workload.task is Task.PREPROCESSING:
+        return Reason("a processing job has no Spot field; managed Spot exists for training jobs only", source)
+    if workload.task is Task.NOTEBOOK:
+        return Reason("a notebook has no Spot field", source)
+    if workload.constraints.checkpoints is False:
+        return Reason(
+            "without a checkpoint an interruption loses the whole run; write checkpoints first", f"{source}, S2"
+        )
+    return None
+
+
+def _reserved(_: Workload) -> Reason:
+    text = "Reserved Instances do not exist for ml types; a SageMaker Savings Plan is the commitment there is"
+    return Reason(text, "hardware selection, section 10")
+
+
+def _elastic(_: Workload) -> Reason:
+    text = "the service is no longer available; a small GPU, inference components or inf2 take its place"
+    return Reason(text, "hardware selection, section 15.6")
+
+
+def _serverless(workload: Workload) -> Reason | None:
+    if not workload.task.is_inference:
+        return Reason("a serverless endpoint answers requests; this is a job", "hardware selection, section 11")
+    text = serverless_refusal(workload)
+    return Reason(text, "hardware selection, section 11") if text else None
+
+
+def _lambda(workload: Workload) -> Reason | None:
+    text = lambda_refusal(workload)
+    return Reason(text, "hardware selection, section 11") if text else None
+
+
+def _endpoint(workload: Workload) -> Reason | None:
+    if needs_queue(workload) and workload.task.is_inference:
+        text = "a real-time request ends after 60 s and carries 6 MB; this one belongs into an asynchronous endpoint"
+        return Reason(text, "hardware selection, section 11")
+    return None
+
+
+def _neuron(workload: Workload) -> Reason | None:
+    source = "hardware selection, I8"
+    if workload.model.neuron is False:
+        return Reason("Neuron does not support the framework or an operator of the model", source)
+    if not may_compile(workload):
+        return Reason("Neuron needs a compiled model, which the description rules out", source)
+    return None
+
+
+def _inferentia(workload: Workload) -> Reason | None:
+    if workload.task.is_training:
+        return Reason("Inferentia serves; Trainium trains", "hardware selection, section 2")
+    return _neuron(workload)
+
+
+WORDS: Mapping[str, Callable[[Workload], Reason | None]] = {
+    "gpu": _gpu,
+    "spot": _spot,
+    "reserved-instances": _reserved,
+    "elastic-inference": _elastic,
+    "serverless": _serverless,
+    "lambda": _lambda,
+    "real-time": _endpoint,
+    "inferentia": _inferentia,
+    "trainium": _neuron,
+}
+"""Words that are understood beside instance types."""
+
+
+def _type_refusal(name: str, workload: Workload, market: Market) -> Reason | None:
+    """Why one instance type is not advised, or None."""
+    found = market.types.find(name)
+    if name in market.types.incomplete:
+        return Reason(f"{name} cannot be judged: {market.types.incomplete[name]}", "catalogue")
+    if found is None:
+        kind = "endpoint" if workload.task.is_inference else "known"
+        return Reason(f"{name} is no {kind} type", "the API's ProductionVariantInstanceType")
+    offer = market.find(name)
+    if offer is None:
+        return Reason(f"no price of {name} is known in {market.region}", "price snapshot")
+    if not offer.price.listed or found.family in LEGACY:
+        text = f"no price list shows {name} sold for hosting in {market.region}, or its family is withdrawn"
+        return Reason(text, "hardware selection, section 17")
+    if workload.task.is_training:
+        small = too_small(name, market, workload)
+        return Reason(small, "hardware selection, section 8") if small else None
+    placed = place(offer, need_of(workload.model))
+    if isinstance(placed, str):
+        return Reason(placed, "hardware selection, section 8")
+    return _too_slow(name, class_of(found), workload) or (_neuron(workload) if class_of(found).is_neuron else None)
+
+
+def _too_slow(name: str, hardware: HardwareClass, workload: Workload) -> Reason | None:
+    limit = workload.objectives.p95_ms
+    deep = workload.model.kind is not ModelKind.CLASSICAL
+    if hardware.is_cpu and deep and limit is not None and limit < CPU_MS:
+        text = (
+            f"{name} may take 300 ms and more for a network of that class; the limit is {limit:g} ms: measure it first"
+        )
+        return Reason(text, "hardware selection, I2")
+    return None

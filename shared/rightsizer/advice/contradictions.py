@@ -1,0 +1,91 @@
+"""What in a description cannot hold together, each in one sentence that names both sides."""
+
+from collections.abc import Iterator
+
+from rightsizer.advice.memory import Method
+from rightsizer.advice.workload import ModelKind, Shape, Task, Workload
+
+REAL_TIME_S, ASYNC_S, ASYNC_MB = 60.0, 3600.0, 1000.0
+
+
+def contradictions(workload: Workload) -> tuple[str, ...]:
+    """The contradictions of a description; empty where it holds together."""
+    return (*_of_model(workload), *_of_hardware(workload), *_of_traffic(workload), *_of_task(workload))
+
+
+def _of_model(workload: Workload) -> Iterator[str]:
+    model = workload.model
+    found = model.architecture
+    if model.name and found is None and model.size is None and model.memory_gib is None:
+        yield f"model.name {model.name!r} is no known architecture: give model.parameters or model.memory_gib"
+    if found and model.parameters and not 0.5 < model.parameters / found.parameters < 2:
+        yield (
+            f"model.name says {found.parameters / 1e9:.1f} billion parameters, model.parameters"
+            f" {model.parameters / 1e9:.1f} billion"
+        )
+    if model.context_tokens is not None and model.context_tokens < model.tokens_in + model.tokens_out:
+        together = model.tokens_in + model.tokens_out
+        yield f"model.context_tokens is {model.context_tokens}, but tokens in and out are {together:.0f} together"
+    if model.method is not Method.FULL and model.kind is ModelKind.CLASSICAL:
+        yield f"model.method {model.method.value} adapts a network; a classical model has no adapters"
+    if model.method is not Method.FULL and workload.task is Task.TRAINING:
+        yield f"model.method {model.method.value} needs a trained model: the task is fine-tuning, not training"
+
+
+def _of_hardware(workload: Workload) -> Iterator[str]:
+    model, limits = workload.model, workload.constraints
+    asked = {each.lower() for each in workload.ask}
+    if model.cpu_only and model.neuron:
+        yield "model.cpu_only says that the software runs on CPU only, model.neuron that it runs on Neuron"
+    if (model.cpu_only or limits.no_gpu) and "gpu" in asked:
+        yield "a GPU is asked for, and the description rules GPUs out"
+    if model.neuron and limits.compiled_models is False:
+        yield "model.neuron says that the model compiles, constraints.compiled_models forbids compiled models"
+    if model.neuron is False and asked & {"inferentia", "trainium"}:
+        yield "Inferentia or Trainium is asked for, and model.neuron says that Neuron does not support the model"
+    big = model.kind is ModelKind.LLM and (model.size or 0) > 2e10
+    tight = workload.objectives.first_token_ms is not None or workload.objectives.p95_ms is not None
+    if big and (limits.no_gpu or model.cpu_only) and tight and workload.task is Task.REAL_TIME:
+        yield (
+            "a model of more than 20 billion parameters, a latency objective and no accelerator do not go together:"
+            " a CPU reads the weights once a token"
+        )
+    if limits.edge and limits.several_nodes:
+        yield "constraints.edge and constraints.several_nodes do not go together"
+
+
+def _of_traffic(workload: Workload) -> Iterator[str]:
+    traffic = workload.traffic
+    peak, rate = traffic.peak_requests_per_second, traffic.rate
+    if peak is not None and rate is not None and peak < rate:
+        yield f"traffic.peak_requests_per_second {peak:g} is below the mean rate {rate:g}"
+    if traffic.idle_share == 1 and (rate or 0) > 0:
+        yield "traffic.idle_share 1 means no request at all, but a rate is given"
+    if traffic.requests_per_second is not None and traffic.requests_per_month is not None:
+        counted = traffic.requests_per_second * traffic.used_hours * 3600
+        if counted and not 0.5 <= traffic.requests_per_month / counted <= 2:
+            yield f"traffic.requests_per_month is {traffic.requests_per_month:g}, the rate gives {counted:.0f}"
+    if traffic.shape is Shape.STEADY and (traffic.idle_share or 0) >= 0.5:
+        yield "traffic.shape is steady, but half of the time or more has no request"
+    if traffic.used_hours == 0 and (rate or 0) > 0:
+        yield "traffic has no hours of use, but a rate is given"
+
+
+def _of_task(workload: Workload) -> Iterator[str]:
+    goals, data, task = workload.objectives, workload.data, workload.task
+    seconds = data.seconds_per_request or 0
+    if goals.p95_ms is not None and seconds * 1000 > goals.p95_ms:
+        yield f"a request takes {seconds:g} s by data.seconds_per_request, the objective is {goals.p95_ms:g} ms"
+    if task is Task.BATCH_INFERENCE and (goals.p95_ms is not None or goals.first_token_ms is not None):
+        yield "a batch job answers nobody who waits: a latency objective asks for a real-time endpoint"
+    if task is Task.REAL_TIME and seconds > REAL_TIME_S:
+        yield f"a real-time request ends after 60 s, one takes {seconds:g} s: an asynchronous endpoint is meant"
+    if task is Task.ASYNCHRONOUS and (seconds > ASYNC_S or (data.payload_mb or 0) > ASYNC_MB):
+        yield "an asynchronous request takes an hour and 1 GB at most: a batch or processing job is meant"
+    if goals.first_token_ms is not None and goals.p95_ms is not None and goals.first_token_ms > goals.p95_ms:
+        yield "the first token may come later than the whole answer: objectives.first_token_ms is above p95_ms"
+    if task.is_training and goals.p95_ms is not None:
+        yield "training has no latency objective; objectives.p95_ms belongs to an endpoint"
+    limit, hours = goals.deadline_hours, data.known_hours
+    if limit is not None and hours and hours > 20 * limit:
+        yield f"the run took {hours:g} h and shall take {limit:g} h: no type is 20 times faster"

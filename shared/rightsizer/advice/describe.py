@@ -1,0 +1,124 @@
+"""A workload from plain data, such as a YAML file or flags. Errors name the field, the value and what is expected."""
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from rightsizer.advice.workload import Workload
+from rightsizer.errors import InputError
+
+ALIASES: Mapping[str, Mapping[str, Any]] = {
+    "classical-ml": {"task": "training", "model": {"kind": "classical"}},
+    "batch": {"task": "batch-inference"},
+    "async": {"task": "asynchronous"},
+    "inference": {"task": "real-time"},
+}
+"""Words for a task, and what they stand for."""
+
+
+def workload_of(described: Mapping[str, Any]) -> Workload:
+    """The workload that plain data describes; InputError names what is wrong with it.
+
+    Example:
+        >>> workload_of({"task": "training", "model": {"kind": "llm", "parameters": 13e9}}).model.kind.value
+        'llm'
+    """
+    if not isinstance(described, Mapping):
+        raise InputError(f"a workload is a mapping with the key task, got {type(described).__name__}")
+    task = described.get("task")
+    known = ALIASES.get(task) if isinstance(task, str) else None
+    whole = _joined(described, known) if known else described
+    made = _object(Workload, whole, "workload")
+    assert isinstance(made, Workload)
+    return made
+
+
+def _joined(described: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The description with what the word for its task stands for."""
+    joined = {**described, "task": known["task"]}
+    for key, value in known.items():
+        if isinstance(value, Mapping) and isinstance(described.get(key, {}), Mapping):
+            joined[key] = {**value, **described.get(key, {})}
+    return joined
+
+
+def _object(kind: type, data: Any, place: str) -> object:
+    if not isinstance(data, Mapping):
+        raise InputError(f"{place} must be a mapping of fields, got {data!r}")
+    hints = get_type_hints(kind)
+    for key in data:
+        if key not in hints:
+            near = get_close_matches(str(key), hints, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(hints))}"
+            raise InputError(f"{place}.{key} is no field of a workload{hint}")
+    values = {key: _value(hints[key], value, f"{place}.{key}") for key, value in data.items()}
+    missing = [f.name for f in fields(kind) if f.name not in values and _is_required(f)]
+    if missing:
+        raise InputError(f"{place}.{missing[0]} is missing")
+    made: object = kind(**values)
+    return made
+
+
+def _is_required(each: Any) -> bool:
+    from dataclasses import MISSING
+
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _value(hint: Any, value: Any, place: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return _value(next(each for each in get_args(hint) if each is not type(None)), value, place)
+    if origin is tuple:
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise InputError(f"{place} must be a list, got {value!r}")
+        return tuple(_value(get_args(hint)[0], each, f"{place}[{i}]") for i, each in enumerate(value))
+    if is_dataclass(hint) and isinstance(hint, type):
+        return _object(hint, value, place)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _choice(hint, value, place)
+    return _plain(hint, value, place)
+
+
+def _choice(hint: type[StrEnum], value: Any, place: str) -> StrEnum:
+    try:
+        return hint(value)
+    except ValueError:
+        raise InputError(f"{place} must be one of {', '.join(hint)}, got {value!r}") from None
+
+
+def _plain(hint: Any, value: Any, place: str) -> Any:
+    if hint is bool:
+        if not isinstance(value, bool):
+            raise InputError(f"{place} must be true or false, got {value!r}")
+        return value
+    if hint is str:
+        if not isinstance(value, str):
+            raise InputError(f"{place} must be text, got {value!r}")
+        return value
+    number = _number(value, place)
+    if hint is int:
+        if not number.is_integer():
+            raise InputError(f"{place} must be a whole number, got {value!r}")
+        return int(number)
+    return number
+
+
+SUFFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+
+
+def _number(value: Any, place: str) -> float:
+    """A number; text such as ``7B``, ``1.5k`` and ``1e9`` counts as one."""
+    if isinstance(value, bool):
+        raise InputError(f"{place} must be a number, got {value!r}")
+    text = str(value).strip().lower().replace(",", "").replace("_", "")
+    factor = SUFFIXES.get(text[-1:], 1.0)
+    try:
+        return float(text.removesuffix(text[-1:]) if factor != 1.0 else text) * factor
+    except ValueError:
+        raise InputError(f"{place} must be a number such as 7e9 or 7B, got {value!r}") from None

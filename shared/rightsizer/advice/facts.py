@@ -1,0 +1,104 @@
+"""Facts beside the options: types set side by side, tracked runs, fleets, and what cannot be known."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from rightsizer.advice.answer import AdvisedOption, Reason
+from rightsizer.advice.market import Market, Offer, class_of, dollars
+from rightsizer.advice.workload import ModelKind, Task, TrackedRun, Workload
+
+
+def notes(workload: Workload, market: Market) -> Iterator[Reason]:
+    """Notes that belong to the description and to no single option."""
+    limits = workload.constraints
+    if limits.shares_fleet_with_application:
+        text = "give inference a fleet of its own: application and model need different CPU and memory"
+        yield Reason(text, "hardware selection, I6")
+    if limits.in_one_step:
+        text = "do not move everything in one step: a pilot first, and GPU capacity stays to fall back on"
+        yield Reason(text, "hardware selection, section 9.4")
+    if workload.task.is_training:
+        yield Reason("the type that trains is not the type that serves: choose that one anew", "hardware selection, T5")
+    yield from _side_by_side(workload, market)
+    yield from _runs(workload.runs, workload.objectives.required_quality)
+
+
+def _side_by_side(workload: Workload, market: Market) -> Iterator[Reason]:
+    """Class, memory and price of each type, and the price of each against the first."""
+    offers: list[Offer] = []
+    for name in workload.compare:
+        found, offer = market.types.find(name), market.find(name)
+        if found is None:
+            why = market.types.incomplete.get(name, "it is no known instance type")
+            yield Reason(f"{name} cannot be compared: {why}", "catalogue")
+            continue
+        chip = found.accelerator
+        card = f", {found.accelerator_count} x {chip.model} with {chip.usable_gib:g} GiB usable each" if chip else ""
+        price = f"USD {dollars(offer.hourly)} an hour in {market.region}" if offer else f"no price in {market.region}"
+        host = f"{found.cpu_arch}, {found.vcpu} vCPUs, {found.memory_gib:g} GiB host"
+        yield Reason(f"{name} is {class_of(found).value} ({host}{card}), {price}", "catalogue and price snapshot")
+        if offer is not None:
+            offers.append(offer)
+    for other in offers[1:]:
+        yield _against(offers[0], other)
+
+
+def _against(first: Offer, other: Offer) -> Reason:
+    ratio = other.price.usd_per_hour / first.price.usd_per_hour
+    percent = abs(ratio - 1) * 100
+    word = "dearer" if ratio >= 1 else "cheaper"
+    text = f"{other.type.name} is {percent:.0f} % {word} an hour than {first.type.name}"
+    if ratio > 1:
+        text += f"; it pays when it serves more than {ratio:.2f} times the requests"
+    return Reason(text, "hardware selection, section 9.3")
+
+
+def _runs(runs: Sequence[TrackedRun], required: float | None) -> Iterator[Reason]:
+    """The cheapest run that reaches the required quality, and those that no other run beats."""
+    if not runs:
+        return
+    able = [each for each in runs if required is None or each.quality >= required]
+    if not able:
+        yield Reason(f"no tracked run reaches the quality {required:g}", "hardware selection, X1")
+        return
+    best = min(able, key=lambda each: (each.cost_usd, -each.quality))
+    text = f"choose the run {best.name}: quality {best.quality:g} for USD {best.cost_usd:g}, the cheapest good enough"
+    yield Reason(text, "hardware selection, X1")
+    front = [each.name for each in runs if not any(_beats(other, each) for other in runs)]
+    yield Reason(f"runs that no other one beats in cost and quality: {', '.join(front)}", "hardware selection, X1")
+
+
+def _beats(other: TrackedRun, each: TrackedRun) -> bool:
+    no_worse = other.quality >= each.quality and other.cost_usd <= each.cost_usd
+    return no_worse and (other.quality > each.quality or other.cost_usd < each.cost_usd)
+
+
+def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
+    """What the description does not tell, and which measurement or figure would settle it."""
+    model = workload.model
+    if model.size is None and model.memory_gib is None and model.kind is not ModelKind.CLASSICAL:
+        yield "the size of the model is not given: give model.parameters, or measure GPU memory on any large card"
+    if workload.task.is_training and workload.data.tokens is None and workload.data.known_hours is None:
+        yield "the duration of a run: give data.tokens, or run a hundred steps and read the seconds a step"
+    if workload.task is Task.REAL_TIME and workload.running is None:
+        if not any(each.estimates for each in options):
+            yield "latency and requests a second: deploy the first option and send your own requests for an hour"
+        if workload.traffic.rate is None:
+            yield "how many instances the load needs: give traffic.requests_per_second and the peak"
+    if any(each.cost.basis.startswith("derived") for each in options):
+        yield "prices whose basis is derived are estimates: ask the price list of the account's Region before deciding"
+    yield "whether capacity and quota of a type are there: look at the account's quotas before deciding"
+
+
+def budget_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
+    """A budget that the cheapest option exceeds, as a contradiction."""
+    budget = workload.objectives.budget_usd
+    costs = [cost for each in options if (cost := _cost(each)) is not None]
+    if budget is not None and costs and min(costs) > Decimal(str(budget)):
+        what = "a run" if workload.task.is_training else "a month"
+        yield f"objectives.budget_usd is {budget:g}, and the cheapest option costs {min(costs):.2f} {what}"
+
+
+def _cost(option: AdvisedOption) -> Decimal | None:
+    run = option.cost.usd_per_run
+    return Decimal(str(round(run.middle, 2))) if run else option.cost.usd_per_month

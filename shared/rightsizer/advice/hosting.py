@@ -1,0 +1,313 @@
+"""Kinds of hosting beside an endpoint that always runs, and what each costs as a function of traffic.
+
+Limits: hardware selection, section 11. Serverless and Lambda have no accelerator.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from rightsizer.advice.answer import Action, AdvisedOption, Cost, Hosting, Memory, Purchase, Reason
+from rightsizer.advice.fitting import need_of
+from rightsizer.advice.throughput import Interval
+from rightsizer.advice.workload import Constraints, Environment, ModelKind, Shape, Workload
+from rightsizer.catalog import tables
+from rightsizer.domain.price import HOURS_PER_MONTH
+
+SECTION = "hardware selection, section 11"
+REAL_TIME_S, REAL_TIME_MB = 60.0, 6.0
+SERVERLESS_MB, SERVERLESS_GB = 4.0, 6
+ASYNC_S, ASYNC_MB = 3600.0, 1000.0
+LAMBDA_S, LAMBDA_GIB, LAMBDA_MB = 900.0, 10.0, 6.0
+LAMBDA_USD_PER_GB_S, LAMBDA_USD_PER_CALL = 0.0000166667, 0.0000002
+"""AWS Lambda, x86, us-east-1, list price as published by AWS in 2024; not part of the snapshot."""
+HOLD_H = 0.25
+"""Hours that an instance stays after a request before it is given back; an assumption."""
+ASSUMED_S = 0.1
+"""Duration of a request to a classical model where none was given; an assumption."""
+ZERO = (
+    "MinCapacity 0 needs two policies: target tracking on the backlog for each instance, and step scaling on"
+    " HasBacklogWithoutCapacity to start the first instance"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Serverless:
+    """A serverless endpoint that holds the model, and what a request costs."""
+
+    memory_gb: int
+    usd_per_request: float | None
+    """None where no price is known in the Region."""
+    as_of: str
+    assumed: bool
+    """Whether the duration of a request is an assumption."""
+
+    def monthly(self, requests: float) -> float | None:
+        """US dollars for so many requests."""
+        return None if self.usd_per_request is None else self.usd_per_request * requests
+
+
+def needs_accelerator(workload: Workload) -> bool:
+    """Whether the model cannot be expected to answer from a CPU."""
+    model = workload.model
+    if model.kind is ModelKind.CLASSICAL or model.cpu_only or workload.constraints.no_gpu:
+        return False
+    return model.kind is ModelKind.LLM or model.size is None or model.size > 2e8
+
+
+def serverless_refusal(workload: Workload) -> str | None:
+    """Why a serverless endpoint cannot serve the model, or None."""
+    data = workload.data
+    if needs_accelerator(workload):
+        return "a serverless endpoint has no GPU, and the model needs one"
+    need = need_of(workload.model).host_gib
+    if need > SERVERLESS_GB:
+        return f"a serverless endpoint has 6 GB of memory at most, the model needs {need:.1f} GiB"
+    if (data.seconds_per_request or 0) > REAL_TIME_S:
+        return f"a serverless request ends after 60 s, one takes {data.seconds_per_request:g} s"
+    if (data.payload_mb or 0) > SERVERLESS_MB:
+        return f"a serverless request carries 4 MB at most, one has {data.payload_mb:g} MB"
+    return None
+
+
+def lambda_refusal(workload: Workload) -> str | None:
+    """Why AWS Lambda cannot carry the model, or None."""
+    data = workload.data
+    if needs_accelerator(workload):
+        return "Lambda has no GPU, and the model needs one"
+    if (data.seconds_per_request or 0) > LAMBDA_S:
+        return f"Lambda ends after 15 minutes, a request takes {(data.seconds_per_request or 0) / 60:.0f} minutes"
+    need = need_of(workload.model).host_gib
+    if need > LAMBDA_GIB:
+        return f"Lambda has 10 GB of memory at most, the model needs {need:.1f} GiB"
+    if (data.payload_mb or 0) > LAMBDA_MB:
+        return f"a call of Lambda carries 6 MB at most, one has {data.payload_mb:g} MB"
+    return None
+
+
+def serverless_of(workload: Workload) -> Serverless:
+    """The smallest serverless endpoint that holds the model; memory comes in whole GB."""
+    wanted = workload.constraints.serverless_memory_gb or need_of(workload.model).host_gib
+    memory = next(size for size in range(1, SERVERLESS_GB + 1) if size >= wanted or size == SERVERLESS_GB)
+    row = next((each for each in tables.serverless() if each.region == workload.constraints.region), None)
+    seconds = workload.data.seconds_per_request
+    per_request = None if row is None else float(row.usd_per_gb_second) * memory * (seconds or ASSUMED_S)
+    return Serverless(memory, per_request, row.as_of if row else "", seconds is None)
+
+
+def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:
+    """All options of a service: those that fit the traffic best come first."""
+    if needs_queue(workload):
+        return [as_asynchronous(workload, each) for each in always_on]
+    base = [_bought(workload, each) for each in always_on]
+    light = [*_serverless(workload), *_lambda(workload)]
+    if workload.traffic.is_rare:
+        if needs_accelerator(workload):
+            return [*_asleep(workload, always_on), *base]
+        return [*light, *base]
+    if workload.traffic.used_hours < 0.9 * float(HOURS_PER_MONTH) and always_on:
+        return [_scheduled(workload, always_on[0]), *base, *light]
+    return [*base, *light]
+
+
+def needs_queue(workload: Workload) -> bool:
+    """Whether requests are too large or too long for a real-time endpoint."""
+    data = workload.data
+    return (data.seconds_per_request or 0) > REAL_TIME_S or (data.payload_mb or 0) > REAL_TIME_MB
+
+
+def costs_by_traffic(workload: Workload, always_on: Sequence[AdvisedOption]) -> tuple[Mapping[str, Any], ...]:
+    """US dollars a month of each kind of hosting at several volumes, with the cheapest; empty without an option."""
+    first = next((each for each in always_on if each.cost.usd_per_hour is not None), None)
+    if first is None or first.cost.usd_per_hour is None:
+        return ()
+    hourly = float(first.cost.usd_per_hour) / first.count
+    return tuple(_row(workload, hourly, first, 10.0**power) for power in range(2, 9))
+
+
+def _row(workload: Workload, hourly: float, first: AdvisedOption, requests: float) -> Mapping[str, Any]:
+    rate = next((e.interval.middle for e in first.estimates if e.name.startswith("requests a second")), None)
+    number = max(1, -(-requests / (730 * 3600) // (0.7 * rate))) if rate else 1
+    seconds = workload.data.seconds_per_request or (1 / rate if rate else ASSUMED_S)
+    costs = {"real-time": hourly * 730 * number}
+    costs["asynchronous or scaled to zero"] = hourly * max(min(730.0, requests * HOLD_H), number * 730 * (number > 1))
+    costs["batch transform once a day"] = hourly * max(30 * 0.1, requests * seconds / 3600)
+    if serverless_refusal(workload) is None:
+        monthly = serverless_of(workload).monthly(requests)
+        if monthly is not None:
+            costs["serverless"] = monthly
+    rounded = {name: round(value, 2) for name, value in costs.items()}
+    online = {name: value for name, value in rounded.items() if not name.startswith("batch")}
+    return {"requests_per_month": requests, **rounded, "cheapest_online": min(online, key=lambda name: online[name])}
+
+
+def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
+    if serverless_refusal(workload) is not None:
+        return
+    made, requests = serverless_of(workload), workload.traffic.monthly_requests
+    monthly = made.monthly(requests) if requests is not None else None
+    reasons = [Reason("billed by the millisecond of work, nothing while idle", SECTION)]
+    if monthly is not None:
+        reasons.append(Reason(f"USD {monthly:.2f} a month, {made.memory_gb} GB, price of {made.as_of}", "snapshot"))
+    elif made.usd_per_request is None:
+        reasons.append(Reason(f"no serverless price is known in {workload.constraints.region}", "snapshot"))
+    if made.assumed:
+        reasons.append(Reason(f"a request is assumed to take {ASSUMED_S:g} s; measure it", "assumption"))
+    each = made.usd_per_request
+    yield AdvisedOption(
+        Hosting.SERVERLESS,
+        Purchase.ON_DEMAND,
+        Action.PROPOSE,
+        plan=f"{made.memory_gb} GB of memory",
+        cost=Cost(
+            usd_per_month=None if monthly is None else Decimal(f"{monthly:.2f}"),
+            usd_per_1000_requests=None if each is None else Interval(each * 1000, each * 1000, each * 1000),
+            region=workload.constraints.region,
+            basis="serverless snapshot",
+            as_of=made.as_of,
+        ),
+        memory=_memory(workload, made.memory_gb),
+        reasons=tuple(reasons),
+        effort="a new endpoint; cold starts of seconds, provisioned concurrency if they hurt",
+        measure="measure the duration of a request and of a cold start",
+    )
+
+
+def _lambda(workload: Workload) -> Iterator[AdvisedOption]:
+    seconds = workload.data.seconds_per_request
+    if lambda_refusal(workload) is not None or not workload.traffic.is_rare or seconds is None:
+        return
+    requests, gib = workload.traffic.monthly_requests, need_of(workload.model).host_gib
+    each = gib * seconds * LAMBDA_USD_PER_GB_S + LAMBDA_USD_PER_CALL
+    yield AdvisedOption(
+        Hosting.LAMBDA,
+        Purchase.ON_DEMAND,
+        Action.PROPOSE,
+        plan=f"{gib:.1f} GB of memory",
+        cost=Cost(
+            usd_per_month=None if requests is None else Decimal(f"{each * requests:.2f}"),
+            usd_per_1000_requests=Interval(each * 1000, each * 1000, each * 1000),
+            basis="Lambda list price, us-east-1",
+            as_of="2024",
+        ),
+        memory=_memory(workload, LAMBDA_GIB),
+        reasons=(Reason("a light model with rare and short calls, at most 15 minutes each", f"{SECTION}, E1"),),
+        effort="package model and code as an image of Lambda; outside SageMaker endpoints",
+        measure="measure duration and cold start in a function of that memory",
+    )
+
+
+def _memory(workload: Workload, usable: float) -> Memory:
+    need = need_of(workload.model)
+    return Memory((("model and server", need.host_gib),), need.host_gib, float(usable))
+
+
+def as_asynchronous(workload: Workload, each: AdvisedOption) -> AdvisedOption:
+    """The option as an asynchronous endpoint that gives its instances back."""
+    hours, said = _busy_hours(workload)
+    reasons = (
+        Reason("takes payloads to 1 GB and requests to an hour from a queue", SECTION),
+        Reason(ZERO, SECTION),
+        Reason(said, "arithmetic"),
+        *each.reasons,
+    )
+    return replace(
+        each,
+        hosting=Hosting.ASYNC,
+        action=Action.PROPOSE if each.action is Action.APPLY else each.action,
+        cost=_for_hours(each.cost, hours),
+        reasons=reasons,
+        effort="; ".join(filter(None, (each.effort, "callers fetch answers from S3 or are notified"))),
+    )
+
+
+def _busy_hours(workload: Workload) -> tuple[float, str]:
+    """Hours a month that an instance runs at most when it is given back between requests."""
+    traffic = workload.traffic
+    if traffic.idle_share is not None:
+        hours = min(730.0, 730 * (1 - traffic.idle_share) * 1.1)
+        return hours, f"{hours:.0f} hours a month at {100 * traffic.idle_share:.0f} % idle, with 10 % for starts"
+    requests = traffic.monthly_requests
+    if requests is None:
+        return 730.0, "the cost is that of all hours, since the traffic is not known"
+    seconds = workload.data.seconds_per_request or 1.0
+    hours = min(730.0, requests * (HOLD_H + seconds / 3600))
+    return hours, f"at most {hours:.0f} hours a month if every request comes alone; bursts need fewer"
+
+
+def _for_hours(cost: Cost, hours: float) -> Cost:
+    if cost.usd_per_hour is None:
+        return cost
+    monthly = (cost.usd_per_hour * Decimal(f"{hours:.4f}")).quantize(Decimal("0.01"))
+    return replace(cost, usd_per_month=monthly, usd_per_1000_requests=None)
+
+
+def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[AdvisedOption]:
+    """Ways to pay for an accelerator only while it is used."""
+    if not always_on:
+        return
+    best = always_on[0]
+    hours, said = _busy_hours(workload)
+    yield as_asynchronous(workload, best)
+    yield replace(
+        best,
+        action=Action.PROPOSE,
+        cost=_for_hours(best.cost, hours),
+        reasons=(
+            Reason("an endpoint with inference components scales to zero; the first request waits minutes", SECTION),
+            Reason(said, "arithmetic"),
+            *best.reasons,
+        ),
+        effort="inference components with managed scaling to zero; callers retry while it starts",
+        risk="medium",
+    )
+    yield _scheduled(workload, best)
+
+
+def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
+    hours = workload.traffic.used_hours
+    if hours > 0.9 * float(HOURS_PER_MONTH):
+        hours = 8 * 22.0
+    less = 100 * (1 - hours / 730)
+    text = f"{hours:.0f} of 730 hours a month, {less:.0f} % fewer, where calls come in known hours"
+    return replace(
+        best,
+        purchase=Purchase.SCHEDULE,
+        action=Action.PROPOSE,
+        cost=_for_hours(best.cost, hours),
+        reasons=(Reason(text, "hardware selection, N3"), *best.reasons),
+        effort="create and delete the endpoint on a schedule, or scheduled scaling",
+    )
+
+
+def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
+    """The option with the purchase that fits its traffic, and where it runs."""
+    limits, shape = workload.constraints, workload.traffic.shape
+    section = "hardware selection, section 10"
+    if limits.edge:
+        text = "the model runs at the edge, outside SageMaker hosting; price and type stand for a comparable CPU"
+        return replace(each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, "section 7.1"), *each.reasons))
+    peak, rate = workload.traffic.peak, workload.traffic.rate
+    varies = peak is not None and rate is not None and peak > 1.5 * rate
+    if shape is Shape.FLUCTUATING or (shape is Shape.UNKNOWN and varies):
+        text = (
+            "target tracking on SageMakerVariantInvocationsPerInstance follows the load; the price is that of the peak"
+        )
+        return replace(each, purchase=Purchase.AUTOSCALE, reasons=(Reason(text, section), *each.reasons))
+    if shape is Shape.STEADY and limits.right_sized and not limits.new_launch:
+        text = "a steady load that is right-sized: a SageMaker Savings Plan, whose rates only the account can see"
+        return replace(each, purchase=Purchase.COMMIT, reasons=(Reason(text, section), *each.reasons))
+    reasons = [*each.reasons]
+    if shape is Shape.SPIKY or limits.new_launch:
+        reasons.insert(0, Reason("no commitment before the load is known and the type is right", f"{section}, C1"))
+    if needs_two(limits) and each.count == 1:
+        reasons.append(
+            Reason("production wants two instances for guarded updates and a lost zone: twice the price", "12")
+        )
+    return replace(each, reasons=tuple(reasons))
+
+
+def needs_two(limits: Constraints) -> bool:
+    """Whether the environment asks for a second instance."""
+    return limits.environment is Environment.PRODUCTION

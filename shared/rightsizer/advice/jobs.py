@@ -1,0 +1,136 @@
+"""Work that ends: batch transform, preprocessing, classical training on CPU, notebooks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Memory, Purchase, Reason
+from rightsizer.advice.market import TRAINING, Market, Offer, dollars
+from rightsizer.advice.memory import Sharding, TrainingModel, training_memory
+from rightsizer.advice.serving import CPU, TABLE_FACTOR
+from rightsizer.advice.throughput import Interval
+from rightsizer.advice.workload import Task, Workload
+
+LEAST_VCPU = 4
+DEAREST = 2.0
+"""A type may cost so many times the cheapest one by the hour, where its vCPUs are cheaper."""
+
+
+def batch_options(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:
+    """Batch transform on the types that hold the model, without commitment."""
+    return [_as_batch(workload, each) for each in always_on]
+
+
+def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
+    hourly, runs = each.cost.usd_per_hour, workload.traffic.runs_per_month
+    cost = replace(each.cost, usd_per_month=None, usd_per_1000_requests=None)
+    reasons = [
+        Reason("billed for the duration of the job; transform jobs know no Spot", "hardware selection, section 11")
+    ]
+    hours = workload.data.known_hours
+    if hours and hourly is not None:
+        run = float(hourly) * hours
+        cost = replace(cost, usd_per_run=Interval(run, run, run, ("the duration was given",)))
+        if runs:
+            cost = replace(cost, usd_per_month=(hourly * int(runs * hours * 100) / 100))
+    elif hourly is not None:
+        reasons.append(Reason(f"USD {dollars(hourly)} for each hour of the job; its duration is not known", "snapshot"))
+    kept = [reason for reason in each.reasons if "requests a second" not in reason.text]
+    return replace(
+        each,
+        hosting=Hosting.BATCH,
+        purchase=Purchase.ON_DEMAND,
+        cost=cost,
+        reasons=(*reasons, *kept),
+        measure="run the job once on a tenth of the data and measure records a second",
+    )
+
+
+def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
+    """A processing or training job on CPU types: enough memory, then the cheapest vCPU."""
+    needed, parts = _needed(workload)
+    offers = [
+        offer
+        for offer in market.offers(CPU, TRAINING)
+        if offer.type.cpu_arch == "x86_64" and offer.type.memory_gib >= needed and offer.type.vcpu >= LEAST_VCPU
+    ]
+    if not offers:
+        return []
+    limit = DEAREST * offers[0].hourly
+    smallest: dict[str, Offer] = {}
+    for offer in offers:
+        if offer.hourly <= limit:
+            smallest.setdefault(offer.type.family, offer)
+    ranked = sorted(smallest.values(), key=lambda each: (each.hourly / each.type.vcpu, each.hourly))
+    return [_as_job(workload, each, Memory(parts, needed, each.type.memory_gib)) for each in ranked[:4]]
+
+
+def _needed(workload: Workload) -> tuple[float, tuple[tuple[str, float], ...]]:
+    """GiB of host memory, and of what."""
+    table = (workload.data.size_gib or 1.0) * TABLE_FACTOR
+    size = workload.model.size
+    if workload.task.is_training and size:
+        made = training_memory(TrainingModel(size, workload.model.method, workload.model.precision), Sharding())
+        return made.total_gib, (("model, gradients and optimiser", made.states_gib), ("overhead", made.context_gib))
+    return table, ((f"data in memory, {TABLE_FACTOR} times its size on disk", table),)
+
+
+def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
+    cost = replace(offer.cost(), usd_per_month=None)
+    hours = workload.data.known_hours
+    if hours:
+        run = offer.hourly * hours
+        cost = replace(cost, usd_per_run=Interval(run / 2, run, run * 2, ("the duration was measured elsewhere",)))
+    preprocessing = workload.task is Task.PREPROCESSING
+    first = "preprocessing and feature engineering run on CPU" if preprocessing else "classical training runs on CPU"
+    if workload.model.cpu_only:
+        first = "the software runs on CPU only, so host memory decides"
+    return AdvisedOption(
+        Hosting.JOB,
+        Purchase.ON_DEMAND,
+        Action.APPLY,
+        offer.hardware,
+        offer.type.name,
+        plan="processing job" if preprocessing else "training job",
+        cost=cost,
+        memory=memory,
+        reasons=(
+            Reason(first, "hardware selection, P1 and D2"),
+            Reason(f"USD {dollars(offer.hourly)} an hour for {offer.type.vcpu} vCPUs", "price snapshot"),
+        ),
+        effort="none",
+        measure="run it once on a tenth of the data and read CPU and memory use",
+    )
+
+
+def notebook_options(workload: Workload, market: Market) -> list[AdvisedOption]:
+    """A notebook that runs in working hours only."""
+    hours = workload.traffic.used_hours
+    offer = next(market.offers((HardwareClass.CPU_GEN,), ("m5",)))
+    less = 100 * (1 - hours / 730)
+    text = f"start on demand and stop after work: {hours:.0f} of 730 hours a month, {less:.0f} % fewer"
+    cost: Cost = offer.cost(1, hours)
+    return [
+        AdvisedOption(
+            Hosting.JOB,
+            Purchase.SCHEDULE,
+            Action.PROPOSE,
+            offer.hardware,
+            offer.type.name,
+            plan="notebook instance or Studio space",
+            cost=cost,
+            reasons=(Reason(text, "hardware selection, N3"),),
+            effort="an idle shutdown or a schedule",
+        )
+    ]
+
+
+def endpoint_instead(market: Market, batch: Sequence[AdvisedOption]) -> Iterator[str]:
+    """What an endpoint that is left running would cost in place of the first job."""
+    first = batch[0] if batch else None
+    offer = market.find(first.instance_type) if first else None
+    if offer is not None:
+        monthly = offer.cost().usd_per_month
+        yield (
+            f"an endpoint left running on {offer.type.name} costs USD {monthly} a month,"
+            f" an hour of the job USD {dollars(offer.hourly)}"
+        )

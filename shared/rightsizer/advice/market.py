@@ -1,0 +1,149 @@
+"""What can be had in a Region: classes of instance types, and their prices from the dated snapshot."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+
+from rightsizer.advice.answer import Cost, HardwareClass
+from rightsizer.catalog import tables
+from rightsizer.catalog.catalogue import catalogue
+from rightsizer.domain.hardware import Catalogue, InstanceType
+from rightsizer.domain.price import HOURS_PER_MONTH, Price
+from rightsizer.errors import InputError
+
+BY_LETTER = {
+    "t": HardwareClass.CPU_BURST,
+    "m": HardwareClass.CPU_GEN,
+    "c": HardwareClass.CPU_COMP,
+    "r": HardwareClass.CPU_MEM,
+}
+LEGACY = frozenset({"inf1", "p2", "p3", "m4", "c4"})
+"""Families that are withdrawn or legacy (hardware selection, sections 3 and 17): never proposed."""
+TRAINING = frozenset(
+    {
+        "c5",
+        "c5n",
+        "c6i",
+        "c7i",
+        "g4dn",
+        "g5",
+        "g6",
+        "g6e",
+        "g7",
+        "g7e",
+        "m5",
+        "m6i",
+        "m7i",
+        "p4d",
+        "p4de",
+        "p5",
+        "p5e",
+        "p5en",
+        "p6-b200",
+        "p6-b300",
+        "r5",
+        "r5d",
+        "r6i",
+        "r7i",
+        "t3",
+        "trn1",
+        "trn1n",
+        "trn2",
+    }
+)
+"""Families of training jobs (the API's TrainingInstanceType); processing jobs take the CPU families of them."""
+TRANSFORM = frozenset({"c5", "c6i", "c7i", "g4dn", "g5", "g6", "g6e", "inf2", "m5", "m6i", "m7i", "r6i", "r7i", "trn1"})
+"""Families of batch transform (the API's TransformInstanceType)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One instance type with its price."""
+
+    type: InstanceType
+    price: Price
+
+    @property
+    def hardware(self) -> HardwareClass:
+        """The class of the type."""
+        return class_of(self.type)
+
+    @property
+    def hourly(self) -> float:
+        """US dollars an hour."""
+        return float(self.price.usd_per_hour)
+
+    @property
+    def usable_gib(self) -> float:
+        """GiB that all accelerators of one instance offer to a model; 0 for CPU types."""
+        return self.type.accelerator.usable_gib * self.type.accelerator_count if self.type.accelerator else 0.0
+
+    def cost(self, count: int = 1, hours: float = float(HOURS_PER_MONTH)) -> Cost:
+        """The cost of `count` instances that run so many hours a month."""
+        hourly = self.price.usd_per_hour * count
+        monthly = (hourly * Decimal(str(hours))).quantize(Decimal("0.01"))
+        return Cost(hourly, monthly, region=self.price.region, basis=self.price.basis, as_of=self.price.as_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """Types and prices of one Region."""
+
+    region: str
+    types: Catalogue
+    prices: Mapping[str, Price]
+
+    def offers(self, classes: Collection[HardwareClass], families: Collection[str] = ()) -> Iterator[Offer]:
+        """Types of the classes that the price list shows as sold, cheapest first; without legacy families."""
+        found = [
+            Offer(each, price)
+            for each in self.types
+            if (price := self.prices.get(each.name)) and price.listed and each.family not in LEGACY
+        ]
+        for offer in sorted(found, key=lambda each: (each.hourly, each.type.name)):
+            if offer.hardware in classes and (not families or offer.type.family in families):
+                yield offer
+
+    def find(self, name: str) -> Offer | None:
+        """The type with its price, sold or not; None where the catalogue or the snapshot lacks it."""
+        found, price = self.types.find(name), self.prices.get(name)
+        return Offer(found, price) if found and price else None
+
+
+def class_of(instance: InstanceType) -> HardwareClass:
+    """The class of a type, by its accelerator; the first letter of the family only tells CPU types apart."""
+    chip = instance.accelerator
+    if chip is None:
+        return BY_LETTER.get(instance.family[0], HardwareClass.CPU_GEN)
+    if chip.vendor == "AWS":
+        return HardwareClass.INF if chip.model.startswith("Inferentia") else HardwareClass.TRN
+    return HardwareClass.GPU_P if instance.family.startswith("p") else HardwareClass.GPU_G
+
+
+@cache
+def known_types() -> Catalogue:
+    """The compiled catalogue."""
+    return catalogue(tables.instances(), tables.accelerators())
+
+
+@cache
+def snapshot(region: str) -> Market:
+    """The market of a Region by the dated snapshot; InputError for a Region that it does not cover."""
+    if region not in tables.priced_regions():
+        known = ", ".join(sorted(tables.priced_regions()))
+        raise InputError(f"no prices are known for the Region {region!r}; the snapshot covers {known}")
+    prices = {
+        row.instance_type: Price(
+            row.instance_type, region, row.usd_per_hour, "snapshot", row.basis, row.as_of, row.listed
+        )
+        for row in tables.prices(region)
+    }
+    return Market(region, known_types(), prices)
+
+
+def dollars(value: Decimal | float) -> str:
+    """An hourly price with four decimals at most."""
+    text = f"{value:.4f}".rstrip("0")
+    whole, _, part = text.partition(".")
+    return f"{whole}.{part.ljust(2, '0')}"

@@ -1,0 +1,285 @@
+"""Options of inference: which types hold the model, what they serve and cost, in the order of the goal."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Purchase, Reason, Refused
+from rightsizer.advice.fitting import Need, Placement, need_of, place
+from rightsizer.advice.market import TRANSFORM, Market, Offer, dollars
+from rightsizer.advice.speed import Speed, speed_of
+from rightsizer.advice.throughput import Interval
+from rightsizer.advice.workload import Constraints, Environment, Goal, ModelKind, Task, Workload
+
+RULES = "hardware selection, section 4"
+CPU = (HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM)
+LOW_RATE = 1.0
+"""Requests a second below which a classical model needs no compute-optimised type."""
+SMALL_PARAMETERS, LOOSE_MS = 2e8, 500.0
+"""A network of at most so many parameters with an objective no tighter may be tried on CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One placement with what it serves."""
+
+    placement: Placement
+    speed: Speed | None
+    count: int
+
+    @property
+    def offer(self) -> Offer:
+        """The type and its price."""
+        return self.placement.offer
+
+    @property
+    def monthly(self) -> float:
+        """US dollars a month of all instances."""
+        return self.offer.hourly * self.count * 730
+
+    @property
+    def per_work(self) -> float:
+        """US dollars an hour for the estimated rate of one request a second; the hourly price where it is unknown."""
+        if self.speed is None:
+            return self.offer.hourly
+        return self.offer.hourly / self.speed.requests_per_second.middle
+
+
+def serving_options(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused]]:
+    """Always-on options in the order of the goal, and the types that are ruled out."""
+    need = need_of(workload.model)
+    found, refused = _candidates(workload, market, need)
+    ranked = sorted(found, key=_order(workload.objectives.goal, found))
+    reference = min((each for each in found if not each.offer.hardware.is_neuron), key=_hourly, default=None)
+    return [_option(each, workload, reference) for each in ranked], refused
+
+
+def classes_of(workload: Workload) -> tuple[HardwareClass, ...]:
+    """Classes of hardware that may serve at all."""
+    model, limits = workload.model, workload.constraints
+    burst = (HardwareClass.CPU_BURST,) if _is_small_stage(limits) else ()
+    cpu = (*burst, *CPU)
+    if model.kind is ModelKind.CLASSICAL or model.cpu_only or limits.no_gpu or limits.edge:
+        return cpu
+    chips = [HardwareClass.GPU_G, HardwareClass.GPU_P]
+    if may_compile(workload):
+        chips.append(HardwareClass.INF)
+    tight = workload.objectives.p95_ms is not None and workload.objectives.p95_ms < LOOSE_MS
+    if (model.size or SMALL_PARAMETERS + 1) <= SMALL_PARAMETERS and not tight:
+        chips.extend(cpu)
+    return tuple(chips)
+
+
+def may_compile(workload: Workload) -> bool:
+    """Whether chips that need a compiled model come into question."""
+    if workload.objectives.goal is Goal.FLEXIBILITY or workload.model.neuron is False:
+        return False
+    return workload.constraints.compiled_models is not False and workload.model.kind is not ModelKind.CLASSICAL
+
+
+def _is_small_stage(limits: Constraints) -> bool:
+    return limits.environment is Environment.DEVELOPMENT
+
+
+def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Candidate], list[Refused]]:
+    """The cheapest type of each family that holds the model and may meet the objectives."""
+    families = TRANSFORM if workload.task is Task.BATCH_INFERENCE else ()
+    best: dict[str, Candidate] = {}
+    refused: dict[str, Refused] = {}
+    for offer in market.offers(classes_of(workload), families):
+        made = _judge(offer, workload, need)
+        family = offer.type.family
+        if isinstance(made, str):
+            refused.setdefault(family, Refused(offer.type.name, Reason(made, "hardware selection, section 8")))
+        elif family not in best or made.monthly < best[family].monthly:
+            best[family] = made
+    left = [reason for family, reason in refused.items() if family not in best]
+    return _pruned(list(best.values()), workload), left
+
+
+def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
+    """The type as a candidate, or why it is none."""
+    placed = place(offer, need)
+    if isinstance(placed, str):
+        return placed
+    if not offer.type.accelerator and offer.type.vcpu < 4 and workload.task is Task.BATCH_INFERENCE:
+        return f"{offer.type.name} has {offer.type.vcpu} vCPUs, which a batch of data would keep waiting"
+    if workload.task is Task.BATCH_INFERENCE and not offer.type.accelerator:
+        held = (workload.data.size_gib or 0) * TABLE_FACTOR
+        if held > offer.type.memory_gib and workload.model.kind is ModelKind.CLASSICAL:
+            return f"{offer.type.name} has {offer.type.memory_gib:.0f} GiB, the table in memory takes {held:.0f} GiB"
+    speed = speed_of(placed, workload, need)
+    if speed is not None and not speed.may_meet:
+        return f"{offer.type.name} misses the objective even at the hopeful end of the estimate"
+    count = speed.count(workload.traffic.peak) if speed else 1
+    if count > MOST_INSTANCES:
+        return f"{count:,} x {offer.type.name} would be needed at the peak, more than {MOST_INSTANCES:,} instances"
+    return Candidate(placed, speed, count)
+
+
+MOST_INSTANCES = 1000
+"""Instances of one endpoint beyond which an option is no advice."""
+
+
+TABLE_FACTOR = 5
+"""Memory that a table takes in Pandas, as a multiple of its file: its author's rule of thumb says 5 to 10."""
+
+
+def _pruned(found: list[Candidate], workload: Workload) -> list[Candidate]:
+    """Without P instances where G instances do, and with few CPU types."""
+    if workload.objectives.goal is not Goal.PERFORMANCE:
+        small = [each for each in found if each.offer.hardware is HardwareClass.GPU_G]
+        limit = 2 * min((each.monthly for each in small), default=float("inf"))
+        found = [each for each in found if each.offer.hardware is not HardwareClass.GPU_P or each.monthly <= limit]
+    cpu = sorted((each for each in found if each.offer.hardware.is_cpu), key=_hourly)
+    rate = workload.traffic.rate
+    if workload.model.kind is ModelKind.CLASSICAL and rate is not None and rate <= LOW_RATE:
+        cpu = [each for each in cpu if each.offer.hardware in GENERAL] or cpu
+    x86 = [each for each in cpu if each.offer.type.cpu_arch == "x86_64"]
+    arm = [each for each in cpu if each.offer.type.cpu_arch != "x86_64"]
+    kept = [*_one_of_each_class(x86), *arm[:1]]
+    return [each for each in found if not each.offer.hardware.is_cpu or each in kept]
+
+
+GENERAL = (HardwareClass.CPU_GEN, HardwareClass.CPU_BURST)
+
+
+def _one_of_each_class(ordered: Sequence[Candidate]) -> Iterator[Candidate]:
+    seen: set[HardwareClass] = set()
+    for each in ordered:
+        if each.offer.hardware not in seen:
+            seen.add(each.offer.hardware)
+            yield each
+
+
+def _hourly(each: Candidate) -> float:
+    return each.offer.hourly * each.count
+
+
+def _order(goal: Goal, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
+    """Sort key: lower comes first."""
+    accelerated = any(not each.offer.hardware.is_cpu for each in found)
+
+    def balanced(each: Candidate) -> tuple[float, ...]:
+        other = each.offer.hardware.is_neuron or each.offer.type.cpu_arch != "x86_64"
+        untried = accelerated and each.offer.hardware.is_cpu
+        memory = each.offer.hardware is HardwareClass.CPU_MEM
+        return (untried, other, bool(each.speed and not each.speed.meets), memory, each.monthly)
+
+    def cheapest(each: Candidate) -> tuple[float, ...]:
+        untried = accelerated and each.offer.hardware.is_cpu
+        known = each.speed is not None
+        return (untried, each.per_work if known else each.monthly, each.monthly)
+
+    def fastest(each: Candidate) -> tuple[float, ...]:
+        latency = each.speed.latency_s.middle if each.speed and each.speed.latency_s else 0.0
+        chip = each.offer.type.accelerator
+        return (each.offer.hardware.is_cpu, latency, -chip.fp16_tflops if chip else 0.0, each.monthly)
+
+    return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(goal, balanced)
+
+
+def _option(each: Candidate, workload: Workload, reference: Candidate | None) -> AdvisedOption:
+    """The candidate as an option of a real-time endpoint, On-Demand."""
+    offer, hardware = each.offer, each.offer.hardware
+    option = AdvisedOption(
+        Hosting.REALTIME,
+        Purchase.ON_DEMAND,
+        _action(each, workload),
+        hardware,
+        offer.type.name,
+        each.count,
+        offer.type.accelerator_count,
+        each.placement.words,
+        _cost(each, workload),
+        each.speed.estimates if each.speed else (),
+        each.placement.memory,
+        tuple(_reasons(each, workload)),
+        measure=_measure(workload),
+    )
+    if hardware.is_neuron:
+        return _with_neuron(option, each, reference)
+    if offer.type.cpu_arch != "x86_64":
+        return replace(option, action=Action.PROPOSE, effort="build the image for arm64 and test it", risk="medium")
+    return option
+
+
+def _action(each: Candidate, workload: Workload) -> Action:
+    limits = workload.objectives
+    has_limit = any(x is not None for x in (limits.p95_ms, limits.first_token_ms, limits.tokens_per_second))
+    if each.offer.hardware.is_neuron:
+        return Action.PROPOSE
+    untried = each.offer.hardware.is_cpu and workload.model.kind is not ModelKind.CLASSICAL
+    return Action.TEST if has_limit or untried else Action.APPLY
+
+
+def _reasons(each: Candidate, workload: Workload) -> Iterator[Reason]:
+    offer, kind = each.offer, workload.model.kind
+    if offer.hardware.is_cpu and kind is ModelKind.CLASSICAL:
+        yield Reason("a classical model has no parallel mathematics that an accelerator would speed up", f"{RULES}, D2")
+    elif offer.hardware.is_cpu:
+        yield Reason("a small network may meet its objective on a CPU, which only a measurement shows", f"{RULES}, D4")
+    elif offer.hardware in (HardwareClass.GPU_G, HardwareClass.GPU_P):
+        yield Reason(f"{kind.value} is matrix mathematics, and a GPU runs every framework", f"{RULES}, D5 and D6")
+    price = (
+        f"USD {dollars(offer.hourly)} an hour, {offer.hourly * 730:.2f} a month of 730 hours, in {offer.price.region}"
+    )
+    yield Reason(f"{price}; {offer.price.basis} of {offer.price.as_of}", "price snapshot")
+    chip = offer.type.accelerator
+    if chip and chip.compute_capability and chip.compute_capability < (8, 0) and workload.model.size:
+        yield Reason(f"{chip.model} has no BF16: serve in FP16 and compare the answers", "CUDA compute capability 7.5")
+    if each.speed and not each.speed.meets:
+        yield Reason("the middle of the estimate misses the objective, its hopeful end meets it", "model of throughput")
+    if each.speed and workload.traffic.peak:
+        use = f"{each.count} x for {workload.traffic.peak:g} requests a second at 70 % of the estimated capacity"
+        yield Reason(use, "model of throughput")
+    elif workload.traffic.peak:
+        yield Reason("one instance is assumed; measure how many requests it serves", "not known before a measurement")
+
+
+def _measure(workload: Workload) -> str:
+    if workload.constraints.environment is Environment.PRODUCTION:
+        return "measure p95 latency and requests a second with a shadow variant or in staging, with your own requests"
+    return "measure p95 latency and requests a second with your own requests"
+
+
+def _cost(each: Candidate, workload: Workload) -> Cost:
+    """Cost an hour and a month, and for 1,000 requests and a million tokens at the traffic or at full load."""
+    cost = each.offer.cost(each.count)
+    monthly, speed, requests = cost.usd_per_month, each.speed, workload.traffic.monthly_requests
+    if requests and monthly is not None:
+        exact = float(monthly) / requests * 1000
+        cost = replace(cost, usd_per_1000_requests=Interval(exact, exact, exact, ("at the traffic that was given",)))
+    elif speed:
+        full = speed.requests_per_second.inverse(each.offer.hourly / 3600 * 1000)
+        cost = replace(cost, usd_per_1000_requests=replace(full, reasons=("at full load", *full.reasons)))
+    if speed and speed.tokens_per_second:
+        full = speed.tokens_per_second.inverse(each.offer.hourly / 3600 * 1e6)
+        cost = replace(cost, usd_per_million_tokens=replace(full, reasons=("at full load", *full.reasons)))
+    return cost
+
+
+def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | None) -> AdvisedOption:
+    """The option with the work that Inferentia needs and the throughput at which it breaks even."""
+    reasons = list(option.reasons)
+    if reference is not None:
+        ratio = Decimal(str(each.offer.hourly)) / Decimal(str(reference.offer.hourly))
+        text = (
+            f"it pays when one instance serves more than {ratio:.2f} times the requests of {reference.offer.type.name}"
+        )
+        reasons.append(Reason(f"{text} at the required latency", "hardware selection, section 9.3"))
+    reasons.append(
+        Reason("no metric of Neuron cores is known for endpoints, so it is not right-sized automatically", "9.1")
+    )
+    return replace(
+        option,
+        reasons=tuple(reasons),
+        risk="medium",
+        effort="compile the model with torch-neuronx for fixed shapes, use a Neuron image, test accuracy and latency",
+        phases=(
+            "assess: check that Neuron supports every operator",
+            "pilot: compile, deploy on one instance, compare accuracy, latency and requests a second",
+            "roll out: move traffic step by step and keep the GPU variant to fall back on",
+        ),
+        measure="measure requests a second at the required latency on one instance of each type",
+    )

@@ -1,0 +1,123 @@
+"""What one instance serves: tokens, requests and latency, as far as they can be estimated before a measurement."""
+
+import math
+from dataclasses import dataclass
+
+from rightsizer.advice.answer import Estimate
+from rightsizer.advice.fitting import Need, Placement
+from rightsizer.advice.memory import Precision
+from rightsizer.advice.throughput import Interval, Load, Serving, Throughput, peak_flops, throughput
+from rightsizer.advice.workload import ModelKind, Workload
+
+TARGET_USE = 0.7
+"""Share of the estimated capacity that instances are counted for; the rest is for bursts and a lost instance."""
+ENCODER_SHARE = 0.30
+"""Share of the dense peak that an encoder reaches with small batches; an assumption, hence the wide interval."""
+MOST_AT_ONCE = 64
+"""Sequences at once that are counted with where no objective limits them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What one instance does at the load that the objectives allow."""
+
+    requests_per_second: Interval
+    tokens_per_second: Interval | None
+    latency_s: Interval | None
+    estimates: tuple[Estimate, ...]
+    meets: bool = True
+    """Whether the middle of the estimate meets the objectives."""
+    may_meet: bool = True
+    """Whether the hopeful end does."""
+
+    def count(self, peak: float | None) -> int:
+        """Instances for the highest rate."""
+        if not peak:
+            return 1
+        return max(1, math.ceil(peak / (TARGET_USE * self.requests_per_second.middle)))
+
+
+def speed_of(placement: Placement, workload: Workload, need: Need) -> Speed | None:
+    """The estimated speed of one instance; None where only a measurement can tell."""
+    chip = placement.offer.type.accelerator
+    if workload.model.kind is ModelKind.LLM and need.architecture and chip and workload.model.size:
+        return _generating(placement, workload, need)
+    if workload.model.kind is ModelKind.TRANSFORMER and chip and workload.model.size:
+        return _encoding(placement, workload)
+    seconds = workload.data.seconds_per_request
+    if seconds is None:
+        return None
+    at_once = placement.copies if placement.together else placement.offer.type.vcpu
+    why = ("the duration of a request was given for other hardware or is a guess",)
+    rate = Interval(0.5 * at_once / seconds, at_once / seconds, 1.5 * at_once / seconds, why)
+    return Speed(rate, None, None, (Estimate("requests a second of one instance", "1/s", rate),))
+
+
+def _generating(placement: Placement, workload: Workload, need: Need) -> Speed | None:
+    """An LLM server: the largest batch whose middle estimate meets the objectives."""
+    chip, model = placement.offer.type.accelerator, workload.model
+    assert chip is not None
+    assert need.architecture is not None
+    kv = Precision.FP8 if model.precision is Precision.FP8 else Precision.FP16
+    serving = Serving(need.architecture, chip, placement.together, model.precision, kv)
+    best: Throughput | None = None
+    for at_once in (MOST_AT_ONCE, 32, 16, 8, 4, 2, 1):
+        made = throughput(serving, Load(at_once, model.tokens_in, model.tokens_out))
+        if made is None:
+            return None
+        best = made
+        if _meets(made, workload, 0):
+            break
+    assert best is not None
+    latency = _request_s(best, workload)
+    copies = placement.copies
+    tokens, requests = best.tokens_per_second.scaled(copies), best.requests_per_second.scaled(copies)
+    estimates = (
+        Estimate("tokens a second of one instance", "1/s", tokens),
+        Estimate("sequences at once of one copy", "", Interval(best.batch, best.batch, best.batch, (best.bound_by,))),
+        Estimate("time to first token", "s", best.first_token_s),
+        Estimate("time between tokens", "s", best.seconds_per_token),
+        Estimate("time of one request", "s", latency),
+    )
+    return Speed(requests, tokens, latency, estimates, _meets(best, workload, 0), _meets(best, workload, 1))
+
+
+def _request_s(made: Throughput, workload: Workload) -> Interval:
+    first, each, out = made.first_token_s, made.seconds_per_token, workload.model.tokens_out
+    return Interval(
+        first.low + out * each.low, first.middle + out * each.middle, first.high + out * each.high, each.reasons
+    )
+
+
+def _meets(made: Throughput, workload: Workload, hopeful: int) -> bool:
+    """Whether the middle of the estimates, or the `hopeful` end, meets every objective."""
+    goals, request = workload.objectives, _request_s(made, workload)
+
+    def end(figure: Interval) -> float:
+        return figure.low if hopeful else figure.middle
+
+    if goals.p95_ms is not None and end(request) * 1000 > goals.p95_ms:
+        return False
+    if goals.first_token_ms is not None and end(made.first_token_s) * 1000 > goals.first_token_ms:
+        return False
+    return goals.tokens_per_second is None or 1 / end(made.seconds_per_token) >= goals.tokens_per_second
+
+
+def _encoding(placement: Placement, workload: Workload) -> Speed:
+    """An encoder by its operations: 2 a parameter and token."""
+    chip, model = placement.offer.type.accelerator, workload.model
+    assert chip is not None
+    assert model.size is not None
+    operations = 2 * model.size * model.tokens_in
+    middle = peak_flops(chip, model.precision) * ENCODER_SHARE / operations
+    why = ("an encoder reaches 10 % to 50 % of the peak, by batch, length and compiler", "padding is not known")
+    one = Interval(middle / 3, middle, middle * 1.7, why)
+    rate = one.scaled(placement.copies * placement.together)
+    latency = Interval(0.003 + 1 / one.high, 0.005 + 1 / one.middle, 0.010 + 1 / one.low, why)
+    limit = workload.objectives.p95_ms
+    estimates = (
+        Estimate("requests a second of one instance", "1/s", rate),
+        Estimate("time of one request", "s", latency),
+    )
+    meets = limit is None or latency.middle * 1000 <= limit
+    return Speed(rate, None, latency, estimates, meets, limit is None or latency.low * 1000 <= limit)

@@ -1,0 +1,255 @@
+"""Options of training and fine-tuning on accelerators: plan, duration, price, Spot and the way to Trainium."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from rightsizer.advice.answer import (
+    Action,
+    AdvisedOption,
+    Cost,
+    Estimate,
+    HardwareClass,
+    Hosting,
+    Purchase,
+    Reason,
+    Refused,
+)
+from rightsizer.advice.market import TRAINING, Market, dollars
+from rightsizer.advice.plans import Plan, joins_nodes, operations, plan_of, smallest_plan, training_model
+from rightsizer.advice.serving import may_compile
+from rightsizer.advice.throughput import Interval
+from rightsizer.advice.workload import Goal, ModelKind, Workload
+
+TIE = 1.15
+"""Plans whose price for an operation is within this factor of the lowest count as equal: utilisation is a range."""
+SMALL_MODEL = 1e9
+"""Parameters below which loading of data and not operations fills the time, so that the price of an hour decides."""
+SPOT_SHARE = (0.25, 0.40, 0.80)
+"""What Spot costs of On-Demand: 60 to 70 % off is typical (weak evidence), AWS names 90 % at most."""
+LOST_HOURS = 0.5
+"""Work and start that one interruption costs, with a checkpoint each half hour."""
+PHASES = (
+    "assess: check that Neuron supports every operator of the model",
+    "pilot: one small run, same quality, cost of the run compared",
+    "roll out: jobs that matter least first, and GPU capacity kept to fall back on",
+)
+
+
+def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused]]:
+    """Plans in the order of the goal, and types that cannot hold the model."""
+    plans, refused = _plans(workload, market)
+    ranked = _ranked(plans, workload)
+    baseline = _baseline(plans)
+    return [_option(each, workload, baseline) for each in ranked], refused
+
+
+def _plans(workload: Workload, market: Market) -> tuple[list[Plan], list[Refused]]:
+    """The best plan of each family."""
+    classes = [HardwareClass.GPU_G, HardwareClass.GPU_P]
+    language = workload.model.kind in (ModelKind.LLM, ModelKind.TRANSFORMER)
+    if may_compile(workload) and language and workload.model.framework in ("", "pytorch", "tensorflow"):
+        classes.append(HardwareClass.TRN)
+    model, least = training_model(workload.model), 2 if workload.constraints.several_nodes else 1
+    best: dict[str, Plan] = {}
+    refused: dict[str, Refused] = {}
+    for offer in market.offers(classes, TRAINING):
+        plan = smallest_plan(offer, model, least)
+        family = offer.type.family
+        if plan is None:
+            refused.setdefault(family, Refused(offer.type.name, Reason(_too_small(offer.type.name, market, workload))))
+        else:
+            plan = _within_deadline(plan, workload)
+            key = _rank_key(workload)
+            if family not in best or key(plan) < key(best[family]):
+                best[family] = plan
+    small = HardwareClass.TRN in classes and market.find("ml.trn1.2xlarge")
+    if small and smallest_plan(small, model) is None:
+        text = _too_small("ml.trn1.2xlarge", market, workload)
+        refused["trn1.2xlarge"] = Refused("ml.trn1.2xlarge", Reason(text, "hardware selection, section 8"))
+    kept = [each for family, each in refused.items() if family not in best]
+    return list(best.values()), kept
+
+
+def _too_small(name: str, market: Market, workload: Workload) -> str:
+    """Why the type does not hold the model, in figures."""
+    offer = market.find(name)
+    chip = offer.type.accelerator if offer else None
+    if offer is None or chip is None:
+        return f"{name} has no accelerator"
+    model = training_model(workload.model)
+    need = model.parameters * 16 / 2**30
+    have = f"{offer.type.accelerator_count} x {chip.usable_gib:g} GiB" if offer.type.accelerator_count > 1 else ""
+    offers = have or f"{chip.usable_gib:g} GiB"
+    if workload.model.method.value != "full":
+        return f"{name} offers {offers}, too little for {workload.model.method.value} of this model"
+    return f"{name} offers {offers} usable, weights, gradients and optimiser take {need:.0f} GiB before activations"
+
+
+def too_small(name: str, market: Market, workload: Workload) -> str | None:
+    """Why one instance of the type cannot train the model, or None where it can."""
+    offer = market.find(name)
+    if offer is None or offer.type.accelerator is None:
+        return None
+    model = training_model(workload.model)
+    return None if plan_of(offer, model, 1) else _too_small(name, market, workload)
+
+
+def _within_deadline(plan: Plan, workload: Workload) -> Plan:
+    """The plan with as many nodes as the deadline asks for; itself where it cannot be met or nothing is asked."""
+    deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
+    if deadline is None or tokens is None:
+        return plan
+    needed = operations(workload.model, tokens)
+    model, nodes = training_model(workload.model), plan.nodes
+    while joins_nodes(plan.offer) and nodes < 64 and plan.hours(needed).middle > deadline:
+        nodes *= 2
+        plan = plan_of(plan.offer, model, nodes) or plan
+    return plan
+
+
+def _rank_key(workload: Workload) -> Callable[[Plan], tuple[float, ...]]:
+    """Sort key of single plans: late ones last, then the goal."""
+    deadline, tokens, goal = workload.objectives.deadline_hours, workload.data.tokens, workload.objectives.goal
+    small = (workload.model.size or 0) < SMALL_MODEL
+
+    def key(plan: Plan) -> tuple[float, ...]:
+        late = bool(deadline and tokens and plan.hours(operations(workload.model, tokens)).middle > deadline)
+        if goal is Goal.PERFORMANCE:
+            return (late, -plan.flops.middle)
+        if goal is Goal.EXPERIMENT or small:
+            return (late, plan.hourly)
+        return (late, plan.usd_per_exaflop)
+
+    return key
+
+
+def _ranked(plans: Sequence[Plan], workload: Workload) -> list[Plan]:
+    """Plans in the order of the goal. Within the tie of the lowest price for an operation, the cheaper hour wins."""
+    key, goal = _rank_key(workload), workload.objectives.goal
+    ordered = sorted(plans, key=key)
+    if not ordered or goal in (Goal.PERFORMANCE, Goal.EXPERIMENT):
+        return _neuron_last(ordered) if goal is Goal.EXPERIMENT else ordered
+    if (workload.model.size or 0) >= SMALL_MODEL:
+        lowest = min(each.usd_per_exaflop for each in ordered)
+
+        def tied(each: Plan) -> tuple[float, ...]:
+            equal = each.usd_per_exaflop <= TIE * lowest
+            return (key(each)[0], not equal, each.hourly if equal else each.usd_per_exaflop)
+
+        ordered = sorted(ordered, key=tied)
+    return ordered if goal is Goal.COST else _neuron_last(ordered)
+
+
+def _neuron_last(plans: Sequence[Plan]) -> list[Plan]:
+    return sorted(plans, key=lambda each: each.offer.hardware.is_neuron)
+
+
+def _baseline(plans: Sequence[Plan]) -> Plan | None:
+    """The GPU plan that Trainium is compared with: the P plan with the lowest hourly price."""
+    strong = [each for each in plans if each.offer.hardware is HardwareClass.GPU_P]
+    return min(strong, key=lambda each: each.hourly, default=None)
+
+
+def _option(plan: Plan, workload: Workload, baseline: Plan | None) -> AdvisedOption:
+    offer, tokens = plan.offer, workload.data.tokens
+    hours = plan.hours(operations(workload.model, tokens)) if tokens else _known_hours(workload)
+    estimates = (Estimate("duration of a run", "h", hours),) if hours else ()
+    purchase, bought = _purchase(workload, hours)
+    cost = replace(offer.cost(plan.nodes), usd_per_month=None)
+    if hours:
+        cost = _run_cost(cost, plan, hours, purchase)
+    option = AdvisedOption(
+        Hosting.JOB,
+        purchase,
+        Action.PROPOSE if offer.hardware.is_neuron else Action.APPLY,
+        offer.hardware,
+        offer.type.name,
+        plan.nodes,
+        offer.type.accelerator_count,
+        plan.sharding.words,
+        cost,
+        estimates,
+        plan.shown,
+        (*_reasons(plan, workload), *bought),
+        risk="medium" if plan.nodes > 1 or offer.price.basis == "derived-assumed" else "low",
+        measure="run a hundred steps and compare seconds a step, loss and memory",
+    )
+    return _on_trainium(option, plan, baseline) if offer.hardware.is_neuron else option
+
+
+def _known_hours(workload: Workload) -> Interval | None:
+    hours = workload.data.known_hours
+    return Interval(hours / 3, hours, hours * 2, ("the duration was measured on other hardware",)) if hours else None
+
+
+def _run_cost(cost: Cost, plan: Plan, hours: Interval, purchase: Purchase) -> Cost:
+    """The price of a run; on Spot with its discount and what interruptions cost."""
+    if purchase is not Purchase.SPOT:
+        return replace(cost, usd_per_run=hours.scaled(plan.hourly))
+    low, middle, high = SPOT_SHARE
+    why = (*hours.reasons, "60 to 70 % off is typical, and each interruption costs about half an hour")
+    expected = (hours.low, hours.middle + LOST_HOURS * hours.middle / 20, hours.high + LOST_HOURS * hours.high / 5)
+    return replace(
+        cost,
+        usd_per_run=Interval(
+            low * expected[0] * plan.hourly, middle * expected[1] * plan.hourly, high * expected[2] * plan.hourly, why
+        ),
+    )
+
+
+def _reasons(plan: Plan, workload: Workload) -> Iterator[Reason]:
+    offer = plan.offer
+    held = f"{workload.model.kind.value}: {plan.shown.words}; plan: {plan.sharding.words}"
+    yield Reason(held, "hardware selection, section 8")
+    price = f"USD {dollars(offer.hourly)} an hour each in {offer.price.region}, {offer.price.basis}"
+    yield Reason(f"{price} of {offer.price.as_of}", "price snapshot")
+    if plan.nodes > 1:
+        yield Reason("EFA networking is required between the nodes", "hardware selection, T2")
+    chip = offer.type.accelerator
+    if chip and chip.compute_capability and chip.compute_capability < (8, 0):
+        yield Reason(f"{chip.model} has no BF16: train in FP16 with loss scaling", "CUDA compute capability 7.5")
+    deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
+    if deadline and tokens:
+        hours = plan.hours(operations(workload.model, tokens))
+        verdict = "within" if hours.middle <= deadline else "beyond"
+        yield Reason(f"{hours.middle:.1f} h in the middle of the range, {verdict} the deadline of {deadline:g} h")
+    elif deadline:
+        yield Reason("the number of tokens is not given, so the duration is not known", "not known")
+
+
+def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[Reason, ...]]:
+    """Spot where an interrupted run goes on from a checkpoint; else On-Demand with what stands against it."""
+    limits, section = workload.constraints, "hardware selection, section 10"
+    if limits.checkpoints:
+        most = f"{2 * hours.high:.0f} h" if hours else "twice the longest run"
+        text = f"managed Spot training goes on from checkpoints; MaxWaitTimeInSeconds about {most}"
+        return Purchase.SPOT, (Reason(text, f"{section}, T3"), _warm_pool())
+    if limits.checkpoints is False:
+        text = "On-Demand: without a checkpoint one interruption loses the whole run; write checkpoints, then use Spot"
+        return Purchase.ON_DEMAND, (Reason(text, f"{section}, S2"), _warm_pool())
+    text = "where the script writes checkpoints, managed Spot training typically costs 60 to 70 % less"
+    return Purchase.ON_DEMAND, (Reason(text, f"{section}, weak evidence"), _warm_pool())
+
+
+def _warm_pool() -> Reason:
+    text = "a warm pool is billed while it waits: keep it only where runs follow within minutes"
+    return Reason(text, "SageMaker managed warm pools")
+
+
+def _on_trainium(option: AdvisedOption, plan: Plan, baseline: Plan | None) -> AdvisedOption:
+    """The option with phases, effort and what the hour costs against a GPU."""
+    reasons = list(option.reasons)
+    if baseline is not None:
+        share = 100 * (1 - plan.hourly / baseline.hourly)
+        word = "less" if share >= 0 else "more"
+        against = f"{baseline.nodes} x {baseline.offer.type.name}" if baseline.nodes > 1 else baseline.offer.type.name
+        text = f"{abs(share):.0f} % an hour {word} than {against}; only a pilot run tells the cost of a run"
+        reasons.insert(0, Reason(text, "hardware selection, section 9.3"))
+    return replace(
+        option,
+        reasons=tuple(reasons),
+        risk="medium",
+        effort="a Neuron image, a training loop that goes through XLA, fixed shapes, another debugging tool",
+        phases=PHASES,
+        measure="a pilot run on one instance: same loss, seconds a step, cost of a run",
+    )

@@ -1,0 +1,1 @@
+"""Advice before anything runs: the numbered cases, memory and throughput against published figures, the command."""
