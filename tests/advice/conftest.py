@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer import catalog
+from rightsizer.catalog import catalogue
 from rightsizer.domain.hardware import Accelerator, Catalogue
 
 
 @pytest.fixture(scope="session")
 def hardware() -> Catalogue:
-    return catalogue(tables.instances(), tables.accelerators())
+    return catalogue(catalog.instances(), catalog.accelerators())
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from rightsizer import catalog
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, Hosting, Memory, Purchase, Reason
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, Environment, ModelKind, Shape, Workload
-from rightsizer.catalog import tables
 from rightsizer.domain.price import HOURS_PER_MONTH
 
 SECTION = "hardware selection, section 11"
@@ -90,7 +90,7 @@ def serverless_of(workload: Workload) -> Serverless:
     """The smallest serverless endpoint that holds the model; memory comes in whole GB."""
     wanted = workload.constraints.serverless_memory_gb or need_of(workload.model).host_gib
     memory = next(size for size in range(1, SERVERLESS_GB + 1) if size >= wanted or size == SERVERLESS_GB)
-    row = next((each for each in tables.serverless() if each.region == workload.constraints.region), None)
+    row = next((each for each in catalog.serverless() if each.region == workload.constraints.region), None)
     seconds = workload.data.seconds_per_request
     per_request = None if row is None else float(row.usd_per_gb_second) * memory * (seconds or ASSUMED_S)
     return Serverless(memory, per_request, row.as_of if row else "", seconds is None)

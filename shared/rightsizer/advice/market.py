@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 
+from rightsizer import catalog
 from rightsizer.advice.answer import Cost, HardwareClass
-from rightsizer.catalog import tables
-from rightsizer.catalog.catalogue import catalogue
+from rightsizer.catalog import catalogue
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.errors import InputError
@@ -124,20 +124,20 @@ def class_of(instance: InstanceType) -> HardwareClass:
 @cache
 def known_types() -> Catalogue:
     """The compiled catalogue."""
-    return catalogue(tables.instances(), tables.accelerators())
+    return catalogue(catalog.instances(), catalog.accelerators())
 
 
 @cache
 def snapshot(region: str) -> Market:
     """The market of a Region by the dated snapshot; InputError for a Region that it does not cover."""
-    if region not in tables.priced_regions():
-        known = ", ".join(sorted(tables.priced_regions()))
+    if region not in catalog.priced_regions():
+        known = ", ".join(sorted(catalog.priced_regions()))
         raise InputError(f"no prices are known for the Region {region!r}; the snapshot covers {known}")
     prices = {
         row.instance_type: Price(
             row.instance_type, region, row.usd_per_hour, "snapshot", row.basis, row.as_of, row.listed
         )
-        for row in tables.prices(region)
+        for row in catalog.prices(region)
     }
     return Market(region, known_types(), prices)
 
