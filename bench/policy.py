@@ -28,10 +28,11 @@ from rightsizer.domain.endpoint import (
 )
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import OptionKind, Promise, Target
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.slowdown import Promise
 from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal, UsageDigest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of

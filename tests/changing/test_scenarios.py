@@ -9,10 +9,10 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.demand import Peak
-from rightsizer.domain.option import Promise
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.slowdown import Promise
 from rightsizer.flows.orders import Orders
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Excluded, Slowdown
+from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.slowdown import Slowdown
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.fit import Limits, refusal

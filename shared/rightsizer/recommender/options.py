@@ -11,8 +11,9 @@ from decimal import Decimal
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Promise, Risk, Target
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Risk, Target
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.slowdown import Promise
 from rightsizer.recommender.candidates import Draft, drafts_of
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.evidence import by_day

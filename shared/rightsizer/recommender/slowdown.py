@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from rightsizer.domain.demand import Demand, Latency
 from rightsizer.domain.hardware import Accelerator, InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Slowdown
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.slowdown import Slowdown
 from rightsizer.domain.usage import CONFORMAL, quantile
 
 TOO_SLOW = ("alarm", "performance")
