@@ -1,7 +1,30 @@
 """How much slower a candidate runs: what is expected of it, and what a decision promised."""
 
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
+
+
+class SlowdownSource(StrEnum):
+    """What a slowdown was taken from."""
+
+    SAME = "same"
+    """Both types have the same accelerator."""
+    DATASHEET = "datasheet"
+    """Datasheets, and the spread of other people's measurements around them."""
+    LEARNT = "learnt"
+    """Datasheets, and the spread of this account's own outcomes around them."""
+    TESTED = "tested"
+    """A test or a change of this endpoint measured it."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether a test or a change of this endpoint measured it."""
+        return self is SlowdownSource.TESTED
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether it follows from datasheets."""
+        return self in (SlowdownSource.DATASHEET, SlowdownSource.LEARNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +36,7 @@ class Slowdown:
     hopeful: float
     phi: float
     """Datasheet ratio: the larger of the FLOPS and the bandwidth ratio."""
-    source: Literal["same", "datasheet", "tested", "learnt"]
+    source: SlowdownSource
 
 
 @dataclass(frozen=True, slots=True)

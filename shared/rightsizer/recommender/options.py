@@ -38,8 +38,6 @@ GUESSED = 4
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
-UNTRIED = ("datasheet", "learnt")
-"""Sources of a slowdown that no test on this type has measured."""
 MIDDLE, QUICK = 0.5, 0.25
 """Chances of the middle slowdown or less, and of a quick one."""
 QUICKER = 0.8
@@ -120,14 +118,14 @@ def _guess(at: Situation, draft: Draft) -> Unsure | None:
         found = offer(at, replace(draft, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
         if isinstance(found, Option):
             return _unsure_of(at, found, draft.fit * chance)
-        if draft.speed.source not in UNTRIED:
+        if not draft.speed.source.is_guess:
             break
     return None
 
 
 def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
     """A candidate whose fleet is too busy at the bound of its slowdown, but not at less: worth measuring."""
-    open_question = draft.speed.source in UNTRIED and draft.ratio.bound > draft.ratio.mid
+    open_question = draft.speed.source.is_guess and draft.ratio.bound > draft.ratio.mid
     if not open_question or draft.hardware.name == at.runs.name:
         return None
     for tried, chance in ((draft.ratio.mid, MIDDLE), (_quick(at, draft), QUICK)):
@@ -189,7 +187,7 @@ def _fleet_of(at: Situation, draft: Draft) -> Option | Reason:
     hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
     today = math.ceil(at.peak * at.workers / draft.workers)
     most = limit(at, draft.hardware.name, at.policy.count_factor * today + at.policy.count_spare)
-    slower = draft.ratio.mid if draft.speed.source == "tested" or _dared(at, draft) else draft.ratio.bound
+    slower = draft.ratio.mid if draft.speed.source.is_measured or _dared(at, draft) else draft.ratio.bound
     single = Plan((1,) * 24, draft.workers, random_routing, slower)
     same = draft.hardware.name == at.reference.name
     plan: Plan | None = None
