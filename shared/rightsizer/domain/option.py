@@ -61,6 +61,18 @@ class Risk(IntEnum):
     VERY_HIGH = 4
 
 
+class RiskResource(StrEnum):
+    """What may suffer from an option."""
+
+    GPU_MEMORY = "gpu-memory"
+    HOST_MEMORY = "host-memory"
+    VCPU = "vcpu"
+    LATENCY = "latency"
+    CAPACITY = "capacity"
+    AVAILABILITY = "availability"
+    COMPILATION = "compilation"
+
+
 class Effort(StrEnum):
     """Implementation effort, Cost Optimization Hub's words."""
 
@@ -198,8 +210,7 @@ class Option:
     """One-off of the change: overlap of both fleets and expected roll-backs."""
     payback_days: float
     """Days of the saving that pay for the change, and for the shadow test where one comes first."""
-    risks: Mapping[str, Risk]
-    """By resource: ``gpu-memory``, ``host-memory``, ``vcpu``, ``latency``, ``capacity``."""
+    risks: Mapping[RiskResource, Risk]
     risk: Risk
     confidence: float
     """Days' worth of evidence: the least of days with data, hours with data and requests against those needed."""
@@ -336,7 +347,7 @@ def priced(
     price: Price,
     money: Money,
     confidence: float,
-    risks: Mapping[str, Risk],
+    risks: Mapping[RiskResource, Risk],
     effort: Effort,
     *,
     in_place: bool,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import Option, OptionKind, Risk, Target, paid_back
+from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, paid_back
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
@@ -237,7 +237,7 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
             Code.TOO_LITTLE_CONFIDENCE,
             f"confidence {case.demand.confidence:.1f} is below the {needed:g} that applying asks",
         )
-    if option.risks.get("availability", Risk.VERY_LOW) > policy.risk_apply:
+    if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
             f"{today} to {option.target.instance_count} instance leaves one Availability Zone, so a person decides;"

@@ -11,7 +11,7 @@ from decimal import Decimal
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Risk, Target
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.slowdown import Promise
 from rightsizer.recommender.candidates import Draft, drafts_of
@@ -248,17 +248,19 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {
-        "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
-        "host-memory": host_risk(at.reference, hardware, at.demand),
-        "vcpu": vcpu_risk(at.reference, hardware, at.demand),
-        "latency": max(step(1 - draft.fast, policy), Risk.LOW if _dared(at, draft) or at.few else Risk.VERY_LOW),
-        "capacity": max(
+        RiskResource.GPU_MEMORY: memory_risk(at.reference, hardware, at.demand, draft.started),
+        RiskResource.HOST_MEMORY: host_risk(at.reference, hardware, at.demand),
+        RiskResource.VCPU: vcpu_risk(at.reference, hardware, at.demand),
+        RiskResource.LATENCY: max(
+            step(1 - draft.fast, policy), Risk.LOW if _dared(at, draft) or at.few else Risk.VERY_LOW
+        ),
+        RiskResource.CAPACITY: max(
             _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),
     }
     alone = min(plan.counts) == 1 < min(at.fleet) and at.endpoint.objective.min_instances is None
     if alone:
-        risks["availability"] = Risk.MEDIUM
+        risks[RiskResource.AVAILABILITY] = Risk.MEDIUM
     moved = hardware.name != at.runs.name
     both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
     committed, others = at.given.prices.commitment, _others_usd_per_hour(at)
