@@ -367,7 +367,7 @@ def _action(actions: Actions, found: Recommendation, view: View) -> object | Non
     if option is None or found.gate is Gate.SILENT:
         return None
     if found.gate is Gate.TEST:
-        return actions.Trial(option.target.instance_type, hours=float(option.facts.get("test hours", "2")))
+        return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)
     if option.kind is OptionKind.SCALE_TO_ZERO:
         minutes = option.target.idle_minutes or 60
         return None if view.scale_to_zero_minutes == minutes else actions.ScaleToZeroWhenIdle(minutes)

@@ -239,6 +239,8 @@ class Option:
     """None where nothing was reckoned: what a person asked for, a return, a deletion."""
     test_usd: Decimal = Decimal(0)
     """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
+    test_hours: float | None = None
+    """Hours of a shadow test of it; None where none was reckoned."""
 
 
 def paid_back(option: Option) -> str:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.older_option import HOURS_FACT
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.slowdown import Promise
@@ -265,12 +266,13 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
     committed, others = at.given.prices.commitment, _others_usd_per_hour(at)
     cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, committed, policy, both, others)
+    hours = hours_of_test(by_day(at.days), at.instances, policy)
     facts = {
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": _growth(at, draft),
         "objective": f"{at.goal.p95_s:.2f} s ({at.goal.source})",
-        "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
+        HOURS_FACT: f"{hours:g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
     if at.outcomes:
@@ -291,7 +293,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         facts,
         left_open(at, hardware, moved and not draft.started, alone=alone, hourly=hourly is not None),
     )
-    return replace(option, mean_instances=round(mean, 4), promise=_promise(at, draft))
+    return replace(option, mean_instances=round(mean, 4), promise=_promise(at, draft), test_hours=hours)
 
 
 def _others_usd_per_hour(at: Situation) -> Decimal:
