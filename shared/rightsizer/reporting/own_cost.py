@@ -19,8 +19,8 @@ ALARM_METRICS = 11
 """Metrics in the stack's own alarms; a test counts them in the template."""
 BASIS = (
     f"Estimate from list prices of us-east-1 as of {AS_OF} (AWS Lambda and Amazon CloudWatch pricing), without free "
-    "tiers. Not in it: logs, custom metrics, metrics of single GPUs, roll-back alarms of changes, table, bucket, queues, "
-    "topic, events."
+    "tiers. Not in it: logs, custom metrics, metrics of single GPUs, roll-back alarms of changes, table, bucket, "
+    "queues, topic, events."
 )
 
 
