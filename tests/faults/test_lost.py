@@ -11,7 +11,7 @@ import pytest
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.changes.overruled import overruled
-from rightsizer.changes.reconcile.turning import accepted
+from rightsizer.changes.reconcile.steps import accepted
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.reason import Reason

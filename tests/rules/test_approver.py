@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rightsizer.changes.approver import stranger
+from rightsizer.changes.preflight.consent import stranger
 from rightsizer.domain.approvers import Approvers, Caller, like
 from rightsizer.domain.reason import Code
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.rollback_alarms import MOST, rollback_alarms
+from rightsizer.changes.guardrail import MOST, rollback_alarms
 
 NAMES = st.lists(st.from_regex(r"\A[a-z]{1,6}(-(p95|5xx|model-errors)){0,3}\Z"), min_size=1, max_size=3, unique=True)
 

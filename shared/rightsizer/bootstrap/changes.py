@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
-from rightsizer.changes.approver import stranger
+from rightsizer.changes.preflight.consent import stranger
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require
 

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 
 from rightsizer.autoscaling.scheduled_actions import SCHEDULE, as_due
 from rightsizer.changes import rollback_size as returning
-from rightsizer.changes.again import again
+from rightsizer.changes.failure import again, without_metrics
 from rightsizer.changes.measurement import measured
-from rightsizer.changes.plan.metrics import without_metrics
 from rightsizer.changes.reconcile import advance
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Finish, Replan, Steer, Wait
 from rightsizer.domain.hardware import Catalogue

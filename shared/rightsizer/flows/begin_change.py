@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rightsizer.changes import again, preflight, proof, window
+from rightsizer.changes import failure, preflight, proof, window
 from rightsizer.changes import plan as planning
-from rightsizer.changes.approver import stranger
+from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.component import ComponentSight
@@ -62,7 +62,7 @@ class Beginning:
         against = apply_newest.held_against(self.store, change, proposal)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         if refused:
-            other = again.instead(change, proposal.recommendation.chosen, refused, now)
+            other = failure.instead(change, proposal.recommendation.chosen, refused, now)
             return self._waits(other) if other is not None else self._refuse(change, refused, now)
         deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
         if deferred is not None:

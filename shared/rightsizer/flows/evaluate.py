@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
-from rightsizer.changes.foreseen import unless_refused
+from rightsizer.changes.preflight import unless_refused
 from rightsizer.domain.endpoint import Endpoint, Unobserved
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History

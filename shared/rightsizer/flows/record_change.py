@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from rightsizer.autoscaling.scheduled_actions import SCHEDULE
 from rightsizer.changes import failure
-from rightsizer.changes.apply_class import classified
-from rightsizer.changes.apply_past import past_of
+from rightsizer.changes.failure import classified
+from rightsizer.changes.measurement import past_of
 from rightsizer.changes.reconcile import APPLIED, FINISHED, UNANSWERED, differences, leftovers, may_have_turned
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Finish, Steer
 from rightsizer.domain.hardware import Catalogue
