@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows.apply import Apply
     from rightsizer.flows.change_capacity import Errands as ErrandFlow
-    from rightsizer.flows.component_orders import Asking
-    from rightsizer.flows.orders import Orders
+    from rightsizer.flows.orders import Asking, Orders
     from rightsizer.flows.report import ReportSources
 
 
@@ -129,8 +128,7 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
-    from rightsizer.flows.component_orders import Asking
-    from rightsizer.flows.orders import Orders
+    from rightsizer.flows.orders import Asking, Orders
 
     known = None if table_name else stack_of(account, stack)
     name = known.table if known else table_name

@@ -20,7 +20,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
-from rightsizer.flows import apply_newest
+from rightsizer.flows import read_state
 from rightsizer.flows.notify import Told
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
@@ -59,7 +59,7 @@ class Beginning:
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         ground = self._ground(change, proposal, endpoint, limits)
-        against = apply_newest.held_against(self.store, change, proposal)
+        against = read_state.held_against(self.store, change, proposal)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         if refused:
             other = failure.instead(change, proposal.recommendation.chosen, refused, now)
@@ -68,8 +68,8 @@ class Beginning:
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
         if against is not None:
-            told = apply_newest.told(change, against, now, self.tell)
-            return self._defer(told, now + apply_newest.LOOK_AGAIN, against.sentence, now)
+            told = read_state.told(change, against, now, self.tell)
+            return self._defer(told, now + read_state.LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, ground, now)
         planned = planning.make(change, ground, catalogue, limits)
         if not isinstance(planned, planning.Planned):
@@ -114,7 +114,7 @@ class Beginning:
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         ground = self._ground(change, proposal, endpoint, limits)
-        against = apply_newest.held_against(self.store, change, proposal)
+        against = read_state.held_against(self.store, change, proposal)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         planned = refused or planning.make(change, ground, catalogue, limits)
         return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
@@ -241,7 +241,7 @@ class Beginning:
 
     def _for_the_peak(self, change: Change, later: Deferred, now: datetime) -> Change:
         """Waits, and looks each hour whether users suffer: what brings room back is not opened beside it."""
-        newest = apply_newest.brings_room(self.store, change.ref.name)
+        newest = read_state.brings_room(self.store, change.ref.name)
         if newest is not None:
             text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
             return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)
