@@ -123,7 +123,7 @@ def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange
 
 
 def _beside(past: PastChange, change: Change) -> tuple[float | None, float | None]:
-    """GPU seconds and latency on the shadow over production's, as `rules.waiting` reckons them."""
+    """GPU seconds and latency on the shadow over production's, as `recommender.queueing` reckons them."""
     found, alone = change.measured, past.from_count == 1 and not change.scaled_out
     if "requests" not in found:
         return None, None

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rightsizer.changes import failure, preflight, proof, window
-from rightsizer.changes import plan as planning
+from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
@@ -71,10 +70,10 @@ class Beginning:
             told = read_state.told(change, against, now, self.tell)
             return self._defer(told, now + read_state.LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, ground, now)
-        planned = planning.make(change, ground, catalogue, limits)
-        if not isinstance(planned, planning.Planned):
+        planned = plan.make(change, ground, catalogue, limits)
+        if not isinstance(planned, plan.Planned):
             return self._refuse(change, planned, now)
-        later = planning.until_the_peak(change, planned.plan, limits, now)
+        later = plan.until_the_peak(change, planned.plan, limits, now)
         if later is not None:
             return self._for_the_peak(change, later, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
@@ -116,8 +115,8 @@ class Beginning:
         ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
         refused = (*preflight.refusals(ground), *_forbidden(against))
-        planned = refused or planning.make(change, ground, catalogue, limits)
-        return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
+        planned = refused or plan.make(change, ground, catalogue, limits)
+        return planned.on(change, now) if isinstance(planned, plan.Planned) else planned
 
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
         """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
@@ -149,7 +148,7 @@ class Beginning:
             customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
             quota=quotas.get(target.instance_type),
             quotas=quotas,
-            deploys=change.option.kind in planning.CONFIG_KINDS,
+            deploys=change.option.kind in plan.CONFIG_KINDS,
             sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
             incident_alarms=self._incidents(limits),
             switch=self.journal.switch(),
@@ -162,17 +161,17 @@ class Beginning:
             passes=self._passes(change, config),
             unrestorable=self._unrestorable(change, proposal, scaling),
         )
-        ground = planning.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
-        return replace(ground, most=planning.most(change, ground))
+        ground = plan.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
+        return replace(ground, most=plan.most(change, ground))
 
     def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
         role = _role(config)
-        return self.changer.passes(role) if role and change.option.kind in planning.CONFIG_KINDS else None
+        return self.changer.passes(role) if role and change.option.kind in plan.CONFIG_KINDS else None
 
     def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
         """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
-        taken = change.option.kind in planning.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
+        taken = change.option.kind in plan.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
         return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
@@ -185,7 +184,7 @@ class Beginning:
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
         parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
-        deploys = change.option.kind in planning.CONFIG_KINDS
+        deploys = change.option.kind in plan.CONFIG_KINDS
         names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}
         late = next((sight for sight in found.values() if sight.passing), None)
@@ -201,7 +200,7 @@ class Beginning:
 
     def _blind(self, change: Change, models: list[str], role: str) -> str:
         """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
-        if change.option.kind not in planning.CONFIG_KINDS | {OptionKind.PLACEMENT}:
+        if change.option.kind not in plan.CONFIG_KINDS | {OptionKind.PLACEMENT}:
             return ""
         seen = self.changer.sees_alarms(models, (role,) if role else ())
         return preflight.blindness(seen, self.changer.tags(change.ref), change.ref.arn)

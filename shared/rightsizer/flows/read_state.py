@@ -46,7 +46,7 @@ TOLD = "judgement"
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """Makes the sight that `rules.advance` decides on."""
+    """Makes the sight that `changes.reconcile` decides on."""
 
     changer: Changer
     metrics: MetricReader

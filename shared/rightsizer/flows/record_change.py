@@ -63,7 +63,7 @@ class Following:
 
     @staticmethod
     def meaning(error: RightsizerError) -> str:
-        """``again`` or ``refused``, the failure class, and the text, as `rules.advance` reads it."""
+        """``again`` or ``refused``, the failure class, and the text, as `changes.reconcile` reads it."""
         match error:
             case WriteRefusedError():
                 known = failure.refusal(error.code, error.text)
