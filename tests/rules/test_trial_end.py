@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.shadow_test_result import ERRORS, GPU, GPU_MEMORY, MEAN, MODEL_ERRORS, P95, REQUESTS, judge
+from rightsizer.changes.baseline import ERRORS, GPU, GPU_MEMORY, LATENCY, MEAN, REQUESTS
+from rightsizer.changes.shadow_test_result import MODEL_ERRORS, judge
 from rightsizer.domain.change import FailureClass
 from rightsizer.domain.live_state import Verdict
 from rightsizer.domain.plan import Before, Plan, VariantCount
@@ -21,7 +22,7 @@ SIGNALS = {
     "requests": REQUESTS,
     "errors": ERRORS,
     "mean": MEAN,
-    "p95": P95,
+    "p95": LATENCY,
     "gpu": GPU,
     "memory": GPU_MEMORY,
 }

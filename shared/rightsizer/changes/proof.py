@@ -22,6 +22,7 @@ from rightsizer.changes.baseline import (
     PERIOD_S,
     REQUESTS,
     SIGNALS,
+    WINDOW,
     Period,
     Windows,
     baseline,
@@ -40,8 +41,6 @@ from rightsizer.domain.usage import MetricWindow, unread
 
 __all__ = ["ERRORS", "HOST_MEMORY", "LATENCY", "PERIOD_S", "REQUESTS", "SIGNALS", "baseline", "judge", "signals"]
 
-WINDOW = 6
-"""Periods in the 30 minutes that are judged together."""
 BAD_REQUESTS = 5
 BAD_SHARE = 0.10
 BASELINE_FACTOR = 3.0

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.changes.reconcile.drift import BUSY
 from rightsizer.domain.capacity_change import OPEN, Errand, ErrandMoved
 from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import Occurrence, UnreadRow
@@ -21,8 +22,6 @@ from rightsizer.flows.notify import once, surely
 from rightsizer.flows.record_change import Books, book_savings, shown
 from rightsizer.telemetry import Failed, attempt, count, logger
 
-BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
-"""Statuses in which no step can be taken."""
 BOOKS_MIN = 5
 """Savings are booked by the one tick in the first minutes of an hour, so that the others make no call for them."""
 LATE = timedelta(minutes=15)

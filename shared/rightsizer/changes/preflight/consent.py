@@ -5,13 +5,12 @@ minimum that only goes up again, within the maximum that they registered.
 """
 
 from rightsizer.domain.approvers import Approvers, Caller
-from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 
-MODE_TAG = "rightsizer:mode"
 AUTOMATIC = "policy"
 """Who decides in automatic mode: the tag of the endpoint's owner, not a person."""
 SHOWN = 10

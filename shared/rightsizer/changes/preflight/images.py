@@ -6,8 +6,9 @@ Components must be known whole, at rest, and allowed by a tag.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from rightsizer.changes.preflight.consent import MODE_TAG, by_policy
+from rightsizer.changes.preflight.consent import by_policy
 from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.endpoint import MODE_TAG
 from rightsizer.domain.live_state import EndpointSight, ImageSight
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Ground
