@@ -71,7 +71,7 @@ FURTHER: Mapping[str, Kinds] = {
         "malformed": (_instance("no instance"), AGAIN),
         "hostile": (_instance(HOSTILE), AGAIN),
         "too large": (_instance("i-" + "0" * 200_000), AGAIN),
-        "unreadable": (_denied, AGAIN),
+        "unreadable": (_denied, IGNORED),
     },
     "Clicks": {
         "hostile": (_click("payload=" + HOSTILE), IGNORED),

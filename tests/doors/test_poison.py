@@ -226,7 +226,7 @@ class Instances(Alone):
 
     def named(self, place: int) -> list[str]:
         spot = add_spot(self.at.box)
-        spot.group("gpu", zones=("us-east-1a", "us-east-1b"), desired=len(TEN))
+        spot.group("gpu", zones=("us-east-1a", "us-east-1b"), desired=len(TEN), maximum=2 * len(TEN))
         self.at.sweep("Hourly")
         return spot.members("gpu")
 
