@@ -135,7 +135,9 @@ replay: install ## The decision engine and the rules of the field in the referee
 
 faults: install ## Kill a change after every AWS call, in every scenario; 10,000 spoilt events at the doors; the replay as frozen
 	$(RUN) -m bench.faults
+	$(RUN) -m bench.meeting
 	$(RUN) -m bench.events
+	$(RUN) -m bench.poison
 	$(RUN) -m tests.frozen.write --check replay
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them
