@@ -83,13 +83,19 @@ def table(found: Sequence[Row]) -> str:
     shown = [row for row in found if row.happened != LEFT][:NAMED]
     rest = [row for row in found if row not in shown]
     lines = [_line(HEAD), _line(["---"] * 4 + ["---:", "---"])]
-    for row in shown:
-        saving = f"{row.saving:,.0f}"
-        lines.append(_line([row.endpoint, row.runs_on, row.finding, row.recommended, saving, row.happened]))
+    lines += [_one(row) for row in shown]
     for finding in sorted({row.finding for row in rest}):
         some = [row for row in rest if row.finding == finding]
+        if len(some) == 1:
+            lines.append(_one(some[0]))
+            continue
         lines.append(_line([f"{len(some)} more", "", finding, "", f"{sum(r.saving for r in some):,.0f}", _word(some)]))
     return "\n".join(lines)
+
+
+def _one(row: Row) -> str:
+    happened = f"{LEFT}, with its reason" if row.happened == LEFT else row.happened
+    return _line([row.endpoint, row.runs_on, row.finding, row.recommended, f"{row.saving:,.0f}", happened])
 
 
 def _word(some: Sequence[Row]) -> str:

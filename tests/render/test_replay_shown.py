@@ -65,7 +65,7 @@ def test_hours_p95_memory_and_late_requests_of_the_replay_are_shown(view: Callab
         "3 h above 80 %, 1 h above 100 %",
         "440 ms, objective 500 ms",
         "8.9 GiB",
-        "7 of 1,240, 2 as it was",
+        "7 of 1,240 (2 today)",
     ):
         assert part in said
     assert "the test is to show" not in said
@@ -74,7 +74,7 @@ def test_hours_p95_memory_and_late_requests_of_the_replay_are_shown(view: Callab
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_the_replay_of_a_test_says_which_speed_it_assumes(view: Callable[[Proposal], str]) -> None:
     tested = replace(proposal(), recommendation=recommendation(gate=Gate.TEST))
-    assert "at the speed that the test is to show" in view(tested)
+    assert "at the speed that the test has to show" in view(tested)
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
@@ -113,8 +113,8 @@ def test_what_a_shadow_test_costs_is_not_called_a_switch() -> None:
     said = [" ".join(line.split()) for line in _terminal(proposal(recommendation=tested)).splitlines()]
     assert "shadow test USD 4.50 once, whatever it shows" in said
     assert [line for line in said if line.startswith("switch")] == [
-        "switch USD 6.10 once; with the test paid back in 0.4 days",
-        "switch USD 3.20 once, paid back in 0.1 days",
+        "switch USD 6.10 once; with the test, paid back within 10 hours",
+        "switch USD 3.20 once, paid back within 3 hours",
     ]
     asked = _terminal(proposal(recommendation=recommendation(options=(second,))))
     assert "whatever it shows" not in asked

@@ -25,7 +25,9 @@ def bill_of(at: Situation, price: Price, mean: float, count: int, risk_share: fl
 def unsaved(at: Situation, what: str) -> Reason:
     """That it would save nothing, with today's bill and what is committed."""
     plan = at.given.prices.commitment.usd_per_hour
-    return Reason(Code.NOT_CHEAPER, f"{what} saves nothing against USD {at.usd} per month (committed: USD {plan}/h)")
+    return Reason(
+        Code.NOT_CHEAPER, f"{what} saves nothing: today it costs ${at.usd:,.2f} a month (committed: ${plan} an hour)"
+    )
 
 
 def out(at: Situation, kind: OptionKind, reason: Reason) -> Excluded:

@@ -135,15 +135,15 @@ def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, cert
     """
     quiet = sum(digest.requests.count(0.0) for digest in days) * SLOT_S / 60 / max(len(days), 1)
     if quiet < TIMEOUTS[0]:
-        sentence = f"it was silent for {quiet:.0f} minutes a day, and would sleep after {TIMEOUTS[0]} at the earliest"
+        sentence = (
+            f"never idle for long: {quiet:.0f} quiet minutes a day, and scaling to zero takes at least {TIMEOUTS[0]}"
+        )
         return Reason(Code.NOT_CHEAPER, sentence)
     if tolerated:
         return _asleep(nap(days, TIMEOUTS[0]))
     seen = len({d.day for d in days})
     if seen < certain_days:
-        sentence = (
-            f"{seen} days were seen; without the tag {COLD_TAG}=true it sleeps after {certain_days:g} at the earliest"
-        )
+        sentence = f"{seen} days were seen, and without the tag {COLD_TAG}=true it takes {certain_days:g}"
         return Reason(Code.TOO_FEW_DAYS, sentence)
     for minutes in TIMEOUTS:
         tight = nap(days, minutes // 2)
@@ -151,9 +151,9 @@ def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, cert
             return _asleep(nap(days, minutes))
     return Reason(
         Code.NOT_OPTED_IN,
-        f"no tag {COLD_TAG}=true says that callers can wait for a start, and even after {tight.minutes} silent minutes"
-        f" {tight.cold:.0f} of {tight.requests:.0f} requests would have met one"
-        f" ({100 * tight.cold / tight.requests:.2f} %, at most {25 * cold_share:.2f} % may)",
+        f"not scaled to zero: even after {tight.minutes} minutes without a request, {tight.cold:.0f} of"
+        f" {tight.requests:.0f} callers would have waited for a cold start ({100 * tight.cold / tight.requests:.2f} %);"
+        f" without the tag {COLD_TAG}=true at most {25 * cold_share:.2f} % may",
     )
 
 

@@ -35,8 +35,7 @@ def _nap(at: Situation) -> Nap | Reason:
     if not tolerated and at.peak > 1:
         return Reason(
             Code.NOT_OPTED_IN,
-            f"a fleet of {at.peak} wakes into a crowd, no tag {COLD_TAG}=true says that callers can wait, and its"
-            f" traffic has not stopped ({at.policy.stopped_hours:g} silent hours)",
+            f"not scaled to zero: callers would wait for a cold start (the tag {COLD_TAG}=true accepts that)",
         )
     return best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
 
@@ -59,7 +58,7 @@ def _option(at: Situation, found: Nap) -> Option | Reason:
     cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=beside)
     if cost.saving <= 0:
         slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
-        return Reason(Code.NOT_CHEAPER, f"{slept} of USD {at.usd} per month (committed: USD {plan.usd_per_hour}/h)")
+        return Reason(Code.NOT_CHEAPER, f"{slept} of ${at.usd:,.2f} a month (committed: ${plan.usd_per_hour} an hour)")
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (at.runs.name, at.variant.current_count)
     sure, share = at.demand.confidence, found.asleep_share

@@ -23,33 +23,39 @@ def factor(value: float) -> str:
 def slowdown(record: TrackRecord) -> str:
     """How the slowdowns that were measured compare with the promised ones, in one or two sentences."""
     if not record.ended:
-        return f"No change and no shadow test ended {_when(record)}: there is no slowdown to hold against a promise."
+        return f"No change and no shadow test ended {_when(record)}, so there is no speed to compare."
     ended = f"Of {sentences.count(record.ended, 'change or shadow test', 'changes and shadow tests')} that ended"
     ended += f" {_when(record)}"
     measured, every = len(record.outcomes), record.overall
     if not measured:
-        return f"{ended}, none measured a slowdown: that takes another type, one variant, and enough requests."
-    if every.bias is None:
-        return f"{ended}, {measured} measured a slowdown, none of them with a promise to hold it against."
-    said = f"{ended}, {every.n} measured a slowdown that was promised"
-    if every.spread is None:
         return (
-            f"{said}: {factor(every.bias)} the promised one; {bound(every)}. One outcome tells nothing about the next."
+            f"{ended}, none shows how fast the new type is: that takes another type, one variant and enough requests."
         )
-    mean = f"{factor(every.bias)} the promised one on the geometric mean, spread by a factor of {every.spread:.2f}"
-    return f"{said}: {mean}; {bound(every)}."
+    if every.bias is None:
+        return f"{ended}, {measured} showed how fast the new type is, and none of them was promised a speed."
+    pace = f"It ran {_pace(every.bias)}" if every.n == 1 else f"They ran {_pace(every.bias)} on average"
+    said = f"{ended}, {every.n} showed how fast the new type is. {pace}; {bound(every)}."
+    return f"{said} One outcome tells nothing about the next." if every.spread is None else said
+
+
+def _pace(ratio: float) -> str:
+    """Measured slowdowns over promised ones, as a pace: ``11 % slower than promised``."""
+    slower = round(100 * (ratio - 1))
+    if not slower:
+        return "as fast as promised"
+    return f"{abs(slower)} % {'slower' if slower > 0 else 'faster'} than promised"
 
 
 def bound(group: SpeedSummary) -> str:
     """How many outcomes were slower than the bound that was promised."""
     if not group.bounded:
-        return "no bound was recorded"
+        return "no limit was promised"
     number = group.beyond or "none"
     was = "was" if group.beyond <= 1 else "were"
-    told = f"{number} of {group.bounded} {was} slower than the promised bound"
+    told = f"{number} of {group.bounded} {was} slower than the limit that was promised"
     if group.bounded >= CONFORMAL:
         return told
-    return f"{told} ({CONFORMAL} outcomes are needed to see whether 97.5 % stay within it)"
+    return f"{told} (it takes {CONFORMAL} outcomes to see whether 97.5 % stay within it)"
 
 
 def risk(record: TrackRecord) -> str:
@@ -59,11 +65,11 @@ def risk(record: TrackRecord) -> str:
     ended = f"{sentences.count(record.changes, 'change')} ended {_when(record)}"
     if record.brier is None or record.brier_without is None:
         of = "and it does not tell" if record.changes == 1 else "and none tells"
-        why = "a change tells once it is proven, or goes back for how it served"
+        why = "a change shows that once it is proven, or is rolled back for how it served"
         return f"{ended}, {of} whether a stated risk was right: {why}."
     stood, back = record.told - record.fell_short, record.fell_short
     it = "it" if back == 1 else "they"
-    parts = [f"{stood} proven"] * bool(stood) + [f"{back} went back for how {it} served"] * bool(back)
+    parts = [f"{stood} proven"] * bool(stood) + [f"{back} rolled back for how {it} served"] * bool(back)
     tell = "tells" if record.told == 1 else "tell"
     said = f"{ended}; {record.told} {tell} whether the stated risk was right: {', '.join(parts)}."
     if all(level.missing for level in record.levels):

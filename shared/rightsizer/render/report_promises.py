@@ -12,16 +12,16 @@ from rightsizer.render.markup import Markup, join, tag
 
 UNKNOWN = "not known"
 HOW = (
-    "A slowdown is the GPU seconds of a request on the new type over those on the old one: promised as the decision"
-    " took it to be most likely, and at worst (the bound). Latency is the mean after the change over that before it,"
-    " or the shadow's over production's."
+    "A slowdown of 1.2 × says that a request takes 1.2 times the GPU seconds that it took on the old type. Two are"
+    " promised: the most likely one, and a limit. Latency is the mean after the change over the mean before it; in a"
+    " shadow test, the shadow's over production's."
 )
 NOT_RECONCILED = "not reconciled"
 """Both figures are our prices times hours: only the bill tells how wrong an estimate was, and no bill was read."""
 WENT_BACK = (
-    "Went back: for latency, failed requests, memory or an alarm, or because the model did not start; also where"
-    " the way back failed, and where a change stood until a later one had to restore what ran before. Other changes"
-    " that stand unproven, or went back for want of capacity or because somebody asked, tell nothing here."
+    "Rolled back: for latency, failed requests, memory or an alarm, or because the model did not start; also where"
+    " the rollback failed, and where a later change had to restore what ran before. Changes that are not proven, or"
+    " were rolled back for lack of capacity or because somebody asked, say nothing about the risk."
 )
 
 
@@ -55,11 +55,21 @@ def slowdowns(record: TrackRecord | None) -> Markup:
     return tag("div", said, tag("p", HOW, class_="note"), *spaced)
 
 
-EACH = ("Endpoint", "Ended", "Change", "Framework", "Promised", "Bound", "Measured", "Over promised", "Latency")
+EACH = (
+    "Endpoint",
+    "Ended",
+    "Change",
+    "Framework",
+    "Promised",
+    "Limit",
+    "Measured",
+    "Measured over promised",
+    "Latency",
+)
 
 
 def _outcome(one: SpeedOutcome) -> list[Cell]:
-    beyond = tag("div", "beyond the bound", class_="note") if one.beyond else None
+    beyond = tag("div", "beyond the limit", class_="note") if one.beyond else None
     return [
         Cell(join(tag("b", one.endpoint), tag("div", one.change_id, class_="note")), one.endpoint, "name"),
         Cell(badge(promise_words.ENDED[one.ended]), promise_words.ENDED[one.ended]),
@@ -74,14 +84,14 @@ def _outcome(one: SpeedOutcome) -> list[Cell]:
 
 
 def _groups(what: str, groups: Sequence[SpeedSummary]) -> Markup | None:
-    heads = (what, "Outcomes", "Measured over promised", "Spread, a factor of", "Beyond the bound")
+    heads = (what, "Outcomes", "Measured over promised", "Spread, a factor of", "Beyond the limit")
     rows = [
         [
             Cell(one.name or UNKNOWN, look="name"),
             Cell(one.n, one.n, "n"),
             _factor(one.bias),
             Cell("one outcome has none" if one.spread is None else f"{one.spread:.2f}", one.spread or 0.0, "n"),
-            Cell(f"{one.beyond} of {one.bounded}" if one.bounded else "no bound recorded", one.beyond, "n"),
+            Cell(f"{one.beyond} of {one.bounded}" if one.bounded else "no limit recorded", one.beyond, "n"),
         ]
         for one in groups
     ]
@@ -108,5 +118,5 @@ def risks(record: TrackRecord | None) -> Markup:
         ]
         for level in record.levels
     ]
-    heads = ("Stated risk", "Stated chance of going back", "Went back", "Against what was stated")
+    heads = ("Stated risk", "Stated chance of a rollback", "Rolled back", "Against what was stated")
     return tag("div", said, tag("p", WENT_BACK, class_="note"), table("Stated risk", heads, rows, ""))

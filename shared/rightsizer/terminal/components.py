@@ -11,7 +11,7 @@ from rightsizer.domain.option import ScaleIn
 from rightsizer.render import sentences
 from rightsizer.terminal import document
 from rightsizer.terminal import tables as show
-from rightsizer.terminal.app import app, print_json
+from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import Given, order
 
 
@@ -42,33 +42,44 @@ PLACEMENTS: Mapping[Placement, Literal["BINPACK", "SPREAD"]] = {
 
 
 @app.command(
-    epilog="Example: rightsizer components chat --scale-in consolidation --cooldown 30; or --placement binpack"
+    epilog=examples(
+        "rightsizer components chat --scale-in consolidation --cooldown 30",
+        "rightsizer components chat --placement binpack --component summariser",
+    )
 )
 @order
 def components(
     given: Given,
-    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="An endpoint of inference components.")],
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Name of an endpoint with inference components.")],
     scale_in: Annotated[
         Strategy | None,
-        typer.Option("--scale-in", help="Move copies together to empty instances, or give back empty ones only."),
+        typer.Option(
+            "--scale-in", help="Move copies together to free instances, or give back only those that are empty."
+        ),
     ] = None,
     placement: Annotated[
-        Placement | None, typer.Option("--placement", help="Place copies on few instances, or evenly.")
+        Placement | None, typer.Option("--placement", help="Pack copies on few instances, or spread them.")
     ] = None,
-    step: Annotated[int | None, typer.Option("--step", help="Instances that go at a time, 1 to 100.")] = None,
-    cooldown: Annotated[int | None, typer.Option("--cooldown", help="Minutes between, 5 to 1440.")] = None,
-    variant: Annotated[str, typer.Option("--variant", help="Of several variants, which.")] = "",
+    step: Annotated[int | None, typer.Option("--step", help="Instances to give back at a time, 1 to 100.")] = None,
+    cooldown: Annotated[
+        int | None, typer.Option("--cooldown", help="Minutes between two such steps, 5 to 1440.")
+    ] = None,
+    variant: Annotated[str, typer.Option("--variant", help="Which variant, where there are several.")] = "",
     component: Annotated[
-        list[str] | None, typer.Option("--component", help="Only this one; may be given again. Else all.")
+        list[str] | None,
+        typer.Option("--component", help="Only this component; repeat it for several. Without it, all."),
     ] = None,
 ) -> None:
-    """Ask for another scale-in policy, or another placement of the copies: one of the two at a time.
+    """Propose how inference components use their instances.
 
-    It is proposed; an approval lets the stack carry it out with a way back.
+    Either how instances are given back (--scale-in) or where copies are placed (--placement). It is only proposed:
+    nothing happens until somebody approves it.
     """
     at = given.desk()
     if (scale_in is None) is (placement is None):
-        raise typer.BadParameter("give one of --scale-in and --placement: one change moves one of them")
+        raise typer.BadParameter(
+            "give either --scale-in or --placement, not both and not neither: a change does one of them"
+        )
     if scale_in is not None:
         wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
         made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())

@@ -14,76 +14,96 @@ from rightsizer.errors import ConflictError, InputError
 from rightsizer.render import notice, sentences
 from rightsizer.terminal import changes, document
 from rightsizer.terminal import tables as show
-from rightsizer.terminal.app import app, print_json
+from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import Given, obey, order
 
 HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
 PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."
-ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, such as p-1f0c...")]
+ProposalId = Annotated[
+    str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, as rightsizer proposals lists it.")
+]
 
 
-@app.command(epilog="Example: rightsizer proposals --state pending --region eu-west-1")
+@app.command(
+    epilog=examples(
+        "rightsizer proposals --state pending  # what waits for an answer",
+        "rightsizer proposals --json | jq -r '.proposals[].id'",
+    )
+)
 @order
 def proposals(
     given: Given,
     state: Annotated[
-        list[ProposalState] | None, typer.Option("--state", help="Only these states; may be given again.")
+        list[ProposalState] | None, typer.Option("--state", help="Show only this state; repeat it for several.")
     ] = None,
 ) -> None:
-    """List proposals with where they stand, the newest first. Reads only."""
+    """List proposals and how each stands, the newest first.
+
+    Reads only. The id of a change is what rightsizer rollback takes.
+    """
     unread: list[UnreadRow] = []
     found = list(given.desk().store.proposals(state or (), unread))
     if given.as_json:
         listed = [_proposal(one) for one in found]
         print_json({"version": document.VERSION, "proposals": listed, "unreadable": _lost(unread)})
         return
-    grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "How it stands", box=None)
+    grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "Id of change", "How it stands", box=None)
     for one in found:
         option = one.recommendation.chosen
         saving = sentences.money(one.recommendation.saving_usd_per_month)
         said = one.outcome or sentences.standing(one)
-        row = (one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
+        what = sentences.change(option) if option else ""
+        row = (one.id, one.ref.name, one.state.value, what, saving, one.change_id, said)
         grid.add_row(*(Text(one_line(cell)) for cell in row))
     if found or not unread:
-        show.output().print(grid if found else "There is no such proposal.")
+        show.output().print(grid if found else "No proposal yet." if not state else "No proposal has this state.")
     for lost in unread:
         show.say(one_line(notice.unread(lost)))
 
 
-@app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
+@app.command(epilog=examples("rightsizer approve p-1f0c2a --region eu-west-1"))
 @order
 def approve(given: Given, proposal: ProposalId) -> None:
-    """Approve a proposal: the deployed stack carries it out with a way back."""
+    """Approve a proposal; the deployed stack carries it out.
+
+    The stack checks everything again first, and goes back by itself where an alarm or the requests say so.
+    """
     at = given.deciding(f"approving {proposal}")
     _decided(at.decide(proposal, ProposalState.APPROVED), given.as_json)
 
 
-@app.command(epilog='Example: rightsizer reject p-1f0c2a --reason "needed for the launch in May"')
+@app.command(epilog=examples('rightsizer reject p-1f0c2a --reason "needed for the launch in May"'))
 @order
 def reject(
     given: Given,
     proposal: ProposalId,
-    reason: Annotated[str, typer.Option("--reason", help="Why not; it is kept with the decision.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why not, for those who read it later.")] = "",
 ) -> None:
-    """Reject a proposal."""
+    """Reject a proposal, and keep the reason.
+
+    The same change is not proposed again for 180 days.
+    """
     at = given.deciding(f"rejecting {proposal}")
     _decided(at.decide(proposal, ProposalState.REJECTED, reason), given.as_json)
 
 
-@app.command(epilog="Example: rightsizer snooze p-1f0c2a")
+@app.command(epilog=examples("rightsizer snooze p-1f0c2a"))
 @order
 def snooze(given: Given, proposal: ProposalId) -> None:
-    """Put a proposal aside for 30 days."""
+    """Put a proposal aside for 30 days.
+
+    It is proposed again after that, if the saving is still there.
+    """
     at = given.deciding(f"putting {proposal} aside")
     _decided(at.decide(proposal, ProposalState.SNOOZED), given.as_json)
 
 
-@app.command("apply", epilog="Example: rightsizer apply p-1f0c2a; again: shows how its change stands")
+@app.command("apply", epilog=examples("rightsizer apply p-1f0c2a  # the same again shows how far the change is"))
 @order
 def apply_(given: Given, proposal: ProposalId) -> None:
-    """Approve a proposal where that is still to be done, and show how its change stands.
+    """Approve a proposal if needed, and show its change so far.
 
-    The change is made by the deployed stack, not from here: it goes on when this terminal is closed.
+    The deployed stack makes the change, not this terminal: it goes on when the terminal is closed.
     """
     at = given.desk()
     found = at.store.proposal(proposal)
@@ -104,15 +124,22 @@ def apply_(given: Given, proposal: ProposalId) -> None:
         show.say(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
 
 
-@app.command(epilog="Example: rightsizer rollback c-0a1b2c; the change's id is in rightsizer proposals")
+@app.command(epilog=examples("rightsizer rollback c-0a1b2c  # rightsizer proposals lists the ids of changes"))
 @order
 def rollback(
     given: Given,
     change: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of the change (c-0a1b...) or of the errand about a group.")
+        str,
+        typer.Argument(
+            metavar="ID", help="Id of the change, such as c-0a1b2c, or of a change of an Auto Scaling group."
+        ),
     ],
 ) -> None:
-    """Bring an endpoint back to its old configuration, or a group to its old policy, also after it was proven."""
+    """Bring back what ran before a change.
+
+    An endpoint gets its old configuration, a group its old policy; also after the change was proven. The deployed
+    stack does it, within minutes.
+    """
     from rightsizer import bootstrap
 
     at = given.deciding(f"rolling back {change}")
@@ -122,30 +149,37 @@ def rollback(
             row = {"id": errand.id, "subject": errand.subject, "state": errand.state.value, "outcome": errand.outcome}
             print_json({"version": document.VERSION, "errand": row})
             return
-        show.say(f"Recorded: {errand.subject} gets its old policy back with the next tick.")
+        show.say(f"Recorded: {errand.subject} gets its old policy back within minutes.")
         return
     asked = at.orders.ask_back(change, at.who, bootstrap.now())
     if given.as_json:
         print_json({"version": document.VERSION, "change": changes.of_change(asked)})
         return
     old = asked.before.config_name if asked.before else "what it ran before"
-    show.say(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.")
+    show.say(f"Recorded: {asked.ref.name} goes back to {old} within minutes.")
 
 
-@app.command(epilog="Example: rightsizer freeze --hard; and rightsizer freeze --off")
+@app.command(
+    epilog=examples(
+        "rightsizer freeze         # no change starts or goes forward",
+        "rightsizer freeze --hard  # in an emergency: nothing at all is done",
+        "rightsizer freeze --off   # changes go on",
+    )
+)
 @order
 def freeze(
     given: Given,
     hard: Annotated[
         bool,
-        typer.Option("--hard", help="Also stop steps that restore, and Spot replacements."),
+        typer.Option("--hard", help="Stop everything: also steps that restore, and replacements of Spot instances."),
     ] = False,
-    off: Annotated[bool, typer.Option("--off", help="Let changes go on.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="End the freeze.")] = False,
 ) -> None:
-    """Start no change and take no forward step; steps that restore go on, and so does the replacement of Spot capacity
-    that is taken away. Lists what is left open.
+    """Stop all changes, or let them go on (--off).
 
-    With --hard also the command lines that would bring each endpoint back, because then nothing does it by itself.
+    No change starts and none goes forward. Steps that restore an endpoint go on, and Spot instances that AWS takes
+    away are still replaced. Changes that are under way are listed. With --hard nothing at all is done, so the list has
+    the command lines that bring each endpoint back by hand.
     """
     from rightsizer import bootstrap
 

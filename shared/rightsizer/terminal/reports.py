@@ -11,22 +11,20 @@ from rightsizer.flows.report import made, window
 from rightsizer.render import notice, text
 from rightsizer.render import report_json as data
 from rightsizer.terminal import tables as show
-from rightsizer.terminal.app import app, print_json
+from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import Given, order
 
 
-@app.command(epilog="Examples: rightsizer report; rightsizer report --monthly --json > report.json")
+@app.command(epilog=examples("rightsizer report", "rightsizer report --monthly --json > report.json"))
 @order
 def report(
     given: Given,
-    monthly: Annotated[
-        bool, typer.Option("--monthly", help="The last whole month, not the last whole week (from Monday, UTC).")
-    ] = False,
+    monthly: Annotated[bool, typer.Option("--monthly", help="The last whole month instead of the last week.")] = False,
 ) -> None:
-    """Show what was spent, saved and kept of what was promised, in the last whole week. Reads only.
+    """Show what was spent and saved in the last whole week.
 
-    It is made anew from the stack's table, and nothing is stored or sent. What rightsizer itself costs is in the
-    reports that the stack stores.
+    A week begins on Monday, 00:00 UTC. The report is made from the stack's table; nothing is stored or sent. What
+    rightsizer itself costs is only in the reports that the stack stores.
     """
     now = bootstrap.now()
     told = made(given.report_sources(), *window("monthly" if monthly else "weekly", now), now)
