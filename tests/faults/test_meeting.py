@@ -1,5 +1,6 @@
 """Evaluate and respond run between two requests of `apply`: some points here, all of them in `make faults`."""
 
+from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
@@ -27,7 +28,7 @@ def test_the_change_ends_as_without_the_other_doors_and_no_row_is_lost() -> None
 @pytest.mark.slow
 def test_a_row_that_is_lost_and_a_judgement_that_is_older_are_seen() -> None:
     def lose(self: Meeting) -> None:
-        self.evaluated_at = self.at.box.clock.now
+        self.evaluated_at = self.at.box.clock.now + timedelta(days=1)  # later than any evaluation of the run
         with self.at.box.gate.unrecorded():
             other = next(one for one in bootstrap.store().proposals() if one.ref.name == meeting.OTHER)
             key = {"pk": {"S": f"PROPOSAL#{other.id}"}, "sk": {"S": "PROPOSAL"}}
