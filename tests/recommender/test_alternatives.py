@@ -191,14 +191,16 @@ def test_every_dimension_is_offered_or_says_why_not(endpoint: Endpoint, window: 
 @pytest.mark.parametrize(
     ("endpoint", "window", "code", "said"),
     [
+        pytest.param(kit.endpoint(), kit.window(kit.steady()), Code.NOT_CHEAPER, "0 quiet minutes a day", id="steady"),
         pytest.param(
-            kit.endpoint(), kit.window(kit.steady()), Code.NOT_CHEAPER, "silent for 0 minutes a day", id="steady"
+            kit.endpoint(count=3), bursts(), Code.NOT_OPTED_IN, "callers would wait for a cold start", id="several"
         ),
         pytest.param(
-            kit.endpoint(count=3), bursts(), Code.NOT_OPTED_IN, "a fleet of 3 wakes into a crowd", id="several"
-        ),
-        pytest.param(
-            kit.endpoint(), bursts(), Code.NOT_OPTED_IN, "even after 240 silent minutes 56 of 1344 requests", id="cold"
+            kit.endpoint(),
+            bursts(),
+            Code.NOT_OPTED_IN,
+            "even after 240 minutes without a request, 56 of 1344 callers",
+            id="cold",
         ),
     ],
 )
@@ -214,8 +216,8 @@ def test_sleep_that_a_commitment_pays_for_anyway_says_so() -> None:
     cold = replace(kit.endpoint(), tags={COLD_TAG: "true"})
     found = judge(cold, [bursts()], kit.prices(commitment=committed), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     said = _why(found, OptionKind.SCALE_TO_ZERO)
-    assert "committed: USD 9/h" in said
-    assert f"USD {found.usd_per_month}" in said
+    assert "committed: $9 an hour" in said
+    assert f"${found.usd_per_month:,.2f} a month" in said
 
 
 @pytest.mark.parametrize(

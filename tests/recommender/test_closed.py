@@ -32,9 +32,9 @@ def test_hours_that_would_save_are_proposed_with_the_setting_that_opens_them() -
     assert (option.kind, option.target, option.usd_per_month) == (opened.kind, opened.target, opened.usd_per_month)
     assert option.in_place, "the journal carries it out after an approval"
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
-    assert "schedule is not a dimension that Limits opens" in found.gate_reason.sentence
+    assert "Limits does not open schedule to automatic mode" in found.gate_reason.sentence
     assert '{"dimensions": ["schedule"]}' in option.notes[-1]
-    assert "schedule (2 to 3 x ml.g6.xlarge) would save USD" in found.reason.sentence
+    assert "schedule (2 to 3 x ml.g6.xlarge) would save $" in found.reason.sentence
     assert "on the same endpoint" not in found.reason.sentence
     assert found.replay is not None, "who is asked sees what the past days would have been"
 
@@ -138,10 +138,10 @@ def test_each_open_dimension_that_no_option_moves_says_why() -> None:
     assert opened(one) == {kind: f"{kind.value} moves fleets of two instances or more" for kind in ADDABLE}
     busy = judged(steady, every, per_slot=700.0, gpu=60.0)
     assert not busy.options
-    assert opened(busy)[OptionKind.SCHEDULE] == f"3 x ml.g5.xlarge would cost USD {busy.usd_per_month}"
+    assert opened(busy)[OptionKind.SCHEDULE] == f"3 x ml.g5.xlarge would cost ${busy.usd_per_month:,.2f} a month"
     fewer = judged(steady, every, per_slot=100.0, gpu=20.0)
     saved = (
-        f"schedule saves no more than what is offered without it (USD {chosen(fewer).saving_usd_per_month} per month)"
+        f"schedule saves no more than what is offered without it (${chosen(fewer).saving_usd_per_month:,.2f} a month)"
     )
     assert opened(fewer)[OptionKind.SCHEDULE] == saved
     assert opened(fewer)[OptionKind.ROUTING] == "requests go to the least busy instance already"

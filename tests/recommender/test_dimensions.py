@@ -125,4 +125,4 @@ def test_fewer_gpus_are_asked_about_also_where_a_test_went_well() -> None:
     history = History((passed,))
     found = judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
-    assert "4 to 1 GPUs" in found.gate_reason.sentence
+    assert "1 in place of 4 GPUs" in found.gate_reason.sentence

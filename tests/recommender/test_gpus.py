@@ -90,7 +90,7 @@ def test_the_same_card_fewer_times_is_fewer_gpus_and_asks_a_person() -> None:
     assert sentences.change(option) == "run on 1 × ml.g5.2xlarge, which has fewer GPUs of the same kind"
     assert found.chosen == option
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
-    assert "4 to 1 GPUs in one instance" in found.gate_reason.sentence
+    assert "1 in place of 4 GPUs in an instance" in found.gate_reason.sentence
 
 
 @pytest.mark.parametrize("name", ["ml.g6.2xlarge", "ml.g6e.2xlarge"])

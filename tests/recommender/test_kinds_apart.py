@@ -34,7 +34,7 @@ def test_no_test_is_announced_on_a_kind_that_the_program_does_not_change(kind: E
     """Its shadow would be refused before the first write."""
     found = judged(slow(kind))
     assert (found.gate, found.gate_reason.code) == (Gate.SILENT, Code.RISK_TOO_HIGH)
-    assert f"{kind.value} is a kind that its owner changes" in found.gate_reason.sentence
+    assert f"{kind.value} ones are changed by their owner" in found.gate_reason.sentence
 
 
 def test_a_queue_that_scales_to_zero_does_so_whatever_else_its_endpoint_is() -> None:

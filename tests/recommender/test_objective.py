@@ -111,7 +111,7 @@ def test_an_endpoint_that_fails_more_than_its_owner_allows_is_not_changed_by_its
     assert failing(0.06, loose).gate is Gate.APPLY
     found = failing(0.06, tight)
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.TOO_MANY_ERRORS)
-    assert "1.00 % of the requests failed, above the 0.5 % of rightsizer:error-percent" in found.gate_reason.sentence
+    assert "1.00 % of its requests fail, and 0.5 % may (tag rightsizer:error-percent)" in found.gate_reason.sentence
 
 
 def test_errors_of_a_busy_gpu_are_want_of_capacity_from_the_share_that_the_owner_names() -> None:

@@ -94,15 +94,15 @@ def test_an_idle_endpoint_says_why_it_is_not_put_to_sleep_or_not_deleted() -> No
     assert (found.finding, found.options[0].kind) == (Finding.IDLE, OptionKind.DELETE)
     saved = found.options[0].saving_usd_per_month
     assert ruled_out(found) == {
-        OptionKind.SCALE_TO_ZERO: f"it would save no more than deletion does (USD {saved} per month), and it has no"
+        OptionKind.SCALE_TO_ZERO: f"it would save no more than deletion does (${saved:,.2f} a month), and it has no"
         " queue that keeps the request that wakes it"
     }
     silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
     queue = judged(silent, {}, days=15, kind=EndpointKind.ASYNC)
     assert queue.options[0].kind is OptionKind.SCALE_TO_ZERO
     assert ruled_out(queue) == {
-        OptionKind.DELETE: f"it would save no more than sleep does (USD {saved} per month), and its queue keeps what"
-        " comes"
+        OptionKind.DELETE: f"it would save no more than scaling to zero (${saved:,.2f} a month), where its queue keeps"
+        " what comes"
     }
 
 

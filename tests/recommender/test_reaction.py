@@ -109,7 +109,7 @@ def test_tests_of_a_month_may_cost_a_share_of_what_the_account_spends() -> None:
     enough, spent = history(1000, "20.00"), history(1000, "20.01")
     assert worth_testing([item], Decimal(0), enough, policy) is not None
     assert worth_testing([item], Decimal(0), spent, policy) is None
-    assert "cost USD 20.01 and may cost USD 30.00, 3 %" in not_planned(item, Decimal(0), kit.endpoint(), spent, policy)
+    assert "have cost $20.01 of $30.00 (3 %" in not_planned(item, Decimal(0), kit.endpoint(), spent, policy)
     assert worth_testing([item], Decimal(0), History(), policy) is not None  # what the account spends is not known
 
 

@@ -86,7 +86,8 @@ def _judged(change: Change, windows: Windows, now: datetime, limits: ChangeLimit
     if not enough and now - since >= limits.proof_limit:
         text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"
         return Verdict("given-up", Reason(Code.UNPROVEN, f"{text}; applied, unproven"))
-    wanted = f"watched for {limits.probation}" if enough else elsewhere or f"{limits.proof_requests} are wanted"
+    watched = f"it is watched for {limits.probation.total_seconds() / 3600:g} h"
+    wanted = watched if enough else elsewhere or f"the proof takes {limits.proof_requests:,}"
     return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
 
 

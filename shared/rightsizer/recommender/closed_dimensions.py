@@ -90,7 +90,7 @@ def _no_better(found: Recommendation, at: Situation, kind: OptionKind, first: Op
 
 
 def _less(kind: OptionKind, least: Decimal) -> Reason:
-    sentence = f"{kind.value} saves no more than what is offered without it (USD {least} per month)"
+    sentence = f"{kind.value} saves no more than what is offered without it (${least:,.2f} a month)"
     return Reason(Code.NOT_CHEAPER, sentence)
 
 

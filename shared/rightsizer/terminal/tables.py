@@ -191,15 +191,15 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
         "price": _price(option.price),
         "shadow test": f"USD {option.test_usd:,.2f} once, whatever it shows" if option.test_usd else "",
-        "test's way back": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
+        "what a test does": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
         "switch": _switch(option),
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
-        "confidence": f"{option.confidence:.1f} days' worth of evidence",
-        "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
+        "evidence": sentences.days_of_evidence(option.confidence),
+        "p95 then": "" if option.p95_s is None else f"{sentences.seconds(option.p95_s)}, predicted",
         "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart(option)}",
-        "way back": effects.undone(option, ours),
+        "rollback": effects.undone(option, ours),
         "callers": option.client_change,
-        **option.facts,
+        **dict(sentences.option_facts(option)),
     }
     return {name: value for name, value in facts.items() if value}
 

@@ -147,7 +147,11 @@ def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) 
         text = f"somebody brought {change.ref.name} back to {endpoint.config_name} after the change"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
     if change.state is not ChangeState.APPLIED:
-        text = f"{change.ref.name} runs what was asked, autoscaling included; it is not proven yet"
+        text = f"{change.ref.name} runs what was asked; it is not proven yet"
+        if change.plan.settle:
+            text = f"{change.ref.name} runs what was asked, with its autoscaling; it is not proven yet"
+        if change.plan.kind == "delete":
+            text = f"{change.ref.name} is marked for deletion; nothing else was changed, and any request ends it"
         return first(change, sight, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
     if change.asked_back_by:
         text = f"{change.asked_back_by} asked for the way back"
