@@ -118,14 +118,22 @@ def one_case(monkeypatch: pytest.MonkeyPatch) -> Case:
     ("usd", "share", "sentence"),
     [
         ("78", 0.07, "the saving of 7 % of its cost (USD 78 per month) is below the least of 10 %"),
-        ("49.99", 0.5, "the saving of USD 49.99 per month (50 % of its cost) is below the least of USD 50 per month"),
+        (
+            "49.99",
+            0.5,
+            "the saving of USD 49.99 per month (50 % of its cost) is below the least of USD 50 per month",
+        ),
         (
             "12",
             0.02,
             "the saving of USD 12 per month is below the least of USD 50 per month, and 2 % of its cost is below the"
             " least of 10 %",
         ),
-        ("500", 0.0999, "the saving of 9.99 % of its cost (USD 500 per month) is below the least of 10 %"),
+        (
+            "500",
+            0.0999,
+            "the saving of 9.99 % of its cost (USD 500 per month) is below the least of 10 %",
+        ),
     ],
 )
 def test_a_saving_that_is_too_small_is_said_against_the_limit_that_it_misses(
@@ -134,7 +142,7 @@ def test_a_saving_that_is_too_small_is_said_against_the_limit_that_it_misses(
     case = one_case(monkeypatch)
     small = replace(case, option=replace(case.option, saving_usd_per_month=Decimal(usd)), share=share)
     verdict, why = gate(small, History(), Policy(), kit.NOW)
-    assert (verdict, why) == (Gate.SILENT, Reason(Code.SAVING_TOO_SMALL, sentence))
+    assert (verdict, why) == (Gate.SILENT, Reason(Code.SAVING_TOO_SMALL, f"not worth a change: {sentence}"))
 
 
 @pytest.mark.parametrize(
@@ -158,4 +166,4 @@ def test_the_payback_is_never_said_to_be_nought_days(
     demand = replace(case.demand, confidence=99.0)
     verdict, why = gate(replace(case, option=option, demand=demand, declared=True), History(), Policy(), kit.NOW)
     assert verdict is Gate.APPLY
-    assert why.sentence.endswith(f"days of evidence, {said}")
+    assert why.sentence.endswith(f"days' worth of evidence, {said}")

@@ -55,15 +55,6 @@ def test_who_has_to_approve_is_told_how_to_have_it_done_by_itself() -> None:
     assert said.sentence == "needs your approval (the tag rightsizer:mode=auto applies such changes by itself)"
 
 
-def test_a_saving_that_is_too_small_is_said_with_what_would_be_enough() -> None:
-    said = found("money-saving-seven-per-cent").gate_reason
-    assert said.code is Code.SAVING_TOO_SMALL
-    assert re.fullmatch(
-        r"not worth a change: it would save \$[\d.,]+ a month \(\d %\); rightsizer asks from \$50 and 10 % on",
-        said.sentence,
-    )
-
-
 def test_an_endpoint_that_is_right_names_the_next_cheaper_type_and_why_it_does_not_do() -> None:
     said = found("cold-not-tolerated").reason
     assert said.code is Code.ALREADY_RIGHT

@@ -103,18 +103,22 @@ def components(
         made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
     if placement is not None:
         made = at.asking.placement(endpoint, PLACEMENTS[placement], component or (), at.who, bootstrap.now())
+    _proposed(made, given.as_json)
+
+
+def _proposed(made: Proposal, as_json: bool) -> None:
     option = made.recommendation.options[0]
-    if given.as_json:
+    if as_json:
         row = {
             "id": made.id,
-            "endpoint": endpoint,
+            "endpoint": made.ref.name,
             "state": made.state.value,
             "recommended": document.of_option(option),
         }
         print_json({"version": document.VERSION, "proposal": row})
         return
     tables.say(
-        f"Proposed: {endpoint} can {sentences.change(option)} ({made.id}). {option.not_checked[0].capitalize()}."
+        f"Proposed: {made.ref.name} can {sentences.change(option)} ({made.id}). {option.not_checked[0].capitalize()}."
     )
     tables.say(f"Nothing happens until somebody approves it: rightsizer approve {made.id}")
 
