@@ -12,7 +12,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Hold, Sight, VariantSight
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
-from tests.changes.test_advance import ALARM, CLEAR, CONFIG, NOW, PLAN, RESTORE, TIDY, TURN, WHO, change_after
+from tests.changes.test_reconcile import ALARM, CLEAR, CONFIG, NOW, PLAN, RESTORE, TIDY, TURN, WHO, change_after
 
 LIVE = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 1, 2)
 

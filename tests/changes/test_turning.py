@@ -11,7 +11,7 @@ from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Ste
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Sight, VariantSight
 from rightsizer.domain.plan import Before
 from rightsizer.domain.policy import Switch
-from tests.changes.test_advance import BACK, BEFORE, NOW, TURN, change_after
+from tests.changes.test_reconcile import BACK, BEFORE, NOW, TURN, change_after
 
 BREACHED = "Alarm chat-5xx was breached"
 

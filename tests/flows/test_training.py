@@ -20,7 +20,7 @@ from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts, cluster_moved, l
 from rightsizer.intake import parse
 from rightsizer.render import capacity_change
 from tests.flows.spot_scene import Scene, scene
-from tests.spot.test_spot_jobs import CLUSTER, MANY, fits_the_model, row
+from tests.spot.test_jobs import CLUSTER, MANY, fits_the_model, row
 
 __all__ = ["scene"]
 KNOWN = catalogue(catalog.instances(), catalog.accelerators())

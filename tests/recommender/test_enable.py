@@ -8,7 +8,7 @@ from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.recommender.proposal import Today, instructions, property_diff, tag_command
 from tests import samples
-from tests.recommender.test_ask import ENDPOINT
+from tests.recommender.test_proposal import ENDPOINT
 
 TARGET = Target("ml.g5.xlarge", 1)
 PLAIN = Today("ml.g5.4xlarge", 1)

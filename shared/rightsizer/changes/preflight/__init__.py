@@ -86,6 +86,31 @@ def hold(
     return None
 
 
+def unless_refused(endpoint: Endpoint, option: Option | None, catalogue: Catalogue, reach: Reach) -> Reach:
+    """The same, or why an approval would be refused: then there is no button, and the reasons stand in its place."""
+    if option is None or not (reach.approvable or reach.tag):
+        return reach
+    found = tuple(_refusals(endpoint, option, catalogue))
+    return Reach(False, f"preflight would refuse it: {'; '.join(r.sentence for r in found)}") if found else reach
+
+
+def _refusals(endpoint: Endpoint, option: Option, catalogue: Catalogue) -> Iterator[Reason]:
+    if endpoint.configuration_replaced:
+        yield replaced(endpoint.config_name)
+    if option.kind not in ORDERED:
+        yield from policies.refusals(endpoint.scaling, True, ())  # whose alarms start the policies is not observed
+    if option.kind not in CONFIG_KINDS:
+        return
+    yield from scheduled_actions.unreadable(endpoint.scaling)
+    if endpoint.unknown_fields:
+        yield clone.unknown_fields(endpoint.config_name, endpoint.unknown_fields)
+    yield from clone.foreign_key(endpoint.config_name, endpoint.kms_key, endpoint.ref.account)
+    runs = {variant.instance_type for variant in endpoint.variants}
+    for name in option.target.pools or (option.target.instance_type,):
+        hardware = catalogue.find(name) if name not in runs else None
+        yield from clone.key_on_nvme(endpoint.kms_key, hardware)
+
+
 def _dry_run(ground: Ground) -> Reason | None:
     if not ground.limits.dry_run:
         return None
@@ -188,9 +213,6 @@ def _sighted(ground: Ground) -> Reason | None:
     return Reason(Code.ALARM_NOT_OK, f"the roll-back alarms would be blind: {ground.blind}")
 
 
-type Check = Callable[[Ground], Reason | None]
-
-
 def passing(ground: Ground) -> Reason | None:
     """IAM says no: the sentence ends with the one command that allows it."""
     passes = ground.passes
@@ -201,6 +223,13 @@ def passing(ground: Ground) -> Reason | None:
     return Reason(Code.PERMISSION_MISSING, text + passes.command)
 
 
+def role_unchecked(ground: Ground) -> tuple[str, ...]:
+    """What nobody could ask: AWS refuses the new configuration then, which touches nothing."""
+    if ground.passes is None or ground.passes.allowed is not None:
+        return ()
+    return (f"nobody could ask whether iam:PassRole on {ground.passes.role} is held",)
+
+
 def restoring(ground: Ground) -> Reason | None:
     """IAM says no to what puts autoscaling again: the endpoint would stay without it."""
     if not ground.unrestorable:
@@ -208,6 +237,9 @@ def restoring(ground: Ground) -> Reason | None:
     text = f"the change takes the autoscaling of {ground.proposal.ref.name} away for a while, and IAM denies our role "
     text += f"{', '.join(ground.unrestorable)}, without which it could not be given back; the stack's own policy "
     return Reason(Code.PERMISSION_MISSING, text + "allows it, so a boundary or an organisation's policy may forbid it")
+
+
+type Check = Callable[[Ground], Reason | None]
 
 
 _CHECKS: tuple[Check, ...] = (
@@ -230,35 +262,3 @@ _CHECKS: tuple[Check, ...] = (
     restoring,
     images.components,
 )
-
-
-def role_unchecked(ground: Ground) -> tuple[str, ...]:
-    """What nobody could ask: AWS refuses the new configuration then, which touches nothing."""
-    if ground.passes is None or ground.passes.allowed is not None:
-        return ()
-    return (f"nobody could ask whether iam:PassRole on {ground.passes.role} is held",)
-
-
-def unless_refused(endpoint: Endpoint, option: Option | None, catalogue: Catalogue, reach: Reach) -> Reach:
-    """The same, or why an approval would be refused: then there is no button, and the reasons stand in its place."""
-    if option is None or not (reach.approvable or reach.tag):
-        return reach
-    found = tuple(_refusals(endpoint, option, catalogue))
-    return Reach(False, f"preflight would refuse it: {'; '.join(r.sentence for r in found)}") if found else reach
-
-
-def _refusals(endpoint: Endpoint, option: Option, catalogue: Catalogue) -> Iterator[Reason]:
-    if endpoint.configuration_replaced:
-        yield replaced(endpoint.config_name)
-    if option.kind not in ORDERED:
-        yield from policies.refusals(endpoint.scaling, True, ())  # whose alarms start the policies is not observed
-    if option.kind not in CONFIG_KINDS:
-        return
-    yield from scheduled_actions.unreadable(endpoint.scaling)
-    if endpoint.unknown_fields:
-        yield clone.unknown_fields(endpoint.config_name, endpoint.unknown_fields)
-    yield from clone.foreign_key(endpoint.config_name, endpoint.kms_key, endpoint.ref.account)
-    runs = {variant.instance_type for variant in endpoint.variants}
-    for name in option.target.pools or (option.target.instance_type,):
-        hardware = catalogue.find(name) if name not in runs else None
-        yield from clone.key_on_nvme(endpoint.kms_key, hardware)

@@ -18,8 +18,8 @@ from rightsizer.recommender.context import Situation
 from rightsizer.recommender.finding import Suffering
 from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
-from tests.recommender.test_carrying import seen
 from tests.recommender.test_dimensions import SCALED, allowing, by_day_only, chosen, judged, smaller
+from tests.recommender.test_fleet_size import seen
 
 __all__ = ["seen"]
 BUSY = replace(kit.endpoint("ml.g6.xlarge", 3), objective=Objective(2.0, min_instances=1))

@@ -12,7 +12,7 @@ from rightsizer.domain.change import Change, Course
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight
 from rightsizer.domain.plan import Step, VariantCount
-from tests.changes.test_advance import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
+from tests.changes.test_reconcile import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
 
 SIZES = st.integers(1, 12)
 TYPE = "ml.g5.4xlarge"
