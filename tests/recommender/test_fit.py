@@ -61,6 +61,6 @@ def test_a_smaller_card_keeps_the_room_for_a_new_version_that_the_policy_asks_fo
     found = judge(kit.endpoint(), [kit.window(signals)], *given, roomy, kit.NOW)
     assert not {o.target.instance_type for o in found.options} & {"ml.g6.xlarge", "ml.g5.xlarge"}
     said = {e.instance_type: e.reason.sentence for e in found.excluded}
-    assert "keeps 30 % for a new version of the model" in said["ml.g6.xlarge"]
+    assert "30 % are kept free for a new version of the model" in said["ml.g6.xlarge"]
     runs = judge(kit.endpoint("ml.g6.xlarge"), [kit.window(kit.steady(memory=85.0))], *given, roomy, kit.NOW)
     assert all("new version" not in e.reason.sentence for e in runs.excluded if e.instance_type == "ml.g6.xlarge")

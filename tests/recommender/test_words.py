@@ -75,3 +75,10 @@ def test_of_a_type_that_hardly_fits_no_shadow_test_is_spoken_of() -> None:
         "no cheaper type fits: ml.g6.xlarge, which comes closest, is 3 % likely to be fast and large enough"
     )
     assert "a shadow test needs the tag rightsizer:mode=auto" in perhaps
+
+
+def test_of_a_deletion_it_is_said_what_an_approval_does() -> None:
+    idle = found("idle-fortnight")
+    assert idle.gate_reason.code is Code.NOT_IN_PLACE
+    assert "rightsizer then watches it" in idle.gate_reason.sentence
+    assert "its owner gets the command" in idle.gate_reason.sentence

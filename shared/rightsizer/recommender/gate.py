@@ -209,10 +209,17 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
         return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
     if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
-        return Gate.PROPOSE, Reason(
-            Code.NOT_IN_PLACE, f"its owner has to do this: rightsizer cannot carry out {option.kind.value} here"
-        )
+        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _by_hand(option))
     return None
+
+
+def _by_hand(option: Option) -> str:
+    """Why a person does what is no change of the same endpoint."""
+    if option.kind is OptionKind.DELETE:
+        return (
+            "needs your approval: rightsizer then watches it for some days, and its owner gets the command to delete it"
+        )
+    return f"its owner has to do this: rightsizer cannot carry out {option.kind.value} here"
 
 
 def _failing(case: Case, policy: Policy) -> Verdict | None:

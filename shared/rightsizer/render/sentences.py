@@ -38,6 +38,13 @@ FINDINGS = {
     Finding.NOT_ENOUGH_DATA: "Not enough data",
 }
 
+GATES = {
+    Gate.SILENT: "nobody is asked",
+    Gate.PROPOSE: "asks first",
+    Gate.TEST: "tests first",
+    Gate.APPLY: "by itself",
+}
+"""What rightsizer does about a recommendation."""
 SIGNALS = {
     "L0": "the configuration alone",
     "L1": "the endpoint's own metrics",

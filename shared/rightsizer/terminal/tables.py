@@ -146,7 +146,7 @@ def explanation(each: Recommendation) -> RenderableType:
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
-    parts += [Text(), _facts("Then", {each.gate.value: each.gate_reason.sentence})]
+    parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
     for title, lines in _lists(each):
@@ -168,7 +168,9 @@ def _why(each: Recommendation) -> Text:
     option = each.chosen
     if option is None:
         return Text(each.reason.sentence)
-    return Text.assemble((sentences.change(option), "bold"), f"; {each.gate.value}: {each.gate_reason.sentence}")
+    return Text.assemble(
+        (sentences.change(option), "bold"), f"; {sentences.GATES[each.gate]}: {each.gate_reason.sentence}"
+    )
 
 
 def _now(each: Recommendation) -> dict[str, str]:
@@ -222,8 +224,14 @@ def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
 def _excluded(each: Recommendation) -> list[str]:
     """A line for each, and one for all that have no price."""
     unpriced = [out.instance_type for out in each.excluded if _unpriced(out)]
-    found = [f"{out.what}: {out.reason.sentence}" for out in each.excluded if not _unpriced(out)]
+    found = [_said(out) for out in each.excluded if not _unpriced(out)]
     return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
+
+
+def _said(out: Excluded) -> str:
+    """The reason, behind the name where it does not say the name itself."""
+    named = out.dimension is None and out.instance_type in out.reason.sentence
+    return out.reason.sentence if named else f"{out.what}: {out.reason.sentence}"
 
 
 def _unpriced(out: Excluded) -> bool:
