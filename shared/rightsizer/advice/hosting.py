@@ -38,7 +38,7 @@ class Serverless:
 
     memory_gb: int
     usd_per_request: float | None
-    """None where no price is known in the Region."""
+    """None where no price is known in the Region, or no duration of a request."""
     as_of: str
     assumed: bool
     """Whether the duration of a request is an assumption."""
@@ -92,8 +92,10 @@ def serverless_of(workload: Workload) -> Serverless:
     memory = next(size for size in range(1, SERVERLESS_GB + 1) if size >= wanted or size == SERVERLESS_GB)
     row = next((each for each in tables.serverless() if each.region == workload.constraints.region), None)
     seconds = workload.data.seconds_per_request
-    per_request = None if row is None else float(row.usd_per_gb_second) * memory * (seconds or ASSUMED_S)
-    return Serverless(memory, per_request, row.as_of if row else "", seconds is None)
+    assumed = seconds is None and workload.model.kind is ModelKind.CLASSICAL
+    duration = ASSUMED_S if assumed else seconds
+    per_request = float(row.usd_per_gb_second) * memory * duration if row and duration else None
+    return Serverless(memory, per_request, row.as_of if row else "", assumed)
 
 
 def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:
@@ -151,7 +153,8 @@ def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
     if monthly is not None:
         reasons.append(Reason(f"USD {monthly:.2f} a month, {made.memory_gb} GB, price of {made.as_of}", "snapshot"))
     elif made.usd_per_request is None:
-        reasons.append(Reason(f"no serverless price is known in {workload.constraints.region}", "snapshot"))
+        text = f"no duration of a request, or no serverless price in {workload.constraints.region}, is known"
+        reasons.append(Reason(text, "snapshot"))
     if made.assumed:
         reasons.append(Reason(f"a request is assumed to take {ASSUMED_S:g} s; measure it", "assumption"))
     each = made.usd_per_request
@@ -287,7 +290,9 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     section = "hardware selection, section 10"
     if limits.edge:
         text = "the model runs at the edge, outside SageMaker hosting; price and type stand for a comparable CPU"
-        return replace(each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, "section 7.1"), *each.reasons))
+        return replace(
+            each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, "hardware selection, section 7.1"), *each.reasons)
+        )
     peak, rate = workload.traffic.peak, workload.traffic.rate
     varies = peak is not None and rate is not None and peak > 1.5 * rate
     if shape is Shape.FLUCTUATING or (shape is Shape.UNKNOWN and varies):
@@ -299,11 +304,18 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         text = "a steady load that is right-sized: a SageMaker Savings Plan, whose rates only the account can see"
         return replace(each, purchase=Purchase.COMMIT, reasons=(Reason(text, section), *each.reasons))
     reasons = [*each.reasons]
+    if shape is Shape.STEADY and not limits.new_launch:
+        reasons.append(
+            Reason("a SageMaker Savings Plan is worth a look once the type is right-sized", f"{section}, C1")
+        )
     if shape is Shape.SPIKY or limits.new_launch:
         reasons.insert(0, Reason("no commitment before the load is known and the type is right", f"{section}, C1"))
     if needs_two(limits) and each.count == 1:
         reasons.append(
-            Reason("production wants two instances for guarded updates and a lost zone: twice the price", "12")
+            Reason(
+                "production wants two instances for guarded updates and a lost zone: twice the price",
+                "hardware selection, section 12",
+            )
         )
     return replace(each, reasons=tuple(reasons))
 

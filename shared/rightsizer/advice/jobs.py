@@ -32,6 +32,12 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         cost = replace(cost, usd_per_run=Interval(run, run, run, ("the duration was given",)))
         if runs:
             cost = replace(cost, usd_per_month=(hourly * int(runs * hours * 100) / 100))
+    elif hourly is not None and (rate := _rate(each)):
+        thousand = rate.inverse(float(hourly) / each.count / 3600 * 1000)
+        cost = replace(cost, usd_per_1000_requests=replace(thousand, reasons=("at full load", *thousand.reasons)))
+        requests = workload.traffic.monthly_requests
+        if requests:
+            cost = replace(cost, usd_per_run=thousand.scaled(requests / (runs or 1) / 1000))
     elif hourly is not None:
         reasons.append(Reason(f"USD {dollars(hourly)} for each hour of the job; its duration is not known", "snapshot"))
     kept = [reason for reason in each.reasons if "requests a second" not in reason.text]
@@ -43,6 +49,11 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         reasons=(*reasons, *kept),
         measure="run the job once on a tenth of the data and measure records a second",
     )
+
+
+def _rate(each: AdvisedOption) -> Interval | None:
+    """Estimated requests a second of one instance, where there is an estimate."""
+    return next((made.interval for made in each.estimates if made.name.startswith("requests a second")), None)
 
 
 def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:

@@ -29,7 +29,9 @@ def running_options(workload: Workload, market: Market) -> tuple[list[AdvisedOpt
     keep = _keep(now, today)
     notes = list(_notes(now, today))
     if now.alarm:
-        hint = Reason("an alarm is a hint: read the metrics again before anything is decided", "section 13")
+        hint = Reason(
+            "an alarm is a hint: read the metrics again before anything is decided", "hardware selection, section 13"
+        )
         return [replace(keep, reasons=(hint, *keep.reasons))], [], [*notes, hint]
     if now.metrics_missing:
         text = "no datapoints: missing is not idle, so nothing can be said about its size"
@@ -218,7 +220,12 @@ def _compiled(workload: Workload, market: Market, today: Offer) -> Iterator[Advi
         1,
         1,
         cost=offer.cost(),
-        reasons=(Reason("where the model compiles with Neuron; only the price of a request decides", "section 9.3"),),
+        reasons=(
+            Reason(
+                "where the model compiles with Neuron; only the price of a request decides",
+                "hardware selection, section 9.3",
+            ),
+        ),
         risk="medium",
         effort="compile with torch-neuronx, use a Neuron image, test accuracy",
         measure="measure requests a second at the required latency",

@@ -49,7 +49,9 @@ def serving_options(workload: Workload, market: Market) -> tuple[list[AdvisedOpt
     """Always-on options in the order of the goal, and the types that are ruled out."""
     need = need_of(workload.model)
     found, refused = _candidates(workload, market, need)
-    ranked = sorted(found, key=_order(workload.objectives.goal, found))
+    found, dear = _without_dear(found, workload.objectives.goal)
+    refused += dear
+    ranked = sorted(found, key=_order(workload, found))
     reference = min((each for each in found if not each.offer.hardware.is_neuron), key=_hourly, default=None)
     return [_option(each, workload, reference) for each in ranked], refused
 
@@ -102,8 +104,11 @@ def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
     placed = place(offer, need)
     if isinstance(placed, str):
         return placed
-    if not offer.type.accelerator and offer.type.vcpu < 4 and workload.task is Task.BATCH_INFERENCE:
+    if not offer.type.accelerator and offer.type.vcpu < LEAST_VCPU and workload.task is Task.BATCH_INFERENCE:
         return f"{offer.type.name} has {offer.type.vcpu} vCPUs, which a batch of data would keep waiting"
+    deep = workload.model.kind is not ModelKind.CLASSICAL
+    if deep and not offer.type.accelerator and offer.type.vcpu < LEAST_VCPU:
+        return f"{offer.type.name} has {offer.type.vcpu} vCPUs, too few for a network"
     if workload.task is Task.BATCH_INFERENCE and not offer.type.accelerator:
         held = (workload.data.size_gib or 0) * TABLE_FACTOR
         if held > offer.type.memory_gib and workload.model.kind is ModelKind.CLASSICAL:
@@ -117,6 +122,8 @@ def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
     return Candidate(placed, speed, count)
 
 
+LEAST_VCPU = 4
+"""vCPUs from which a network, or a batch of data, is worth trying on a CPU type; an assumption."""
 MOST_INSTANCES = 1000
 """Instances of one endpoint beyond which an option is no advice."""
 
@@ -156,27 +163,51 @@ def _hourly(each: Candidate) -> float:
     return each.offer.hourly * each.count
 
 
-def _order(goal: Goal, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
+DEAR = 6.0
+"""An option that costs so many times the cheapest one of a known load is no alternative to it."""
+
+
+def _without_dear(found: list[Candidate], goal: Goal) -> tuple[list[Candidate], list[Refused]]:
+    """Candidates of a sensible price for the load, and the others with their price."""
+    known = [each for each in found if each.speed is not None]
+    if goal is Goal.PERFORMANCE or not known:
+        return found, []
+    least = min(known, key=lambda each: each.monthly)
+    dear = [each for each in known if each.monthly > DEAR * least.monthly]
+    refused = [Refused(each.offer.type.name, Reason(_dear(each, least), "model of throughput")) for each in dear]
+    return [each for each in found if each not in dear], refused
+
+
+def _dear(each: Candidate, least: Candidate) -> str:
+    times, name = each.monthly / least.monthly, each.offer.type.name
+    return f"{each.count} x {name} for the same load cost {times:.0f} times what {least.offer.type.name} costs"
+
+
+def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
     """Sort key: lower comes first."""
     accelerated = any(not each.offer.hardware.is_cpu for each in found)
+    batch = workload.task is Task.BATCH_INFERENCE
+    loaded = bool(workload.traffic.peak) and not batch
 
     def balanced(each: Candidate) -> tuple[float, ...]:
         other = each.offer.hardware.is_neuron or each.offer.type.cpu_arch != "x86_64"
         untried = accelerated and each.offer.hardware.is_cpu
         memory = each.offer.hardware is HardwareClass.CPU_MEM
-        return (untried, other, bool(each.speed and not each.speed.meets), memory, each.monthly)
+        price = each.per_work if batch and each.speed is not None else each.monthly
+        return (untried, other, bool(each.speed and not each.speed.meets), memory, price)
 
     def cheapest(each: Candidate) -> tuple[float, ...]:
         untried = accelerated and each.offer.hardware.is_cpu
-        known = each.speed is not None
-        return (untried, each.per_work if known else each.monthly, each.monthly)
+        late = bool(each.speed and not each.speed.meets)
+        unit = each.per_work if each.speed is not None and not loaded else each.monthly
+        return (untried, late, unit, each.monthly)
 
     def fastest(each: Candidate) -> tuple[float, ...]:
         latency = each.speed.latency_s.middle if each.speed and each.speed.latency_s else 0.0
         chip = each.offer.type.accelerator
         return (each.offer.hardware.is_cpu, latency, -chip.fp16_tflops if chip else 0.0, each.monthly)
 
-    return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(goal, balanced)
+    return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(workload.objectives.goal, balanced)
 
 
 def _option(each: Candidate, workload: Workload, reference: Candidate | None) -> AdvisedOption:
@@ -269,7 +300,10 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
         )
         reasons.append(Reason(f"{text} at the required latency", "hardware selection, section 9.3"))
     reasons.append(
-        Reason("no metric of Neuron cores is known for endpoints, so it is not right-sized automatically", "9.1")
+        Reason(
+            "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically",
+            "hardware selection, section 9.1",
+        )
     )
     return replace(
         option,
@@ -277,7 +311,7 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
         risk="medium",
         effort="compile the model with torch-neuronx for fixed shapes, use a Neuron image, test accuracy and latency",
         phases=(
-            "assess: check that Neuron supports every operator",
+            "assess: check that Neuron supports every operator and the precision",
             "pilot: compile, deploy on one instance, compare accuracy, latency and requests a second",
             "roll out: move traffic step by step and keep the GPU variant to fall back on",
         ),

@@ -74,6 +74,7 @@ def _generating(placement: Placement, workload: Workload, need: Need) -> Speed |
     tokens, requests = best.tokens_per_second.scaled(copies), best.requests_per_second.scaled(copies)
     estimates = (
         Estimate("tokens a second of one instance", "1/s", tokens),
+        Estimate("requests a second of one instance", "1/s", requests),
         Estimate("sequences at once of one copy", "", Interval(best.batch, best.batch, best.batch, (best.bound_by,))),
         Estimate("time to first token", "s", best.first_token_s),
         Estimate("time between tokens", "s", best.seconds_per_token),

@@ -223,7 +223,8 @@ def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tup
     if limits.checkpoints:
         most = f"{2 * hours.high:.0f} h" if hours else "twice the longest run"
         text = f"managed Spot training goes on from checkpoints; MaxWaitTimeInSeconds about {most}"
-        return Purchase.SPOT, (Reason(text, f"{section}, T3"), _warm_pool())
+        scarce = "Spot capacity of P and Trainium types is scarce: a run may wait the whole MaxWaitTimeInSeconds"
+        return Purchase.SPOT, (Reason(text, f"{section}, T3"), Reason(scarce, "general knowledge"), _warm_pool())
     if limits.checkpoints is False:
         text = "On-Demand: without a checkpoint one interruption loses the whole run; write checkpoints, then use Spot"
         return Purchase.ON_DEMAND, (Reason(text, f"{section}, S2"), _warm_pool())

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rightsizer.errors import RightsizerError, UnreadableError
 from rightsizer.render.notice import READ_AGAIN
-from rightsizer.terminal import backtest, components, orders, reports  # noqa: F401  (their commands join the app)
+from rightsizer.terminal import advise, backtest, components, orders, reports  # noqa: F401  (their commands join the app)
 from rightsizer.terminal.app import app
 from rightsizer.terminal.exit_codes import Exit
 from rightsizer.terminal.screen import Screen
