@@ -193,3 +193,42 @@ def test_hourly_prices_keep_their_digits() -> None:
     assert found is not None
     assert dollars(found.price.usd_per_hour) == "25.2513"
     assert dollars(2.5) == "2.50"
+
+
+def test_a_deadline_that_is_near_closes_spot() -> None:
+    parts: dict[str, Any] = {"data": {"tokens": 1e8}, "constraints": {"checkpoints": True}}
+    far = on("fine-tuning", objectives={"deadline_hours": 1000}, **parts).options[0]
+    near = on("fine-tuning", objectives={"deadline_hours": 1.1 * far.estimates[0].interval.middle}, **parts).options[0]
+    assert far.purchase is Purchase.SPOT
+    assert near.purchase is Purchase.ON_DEMAND
+    assert "deadline" in near.words
+
+
+def test_a_short_run_that_may_start_again_goes_on_spot() -> None:
+    model = {"kind": "vision", "parameters": 25.6e6}
+    short = on("training", model, data={"known_hours": 0.4}, constraints={"retriable": True}).options[0]
+    long = on("training", model, data={"known_hours": 9}, constraints={"retriable": True}).options[0]
+    assert (short.purchase, long.purchase) == (Purchase.SPOT, Purchase.ON_DEMAND)
+
+
+def test_development_may_run_in_working_hours_only() -> None:
+    options = on("real-time", constraints={"environment": "development"}).options
+    assert options[1].purchase is Purchase.SCHEDULE
+    assert (options[1].cost.usd_per_month or 0) < (options[0].cost.usd_per_month or 0) / 3
+
+
+def test_a_small_model_with_rare_calls_may_share_an_accelerator() -> None:
+    model = {"kind": "deep-learning", "parameters": 0.5e9}
+    options = on("real-time", model, traffic={"shape": "intermittent", "requests_per_month": 2000}).options
+    packed = [each for each in options if each.hosting is Hosting.PACKED]
+    assert len(packed) == 1
+    assert (packed[0].cost.usd_per_month or 0) < 100
+    asleep = next(each for each in options if each.hosting is Hosting.ASYNC)
+    assert any(each.name.startswith("cold start") for each in asleep.estimates)
+
+
+def test_the_break_even_of_serverless_is_said_and_right() -> None:
+    advice = on("real-time", {"kind": "classical", "memory_gib": 0.5}, data={"seconds_per_request": 1})
+    (text,) = (each.text for each in advice.notes if each.text.startswith("serverless is cheaper"))
+    requests = float(text.split(" below ")[1].split(" ")[0].replace(",", ""))
+    assert requests * 0.00002 * 2 == pytest.approx(float(advice.options[0].cost.usd_per_month or 0), rel=0.01)

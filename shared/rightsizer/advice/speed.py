@@ -11,6 +11,8 @@ from rightsizer.advice.workload import ModelKind, Workload
 
 TARGET_USE = 0.7
 """Share of the estimated capacity that instances are counted for; the rest is for bursts and a lost instance."""
+UNCOUNTED = 10**9
+"""Instances beyond which nobody counts."""
 ENCODER_SHARE = 0.30
 """Share of the dense peak that an encoder reaches with small batches; an assumption, hence the wide interval."""
 MOST_AT_ONCE = 64
@@ -34,7 +36,8 @@ class Speed:
         """Instances for the highest rate."""
         if not peak:
             return 1
-        return max(1, math.ceil(peak / (TARGET_USE * self.requests_per_second.middle)))
+        each = TARGET_USE * self.requests_per_second.middle
+        return max(1, math.ceil(min(peak / each, UNCOUNTED))) if each > 0 else UNCOUNTED
 
 
 def speed_of(placement: Placement, workload: Workload, need: Need) -> Speed | None:
