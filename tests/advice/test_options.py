@@ -232,3 +232,14 @@ def test_the_break_even_of_serverless_is_said_and_right() -> None:
     (text,) = (each.text for each in advice.notes if each.text.startswith("serverless is cheaper"))
     requests = float(text.split(" below ")[1].split(" ")[0].replace(",", ""))
     assert requests * 0.00002 * 2 == pytest.approx(float(advice.options[0].cost.usd_per_month or 0), rel=0.01)
+
+
+def test_weights_pass_through_the_host_that_loads_them() -> None:
+    options = on("real-time").options
+    assert "ml.g5.2xlarge" in {each.instance_type for each in options}
+    for each in options:
+        found = known_types().find(each.instance_type)
+        assert found is not None
+        assert found.memory_gib > 1.1 * architectures()["llama-3-8b"].parameters * 2 / 2**30
+    (refused,) = (each for each in on("real-time", ask=["ml.g5.xlarge"]).refused if each.subject == "ml.g5.xlarge")
+    assert "host memory" in refused.reason.text

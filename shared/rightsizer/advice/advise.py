@@ -11,6 +11,7 @@ from rightsizer.advice.facts import budget_note, notes, unknown
 from rightsizer.advice.hosting import as_asynchronous, break_even, costs_by_traffic, host
 from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
 from rightsizer.advice.market import Market, snapshot
+from rightsizer.advice.measurement import measurements
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options
 from rightsizer.advice.training import training_options
@@ -44,6 +45,7 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
         (*said, *notes(described, where), *(break_even(described, shown) if _is_service(described) else ())),
         clashes,
         tuple(unknown(described, shown)),
+        measurements(described, shown),
         costs_by_traffic(described, shown) if _is_service(described) else (),
     )
 

@@ -10,6 +10,8 @@ from rightsizer.advice.workload import Model, ModelKind
 
 HOST_GIB = 1.0
 """What the operating system and the server take on a host; an assumption."""
+LOADING = 1.1
+"""Host memory over weights from which they can be read through the host without swapping; an assumption."""
 DEFAULT_GIB = 0.5
 """Size of a model of which nothing is known; small, so that nothing is ruled out by a guess."""
 
@@ -74,6 +76,9 @@ def place(offer: Offer, need: Need) -> Placement | str:
         if need.host_gib > offer.type.memory_gib:
             return f"{name} has {offer.type.memory_gib:.0f} GiB of host memory, the model needs {need.host_gib:.1f} GiB"
         return Placement(offer, 0, 1, _shown(need, offer.type.memory_gib, HOST_GIB))
+    if need.memory.weights_gib * LOADING > offer.type.memory_gib:
+        weights = f"loading {need.memory.weights_gib:.1f} GiB of weights fills it"
+        return f"{name} has {offer.type.memory_gib:.0f} GiB of host memory, and {weights}: a larger size of the family"
     number = offer.type.accelerator_count
     for together in (1, 2, 4, 8, 16, number):
         shared = together <= number and number % together == 0 and _divides(together, need)

@@ -204,6 +204,9 @@ def page(answer: Advice) -> RenderableType:
     parts += list(_list("Not advised", [f"{each.subject}: {each.reason.text}" for each in answer.refused]))
     parts += list(_list("Notes", [each.text for each in answer.notes]))
     parts += list(_list("Not known", list(answer.unknown)))
+    for each in answer.measurements:
+        parts += [Text(), Text(f"To measure {each.settles}: {each.operation}", style="bold")]
+        parts.append(Padding(Text(json.dumps(document(each.parameters), indent=1)), (0, 0, 0, 2)))
     if answer.costs_by_traffic:
         parts += [Text(), Text("USD a month by requests a month", style="bold"), by_traffic(answer)]
     return Group(*parts)
