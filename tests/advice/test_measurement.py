@@ -24,13 +24,14 @@ RUNNING = {"instance_type": "ml.g5.xlarge", "p95_ms": 80, "count": 3}
 def test_the_request_is_valid(described: dict[str, Any], operation: str) -> None:
     answer = advise(described)
     (made,) = answer.measurements
-    model = botocore.session.get_session().get_service_model("sagemaker").operation_model(operation)
-    report = ParamValidator().validate(made.parameters, model.input_shape)
+    service = botocore.session.get_session().get_service_model("sagemaker")
+    shape = service.operation_model(operation).input_shape
+    assert shape is not None
+    report = ParamValidator().validate(made.parameters, shape)
     assert made.operation == operation
     assert not report.has_errors(), report.generate_report()
-    types = set(model.service_model.shape_for("ProductionVariantInstanceType").enum)
-    if operation == "CreateTrainingJob":
-        types = set(model.service_model.shape_for("TrainingInstanceType").enum)
+    kind = "TrainingInstanceType" if operation == "CreateTrainingJob" else "ProductionVariantInstanceType"
+    types = service.shape_for(kind).metadata["enum"]
     assert answer.options[0].instance_type in types
     assert answer.options[0].instance_type in str(made.parameters)
 

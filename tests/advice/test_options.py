@@ -243,3 +243,34 @@ def test_weights_pass_through_the_host_that_loads_them() -> None:
         assert found.memory_gib > 1.1 * architectures()["llama-3-8b"].parameters * 2 / 2**30
     (refused,) = (each for each in on("real-time", ask=["ml.g5.xlarge"]).refused if each.subject == "ml.g5.xlarge")
     assert "host memory" in refused.reason.text
+
+
+def test_accelerators_that_share_a_copy_leave_room_for_a_batch() -> None:
+    model = {"kind": "llm", "name": "llama-3-70b", "precision": "fp8"}
+    for each in on("real-time", model, objectives={"goal": "performance"}).options:
+        at_once = next(figure for figure in each.estimates if figure.name.startswith("sequences"))
+        assert at_once.interval.middle >= 16, each.instance_type
+
+
+def test_an_llm_on_a_cpu_is_refused_where_its_first_token_comes_late() -> None:
+    model = {"kind": "llm", "parameters": 7e9}
+    advice = on("real-time", model, constraints={"no_gpu": True}, objectives={"first_token_ms": 100})
+    assert advice.options == ()
+    assert advice.contradictions
+    assert on("real-time", model, constraints={"no_gpu": True}).options
+
+
+def test_a_tiny_network_is_tried_on_a_cpu_first() -> None:
+    tiny, larger = (on("real-time", {"kind": "deep-learning", "parameters": each}).options[0] for each in (5e6, 60e6))
+    assert tiny.hardware is not None
+    assert tiny.hardware.is_cpu
+    assert tiny.action is Action.TEST
+    assert larger.hardware is HardwareClass.GPU_G
+
+
+def test_data_beyond_one_instance_is_spread() -> None:
+    (option,) = advise({"task": "preprocessing", "data": {"size_gib": 500}}).options
+    assert option.count > 1
+    assert option.memory is not None
+    assert option.memory.needed_gib <= option.memory.usable_gib
+    assert "Spark" in option.words

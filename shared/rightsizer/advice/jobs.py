@@ -65,7 +65,7 @@ def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
         if offer.type.cpu_arch == "x86_64" and offer.type.memory_gib >= needed and offer.type.vcpu >= LEAST_VCPU
     ]
     if not offers:
-        return []
+        return _distributed(workload, market, needed)
     limit = DEAREST * offers[0].hourly
     smallest: dict[str, Offer] = {}
     for offer in offers:
@@ -73,6 +73,28 @@ def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
             smallest.setdefault(offer.type.family, offer)
     ranked = sorted(smallest.values(), key=lambda each: (each.hourly / each.type.vcpu, each.hourly))
     return [_as_job(workload, each, Memory(parts, needed, each.type.memory_gib)) for each in ranked[:4]]
+
+
+def _distributed(workload: Workload, market: Market, needed: float) -> list[AdvisedOption]:
+    """Data beyond the memory of any type, spread over several instances; nothing for a model that must be in one."""
+    if workload.model.size and workload.task.is_training:
+        return []
+    offers = [each for each in market.offers((HardwareClass.CPU_GEN,), TRAINING) if each.type.memory_gib >= SPREAD_GIB]
+    if not offers:
+        return []
+    offer = min(offers, key=lambda each: each.hourly / each.type.memory_gib)
+    count = -int(-needed // offer.type.memory_gib)
+    part = needed / count
+    memory = Memory((("its share of the data in memory", part),), part, offer.type.memory_gib)
+    made = _as_job(workload, offer, memory)
+    text = f"{needed:.0f} GiB of data in memory fit no single type: process it in parts, or with Spark over {count}"
+    cost = replace(offer.cost(count), usd_per_month=None)
+    reasons = (Reason(text, "arithmetic"), *made.reasons)
+    return [replace(made, count=count, plan=f"{made.plan} over {count} instances", cost=cost, reasons=reasons)]
+
+
+SPREAD_GIB = 64
+"""Memory of an instance from which spreading data over several is worth its overhead; an assumption."""
 
 
 def _needed(workload: Workload) -> tuple[float, tuple[tuple[str, float], ...]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Purchase, Reason, Refused
-from rightsizer.advice.fitting import Need, Placement, need_of, place
+from rightsizer.advice.fitting import Need, Placement, need_of, placements
 from rightsizer.advice.market import TRANSFORM, Market, Offer, dollars
 from rightsizer.advice.speed import Speed, speed_of
 from rightsizer.advice.throughput import Interval
@@ -17,6 +17,8 @@ LOW_RATE = 1.0
 """Requests a second below which a classical model needs no compute-optimised type."""
 SMALL_PARAMETERS, LOOSE_MS = 2e8, 500.0
 """A network of at most so many parameters with an objective no tighter may be tried on CPU."""
+TINY_PARAMETERS = 2e7
+"""A network of at most so many parameters is tried on CPU first; an assumption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Ca
 
 def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
     """The type as a candidate, or why it is none."""
-    placed = place(offer, need)
+    placed = placements(offer, need)
     if isinstance(placed, str):
         return placed
     if not offer.type.accelerator and offer.type.vcpu < LEAST_VCPU and workload.task is Task.BATCH_INFERENCE:
@@ -113,13 +115,30 @@ def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
         held = (workload.data.size_gib or 0) * TABLE_FACTOR
         if held > offer.type.memory_gib and workload.model.kind is ModelKind.CLASSICAL:
             return f"{offer.type.name} has {offer.type.memory_gib:.0f} GiB, the table in memory takes {held:.0f} GiB"
-    speed = speed_of(placed, workload, need)
+    placement, speed = _best_placement(placed, workload, need)
     if speed is not None and not speed.may_meet:
         return f"{offer.type.name} misses the objective even at the hopeful end of the estimate"
     count = speed.count(workload.traffic.peak) if speed else 1
     if count > MOST_INSTANCES:
         return f"{count:,} x {offer.type.name} would be needed at the peak, more than {MOST_INSTANCES:,} instances"
-    return Candidate(placed, speed, count)
+    return Candidate(placement, speed, count)
+
+
+def _best_placement(placed: Sequence[Placement], workload: Workload, need: Need) -> tuple[Placement, Speed | None]:
+    """The placement that serves most on the instance; with the goal performance the one that answers first."""
+    made = [(each, speed_of(each, workload, need)) for each in placed]
+    known = [(each, speed) for each, speed in made if speed is not None]
+    if not known:
+        return made[0]
+    fast = workload.objectives.goal is Goal.PERFORMANCE
+
+    def worth(pair: tuple[Placement, Speed]) -> tuple[float, ...]:
+        speed = pair[1]
+        latency = speed.latency_s.middle if speed.latency_s else 0.0
+        rate = speed.requests_per_second.middle
+        return (speed.may_meet, speed.meets, -latency if fast else rate, rate)
+
+    return max(known, key=worth)
 
 
 LEAST_VCPU = 4
@@ -185,7 +204,8 @@ def _dear(each: Candidate, least: Candidate) -> str:
 
 def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
     """Sort key: lower comes first."""
-    accelerated = any(not each.offer.hardware.is_cpu for each in found)
+    tiny = workload.model.size is not None and workload.model.size <= TINY_PARAMETERS
+    accelerated = any(not each.offer.hardware.is_cpu for each in found) and not tiny
     batch = workload.task is Task.BATCH_INFERENCE
     loaded = bool(workload.traffic.peak) and not batch
 
