@@ -2,7 +2,6 @@
 
 import pytest
 
-from rightsizer.render import sentences
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from tests.cli.conftest import use
@@ -21,12 +20,3 @@ def test_no_inside_word_stands_for_what_follows(box: Sandbox, capsys: pytest.Cap
     lines = [line.strip() for line in said.partition("Excluded")[2].splitlines()]
     assert lines
     assert [line for line in lines if line.count(line.partition(":")[0]) > 1 and line.startswith("ml.")] == []
-
-
-@pytest.mark.parametrize(
-    ("days", "said"),
-    [(0.0, "within an hour"), (0.041, "within an hour"), (0.4, "within 10 hours"), (0.99, "within 24 hours")],
-)
-def test_a_change_that_pays_back_soon_says_hours(days: float, said: str) -> None:
-    assert sentences.payback(days) == said
-    assert sentences.payback(3.25) == "in 3.2 days"

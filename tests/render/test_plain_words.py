@@ -11,15 +11,15 @@ import pytest
 
 from rightsizer.changes.proof import judge
 from rightsizer.changes.reconcile import courses
-from rightsizer.domain.limits import ChangeLimits
-from rightsizer.domain.move import Steer
+from rightsizer.domain.change import Steer
 from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Gate
 from rightsizer.render import sentences
 from tests.changing.world import NAME, OLD_TYPE, an_option, steady, world
+from tests.recommender import test_proof as proven
 from tests.render.test_replay_shown import VIEWS
-from tests.rules import test_proof as proven
 from tests.samples import option, proposal, recommendation
 
 INSIDE = re.compile(r"signal ladder|\bL[0-5]\b|test hours|\bas it was\b|next tick|geometric|0\.0 days|0:00:00")
