@@ -23,7 +23,7 @@ from moto import backend_index
 from moto.core.botocore_stubber import MockRawResponse
 from moto.core.responses import ActionResult
 
-from sandbox import models, shapes, strict
+from sandbox import front, models, shapes, strict
 from sandbox.answers import error_answer
 from sandbox.clock import Clock
 from sandbox.cloudwatch.promql import Telemetry
@@ -114,6 +114,7 @@ def current() -> World | None:
 def install() -> None:
     """Register the sandbox's services with moto. Call it before the first client, mock or server."""
     models.share()
+    front.install()
     for module, (service, kept) in _OURS.items():
         urls = importlib.import_module(f"moto.{module}.urls")
         base = _dispatcher_class(urls.url_paths)
