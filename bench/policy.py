@@ -28,10 +28,11 @@ from rightsizer.domain.endpoint import (
 )
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import OptionKind, Promise, Target
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.slowdown import Promise
 from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal, UsageDigest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of
@@ -366,7 +367,7 @@ def _action(actions: Actions, found: Recommendation, view: View) -> object | Non
     if option is None or found.gate is Gate.SILENT:
         return None
     if found.gate is Gate.TEST:
-        return actions.Trial(option.target.instance_type, hours=float(option.facts.get("test hours", "2")))
+        return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)
     if option.kind is OptionKind.SCALE_TO_ZERO:
         minutes = option.target.idle_minutes or 60
         return None if view.scale_to_zero_minutes == minutes else actions.ScaleToZeroWhenIdle(minutes)

@@ -28,7 +28,7 @@ from rightsizer.aws.table import Table, Value
 from rightsizer.channels.notifier import Channels
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
 from rightsizer.domain.history import PastChange
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, Target
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -62,7 +62,7 @@ def offered(number: int, price: Price) -> Option:
         saving_usd_per_month=saving,
         switch_usd=Decimal("3.20"),
         payback_days=0.1,
-        risks={"gpu-memory": Risk.VERY_LOW, "latency": Risk.LOW},
+        risks={RiskResource.GPU_MEMORY: Risk.VERY_LOW, RiskResource.LATENCY: Risk.LOW},
         risk=Risk.LOW,
         confidence=12.5,
         effort=Effort.VERY_LOW,

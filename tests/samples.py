@@ -8,7 +8,7 @@ from typing import Any
 
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, Target
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
@@ -30,7 +30,7 @@ def option(**changes: Any) -> Option:
         saving_usd_per_month=Decimal("4140.50"),
         switch_usd=Decimal("3.20"),
         payback_days=0.1,
-        risks={"gpu-memory": Risk.VERY_LOW, "latency": Risk.LOW},
+        risks={RiskResource.GPU_MEMORY: Risk.VERY_LOW, RiskResource.LATENCY: Risk.LOW},
         risk=Risk.LOW,
         confidence=12.5,
         effort=Effort.VERY_LOW,

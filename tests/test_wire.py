@@ -11,6 +11,7 @@ import pytest
 from rightsizer import wire
 from rightsizer.domain.change import Change, Entry
 from rightsizer.domain.checks import SCHEMA
+from rightsizer.domain.option import Option, Risk, RiskResource
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.policy import Switch
 from rightsizer.errors import InputError, UnreadableError
@@ -83,3 +84,20 @@ def test_a_document_that_is_replaced_leaves_what_only_a_newer_program_knows() ->
 def test_what_cannot_be_read_says_why(text: str, cause: str) -> None:
     with pytest.raises(UnreadableError, match=cause):
         wire.restored(Change, text)
+
+
+def test_risks_are_stored_by_the_values_of_their_resources_and_read_as_such() -> None:
+    option = samples.option(risks={resource: Risk.LOW for resource in RiskResource})
+    text = wire.stored(option)
+    assert json.loads(text)["risks"] == {
+        "gpu-memory": 1,
+        "host-memory": 1,
+        "vcpu": 1,
+        "latency": 1,
+        "capacity": 1,
+        "availability": 1,
+        "compilation": 1,
+    }
+    read = wire.restored(Option, text)
+    assert read == option
+    assert [type(resource) for resource in read.risks] == [RiskResource] * 7

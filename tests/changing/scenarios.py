@@ -146,7 +146,7 @@ HOURS = Scenario(
 )
 SHADOW = Scenario(
     "shadow test",
-    an_option(facts={"test hours": "1"}),
+    an_option(test_hours=1.0),
     {"count": 2, "tags": {"rightsizer:mode": "auto", "rightsizer:shadow-ok": "true"}},
     autoscaled,
     judged={"gate": Gate.TEST},

@@ -9,10 +9,10 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.demand import Peak
-from rightsizer.domain.option import Promise
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.slowdown import Promise
 from rightsizer.flows.orders import Orders
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
@@ -183,7 +183,7 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
 
 def test_a_shadow_test_waits_for_the_busiest_hour_and_sees_it() -> None:
     s = scenarios.SHADOW
-    option = replace(s.option, facts={"test hours": "2"})
+    option = replace(s.option, test_hours=2.0)
     with world(option, seed=s.seed, judged={**s.judged, "peak": PEAK}, **s.endpoint) as w:
         waiting = w.start()
         made = w.box.calls.of("sagemaker", "Create*")
@@ -200,7 +200,7 @@ def test_a_shadow_test_waits_for_the_busiest_hour_and_sees_it() -> None:
 
 def test_a_shadow_test_that_missed_every_peak_for_days_begins_all_the_same() -> None:
     s, limits = scenarios.SHADOW, ChangeLimits(incident_alarms=("pager",))
-    option, judged = replace(s.option, facts={"test hours": "1"}), {**s.judged, "peak": PEAK}
+    option, judged = replace(s.option, test_hours=1.0), {**s.judged, "peak": PEAK}
     with world(option, seed=pager, limits=limits, judged=judged, **s.endpoint) as w:
         incident(w, "ALARM")
         w.start()

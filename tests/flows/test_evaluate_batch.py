@@ -9,7 +9,15 @@ from rightsizer.domain.endpoint import EndpointRef, Unobserved
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.trigger import EndpointMoved, JobMoved, LookAt, LookAtAlarm, NoTrigger, Received
+from rightsizer.domain.trigger import (
+    EndpointMoved,
+    EvaluationReason,
+    JobMoved,
+    LookAt,
+    LookAtAlarm,
+    NoTrigger,
+    Received,
+)
 from rightsizer.errors import ReadError, WriteRefusedError
 from rightsizer.flows.evaluate import NotDone
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
@@ -73,7 +81,7 @@ class Evaluations:
             yield Unobserved(EndpointRef("111122223333", "eu-west-1", name), Reason(code, "gone"))
 
 
-def look(name: str, because: str = "alarm") -> LookAt:
+def look(name: str, because: EvaluationReason = EvaluationReason.ALARM) -> LookAt:
     return LookAt((name,), because, "a", NOW, name)
 
 
@@ -95,7 +103,11 @@ def test_messages_about_one_endpoint_are_evaluated_once() -> None:
 
 
 def test_a_throttled_endpoint_brings_back_every_message_that_names_it_and_no_other() -> None:
-    batch = (Received("1", look("bert")), Received("2", look("llama")), Received("3", look("bert", "full-sweep")))
+    batch = (
+        Received("1", look("bert")),
+        Received("2", look("llama")),
+        Received("3", look("bert", EvaluationReason.FULL_SWEEP)),
+    )
     assert run(Evaluations(throttled="bert"), *batch) == ["1", "3"]
 
 
@@ -159,7 +171,10 @@ def test_what_there_is_no_time_for_is_asked_for_anew_and_no_message_fails() -> N
         for name in names[1:]:
             yield Unobserved(EndpointRef("111122223333", "eu-west-1", name), Reason(Code.NO_TIME, "no time"))
 
-    batch = [Received("1", LookAt(("a", "b", "c"), "full-sweep", "a", NOW, "k")), Received("2", look("d"))]
+    batch = [
+        Received("1", LookAt(("a", "b", "c"), EvaluationReason.FULL_SWEEP, "a", NOW, "k")),
+        Received("2", look("d")),
+    ]
 
     def ask(names: Sequence[str], because: str, now: datetime, fleet: int) -> Sequence[str]:
         later.append((tuple(names), because))

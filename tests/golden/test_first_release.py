@@ -27,6 +27,7 @@ from rightsizer.domain.capacity_change import Errand, GroupPolicy
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.checks import SCHEMA
 from rightsizer.domain.history import PastChange
+from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -108,6 +109,12 @@ def test_a_document_that_is_written_again_has_a_schema_number_and_loses_nothing(
     assert again["schema"] == SCHEMA
     assert "unknown" not in again
     assert differences(document(name), again) == []
+
+
+@pytest.mark.parametrize("name", ["change-applied", "change-proven", "change-running"])
+def test_the_hours_of_a_shadow_test_are_read_from_the_facts_of_the_first_release(name: str) -> None:
+    option = wire.restored(Change, golden(name)["doc"]["S"]).option
+    assert (option.test_hours, with_older_facts(option).test_hours) == (None, 2.0)
 
 
 @pytest.mark.parametrize("name", ["change-applied", "change-proven", "change-running"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightsizer import intake
-from rightsizer.domain.trigger import LookAt, NoTrigger
+from rightsizer.domain.trigger import EvaluationReason, LookAt, NoTrigger, SweepKind
 from rightsizer.errors import InputError
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -52,3 +52,15 @@ def test_an_alarm_message_that_nobody_could_have_sent_fails_alone(poison: dict[s
     assert bad.trigger is None
     assert bad.problem.startswith("reading a")
     assert isinstance(good.trigger, NoTrigger)
+
+
+@pytest.mark.parametrize("word", [*EvaluationReason, "a word of another release"])
+def test_a_page_is_looked_at_whatever_the_reason_that_another_release_gave_it(word: str) -> None:
+    page = {"kind": "look-at", "endpoints": ["bert"], "because": word, "at": "2026-11-21T06:00:00Z", "key": "k"}
+    (found,) = intake.batch({"Records": [{"messageId": "1", "body": json.dumps(page)}]})
+    assert isinstance(found.trigger, LookAt)
+    assert found.trigger.because is (EvaluationReason(word) if word in EvaluationReason else EvaluationReason.OTHER)
+
+
+def test_the_endpoints_of_a_sweep_are_evaluated_for_that_sweep() -> None:
+    assert {kind: kind.reason.value for kind in SweepKind} == {"full": "full-sweep", "light": "light-sweep"}

@@ -112,7 +112,8 @@ def test_a_test_and_the_change_after_it_are_priced_apart_and_paid_back_together(
     days = [kit.window(kit.steady(latency_s=8.0))]
     option = judge(tight, days, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW).chosen
     assert option is not None
-    policy, hours = Policy(), float(option.facts["test hours"])
+    policy, hours = Policy(), option.test_hours
+    assert hours is not None
     provision, fleet = policy.provision_minutes / 60, kit.prices().find(tight.variants[0].instance_type)
     assert fleet is not None
     test = float(option.price.usd_per_hour) * (hours + provision) + 2 * provision * float(fleet.usd_per_hour)

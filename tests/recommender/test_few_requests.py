@@ -12,7 +12,7 @@ from rightsizer.backtest.later_days import DayAfter, Moved, Told, after, hindsig
 from rightsizer.domain.backtest import Verdict
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import Goal, Option, Risk, Target
+from rightsizer.domain.option import Goal, Option, Risk, RiskResource, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOTS, DayDigest, Spread
@@ -209,7 +209,7 @@ def test_where_a_count_of_late_requests_decides_the_latency_is_no_longer_the_low
         assert isinstance(found, Draft)
         option = offer(at, found)
         assert isinstance(option, Option)
-        assert option.risks["latency"] is risk
+        assert option.risks[RiskResource.LATENCY] is risk
 
 
 def test_the_back_test_judges_few_requests_as_the_choice_did() -> None:

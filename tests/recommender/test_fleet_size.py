@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import Option, Risk
+from rightsizer.domain.option import Option, Risk, RiskResource
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -206,7 +206,7 @@ def test_a_measured_slowdown_needs_its_middle_within_the_objective_and_a_bearabl
         assert draft.sure
         option = offer(at, draft)
         assert isinstance(option, Option)
-        assert option.risks["latency"] is Risk.LOW
+        assert option.risks[RiskResource.LATENCY] is Risk.LOW
     refused = narrow(seen, at.stretch * 1.01)[1]
     assert isinstance(refused, Reason)
     assert refused.code is Code.TOO_SLOW
@@ -231,5 +231,5 @@ def test_where_tests_are_switched_off_a_likely_type_may_be_taken_under_the_guard
     assert isinstance(draft, Draft)
     option = offer(dared, draft)
     assert isinstance(option, Option)
-    assert option.risks["latency"] is Risk.LOW
+    assert option.risks[RiskResource.LATENCY] is Risk.LOW
     assert f"{guessed.ratio.mid:.2f}-fold most likely" in option.facts["latency may grow"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rightsizer.domain.demand import MemoryClass, MemoryNeed
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Risk
+from rightsizer.domain.option import Risk, RiskResource
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
@@ -174,9 +174,9 @@ def test_requests_that_take_longer_need_more_of_the_pool() -> None:
 
 def test_the_option_needs_no_test_of_the_memory_but_a_person() -> None:
     before, found = judged(window(None)), judged(window(0.02))
-    assert before.chosen is None or before.chosen.risks["gpu-memory"] is Risk.HIGH
+    assert before.chosen is None or before.chosen.risks[RiskResource.GPU_MEMORY] is Risk.HIGH
     assert found.chosen is not None
-    assert found.chosen.risks["gpu-memory"] is Risk.MEDIUM
+    assert found.chosen.risks[RiskResource.GPU_MEMORY] is Risk.MEDIUM
     assert any("prefixes" in said for said in found.chosen.not_checked)
     assert not any("the server pre-allocates" in said for said in found.not_checked)
 

@@ -17,8 +17,8 @@ from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Gate
 from rightsizer.render import sentences
+from tests.changes import test_proof as proven
 from tests.changing.world import NAME, OLD_TYPE, an_option, steady, world
-from tests.recommender import test_proof as proven
 from tests.render.test_replay_shown import VIEWS
 from tests.samples import option, proposal, recommendation
 

@@ -8,8 +8,8 @@ from rightsizer.advice.fitting import need_of
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.workload import Environment, Running, Workload
-from rightsizer.domain.option import Slowdown
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.slowdown import Slowdown
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import slowdown
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.endpoint import ScalableTarget, variant_resource_id
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind, placed
 from rightsizer.domain.reason import Code, Reason
@@ -187,7 +187,7 @@ def by_the_hour(endpoint: str, variant: str, counts: Sequence[int], change_id: s
     """Register the variant and schedule its count by the hour of the day (UTC); one action for each change of count."""
     who = {
         "ServiceNamespace": NAMESPACE,
-        "ResourceId": f"endpoint/{endpoint}/variant/{variant}",
+        "ResourceId": variant_resource_id(endpoint, variant),
         "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
     }
     resource = str(who["ResourceId"])
@@ -229,7 +229,7 @@ def to_zero(
     """
     who = {
         "ServiceNamespace": "sagemaker",
-        "ResourceId": f"endpoint/{endpoint}/variant/{variant}",
+        "ResourceId": variant_resource_id(endpoint, variant),
         "ScalableDimension": DIMENSION,
     }
     resource = who["ResourceId"]

@@ -13,7 +13,7 @@ from rightsizer.aws.ecr import RegistryClient, images
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
 from rightsizer.aws.iam import Identity, cannot_restore, may_pass, sees_alarms
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+from rightsizer.domain.endpoint import EndpointRef, ScalableTarget, component_resource_id, variant_resource_id
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.preflight import RolePass
@@ -89,8 +89,8 @@ class AwsChanger:
     ) -> tuple[ScalableTarget, ...]:
         """Every registration of the endpoint's variants, as the API has it."""
         with reading("application-autoscaling:DescribeScalableTargets", f"reading the autoscaling of {endpoint}"):
-            wanted = [f"endpoint/{endpoint}/variant/{variant}" for variant in variants]
-            return tuple(self._targets([*wanted, *(f"inference-component/{c}" for c in components)]))
+            wanted = [variant_resource_id(endpoint, variant) for variant in variants]
+            return tuple(self._targets([*wanted, *(component_resource_id(c) for c in components)]))
 
     def _targets(self, wanted: list[str]) -> Iterator[ScalableTarget]:
         if not wanted:

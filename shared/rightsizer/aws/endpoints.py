@@ -36,6 +36,7 @@ from rightsizer.domain.endpoint import (
     ScalableTarget,
     Unobserved,
     Variant,
+    variant_resource_id,
 )
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
@@ -131,7 +132,7 @@ class SageMakerFleet:
         scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
         tags = self._tags.read([summary.ref.arn for summary in summaries])
         resources = [
-            resource_id(endpoint["EndpointName"], variant["VariantName"])
+            variant_resource_id(endpoint["EndpointName"], variant["VariantName"])
             for endpoint, _ in known
             for variant in endpoint.get("ProductionVariants") or ()
         ]
@@ -202,11 +203,6 @@ class Parts:
     """None when autoscaling could not be read: then the kind is unknown, so that nobody acts against it."""
 
 
-def resource_id(endpoint: str, variant: str) -> str:
-    """Application Auto Scaling's name of a variant."""
-    return f"endpoint/{endpoint}/variant/{variant}"
-
-
 def endpoint_from(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
     """The endpoint as a whole. `notes` tell what could not be read."""
     described, configuration = parts.described, parts.configuration
@@ -236,7 +232,7 @@ def endpoint_from(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
         scaling=tuple(
             target
             for variant in variants
-            for target in (parts.scaling or {}).get(resource_id(described["EndpointName"], variant.name), ())
+            for target in (parts.scaling or {}).get(variant_resource_id(described["EndpointName"], variant.name), ())
         ),
         unknown_fields=configuration.unknown_fields,
         configuration_replaced=configuration.created_at > described["LastModifiedTime"],

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rightsizer import wire
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
 from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.trigger import LookAt, LookBeyond
+from rightsizer.domain.trigger import EvaluationReason, LookAt, LookBeyond
 from rightsizer.errors import WriteRefusedError
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ class SqsPages:
         self._client = client
         self._url = url
 
-    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
+    def send_page(
+        self, endpoints: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int = 0
+    ) -> None:
         """Send one page; WriteRefusedError names the queue when SQS refuses."""
         self._send(LookAt(tuple(endpoints), because, "", at, key, fleet))
 

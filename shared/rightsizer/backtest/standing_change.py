@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 from rightsizer.backtest.later_days import After, DayAfter, Moved, as_served
-from rightsizer.domain.endpoint import Endpoint, ScalableTarget
+from rightsizer.domain.endpoint import Endpoint, ScalableTarget, variant_resource_id
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.option import Option
 from rightsizer.domain.reason import Code, Reason
@@ -58,7 +58,7 @@ def moved_to(endpoint: Endpoint, option: Option) -> Endpoint:
     if scaling and target.minimum is not None:
         scaling = tuple(replace(t, minimum=low, maximum=high) for t in scaling)
     elif target.hourly_counts:
-        resource = f"endpoint/{endpoint.ref.name}/variant/{variant.name}"
+        resource = variant_resource_id(endpoint.ref.name, variant.name)
         scaling = (ScalableTarget(resource, "sagemaker:variant:DesiredInstanceCount", low, high),)
     return replace(endpoint, variants=(variant,), scaling=scaling)
 

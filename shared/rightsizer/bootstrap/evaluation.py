@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.policy import Policy
     from rightsizer.domain.recommendation import Recommendation
     from rightsizer.domain.scaling_group import Reaction
-    from rightsizer.domain.trigger import JobMoved, LookBeyond, Received, SweepKind, Trigger
+    from rightsizer.domain.trigger import EvaluationReason, JobMoved, LookBeyond, Received, SweepKind, Trigger
     from rightsizer.flows.group_options import CapacityPorts, StandInPorts
     from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts
     from rightsizer.flows.sweep import Swept
@@ -86,14 +86,14 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     queue = SqsPages(session().client("sqs"), settings().queue_url) if settings().queue_url else None
     alarms, ledger, beyond = CloudWatchAlarms(session()), SavingsBook(table()), _beyond()
 
-    def later(names: Sequence[str], because: str, at: datetime, fleet: int) -> Sequence[str]:
+    def later(names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int) -> Sequence[str]:
         return names if queue is None else send_pages(queue, names, because, at, "later", fleet).refused
 
     def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
         turns = turns_of(policy.lookback_days, left)
 
         def one(
-            names: Sequence[str], because: str, at: datetime, fleet: int
+            names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int
         ) -> Iterable[Recommendation | Unobserved | NotDone]:
             memory = Memory(digests, fleet, policy.lookback_days) if digests and fleet else None
             return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)

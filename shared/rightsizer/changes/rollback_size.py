@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rightsizer.domain.change import Change
+from rightsizer.domain.endpoint import variant_resource_id
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.plan import Step, StepKind, VariantCount
 
@@ -29,7 +30,7 @@ def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -
     old_bounds, new_bounds = _bounds(change.plan.restore), _bounds(change.plan.settle)
     made = []
     for old in change.before.variants:
-        resource = f"endpoint/{change.ref.name}/variant/{old.name}"
+        resource = variant_resource_id(change.ref.name, old.name)
         least, most = old_bounds.get(resource, (0, None))
         need, running = max(old.count, least), live.get(old.name, 0)
         if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
@@ -62,7 +63,7 @@ def raised(change: Change, sight: Sight) -> tuple[Step, ...]:
         live = sight.target(step) if step.kind is StepKind.REGISTER_TARGET else None
         least, most = settled.get(step.subject, (0, None))
         if live is not None and not live.scheduled and most is not None:
-            mine = step.subject.endswith(f"/variant/{change.variant}")
+            mine = live.variant_name == change.variant
             exchange = change.plan.exchange if mine else (1, 1)
             low, high = step.params["MinCapacity"], step.params["MaxCapacity"]
             low = max(low, _exchanged(live.minimum, exchange)) if live.minimum > least else low

@@ -107,6 +107,28 @@ class ScalableTarget:
     scheduled: tuple[Mapping[str, Any], ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def variant_name(self) -> str | None:
+        """The variant that is scaled; None for an inference component."""
+        parts = self.resource_id.split("/")
+        return parts[3] if len(parts) == 4 and (parts[0], parts[2]) == ("endpoint", "variant") else None
+
+    @property
+    def component_name(self) -> str | None:
+        """The inference component that is scaled; None for a variant."""
+        kind, _, name = self.resource_id.partition("/")
+        return name if kind == "inference-component" else None
+
+
+def variant_resource_id(endpoint: str, variant: str) -> str:
+    """The resource id of a variant in Application Auto Scaling (API RegisterScalableTarget)."""
+    return f"endpoint/{endpoint}/variant/{variant}"
+
+
+def component_resource_id(component: str) -> str:
+    """The resource id of an inference component in Application Auto Scaling (API RegisterScalableTarget)."""
+    return f"inference-component/{component}"
+
 
 ERROR_TAG = "rightsizer:error-percent"
 
@@ -217,9 +239,8 @@ class Endpoint:
         """The endpoint with the autoscaling of its first variant only; the others' bounds say nothing about it."""
         if not self.beside:
             return self
-        own = f"/variant/{self.variants[0].name}"
-        of_first = (t for t in self.scaling if "/variant/" not in t.resource_id or t.resource_id.endswith(own))
-        return replace(self, scaling=tuple(of_first))
+        first = self.variants[0].name
+        return replace(self, scaling=tuple(t for t in self.scaling if t.variant_name in (None, first)))
 
     @property
     def shows_kv_cache(self) -> bool:

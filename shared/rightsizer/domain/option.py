@@ -14,19 +14,8 @@ from rightsizer.domain.checks import named
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
+from rightsizer.domain.slowdown import Promise
 from rightsizer.errors import InputError
-
-
-@dataclass(frozen=True, slots=True)
-class Slowdown:
-    """How much slower the GPU part runs on a candidate: 2.0 is half as fast. Ordered hopeful <= mid <= bound."""
-
-    bound: float
-    mid: float
-    hopeful: float
-    phi: float
-    """Datasheet ratio: the larger of the FLOPS and the bandwidth ratio."""
-    source: Literal["same", "datasheet", "tested", "learnt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +27,6 @@ class Goal:
     source: str
     error_share: float | None = None
     """Failed requests that the owner allows, 0..1; None where nothing is declared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What the decision took the load and the speed to be, so that the outcome can be held against it."""
-
-    slowdown: float | None
-    """GPU seconds of a request on the target over those on what runs today, most likely; None when not known."""
-    peak_busy_gpus: float | None
-    """Planned GPUs at work in the busiest hour, of the type that the load was measured on."""
-    framework: str = ""
-    bound: float | None = None
-    """What `slowdown` was taken to stay within; None when not known."""
 
 
 class OptionKind(StrEnum):
@@ -83,6 +59,18 @@ class Risk(IntEnum):
     MEDIUM = 2
     HIGH = 3
     VERY_HIGH = 4
+
+
+class RiskResource(StrEnum):
+    """What may suffer from an option."""
+
+    GPU_MEMORY = "gpu-memory"
+    HOST_MEMORY = "host-memory"
+    VCPU = "vcpu"
+    LATENCY = "latency"
+    CAPACITY = "capacity"
+    AVAILABILITY = "availability"
+    COMPILATION = "compilation"
 
 
 class Effort(StrEnum):
@@ -222,8 +210,7 @@ class Option:
     """One-off of the change: overlap of both fleets and expected roll-backs."""
     payback_days: float
     """Days of the saving that pay for the change, and for the shadow test where one comes first."""
-    risks: Mapping[str, Risk]
-    """By resource: ``gpu-memory``, ``host-memory``, ``vcpu``, ``latency``, ``capacity``."""
+    risks: Mapping[RiskResource, Risk]
     risk: Risk
     confidence: float
     """Days' worth of evidence: the least of days with data, hours with data and requests against those needed."""
@@ -252,6 +239,8 @@ class Option:
     """None where nothing was reckoned: what a person asked for, a return, a deletion."""
     test_usd: Decimal = Decimal(0)
     """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
+    test_hours: float | None = None
+    """Hours of a shadow test of it; None where none was reckoned."""
 
 
 def paid_back(option: Option) -> str:
@@ -360,7 +349,7 @@ def priced(
     price: Price,
     money: Money,
     confidence: float,
-    risks: Mapping[str, Risk],
+    risks: Mapping[RiskResource, Risk],
     effort: Effort,
     *,
     in_place: bool,

@@ -9,11 +9,30 @@ from rightsizer.domain.checks import aware, named
 from rightsizer.domain.reason import Reason
 
 
+class EvaluationReason(StrEnum):
+    """Why endpoints are evaluated."""
+
+    FULL_SWEEP = "full-sweep"
+    LIGHT_SWEEP = "light-sweep"
+    ALARM = "alarm"
+    CONTRIBUTOR = "contributor"
+    """A contributor of an alarm that is grouped by endpoint."""
+    EVENT = "event"
+    """SageMaker said that the endpoint is in service."""
+    OTHER = "other"
+    """A word of another release, read from the queue."""
+
+
 class SweepKind(StrEnum):
     """How much a sweep looks at: `LIGHT` only new, changed or alarmed endpoints, `FULL` all."""
 
     LIGHT = "light"
     FULL = "full"
+
+    @property
+    def reason(self) -> EvaluationReason:
+        """What the endpoints of such a sweep are evaluated for."""
+        return EvaluationReason.FULL_SWEEP if self is SweepKind.FULL else EvaluationReason.LIGHT_SWEEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +66,7 @@ class LookAt:
     """Look at these endpoints now: an alarm fired, or a sweep sent a page of them."""
 
     endpoints: tuple[str, ...]
-    because: str
-    """``alarm``, ``contributor`` or ``sweep``."""
+    because: EvaluationReason
     alarm: str
     """Name of the alarm; empty for a sweep."""
     at: datetime

@@ -19,6 +19,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import NoMetrics, UsageDigest
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.read_usage import Memory, Usage, UsageReader
@@ -140,7 +141,7 @@ def evaluate(
     keeping: Keeping,
     policy: Policy,
     names: Sequence[str],
-    because: str,
+    because: EvaluationReason,
     now: datetime,
     turns: Turns | None = None,
 ) -> Iterator[Recommendation | Unobserved | NotDone]:
@@ -149,7 +150,7 @@ def evaluate(
     A full sweep is the truth: it evaluates what was not evaluated in the hours before. What fails at one endpoint is
     its own, at every stage: the others are looked up, judged and saved.
     """
-    once_in = FULL_ONCE_IN if because == "full-sweep" else ONCE_IN
+    once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
     due: list[EndpointSummary] = []
     for name in names:
         found = attempt("looking up an endpoint", name, partial(_looked_up, ports, keeping.store, name, once_in, now))

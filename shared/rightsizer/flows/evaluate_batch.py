@@ -17,6 +17,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import (
     EndpointMoved,
+    EvaluationReason,
     InstanceMoved,
     JobMoved,
     LaunchFailed,
@@ -41,8 +42,10 @@ from rightsizer.telemetry import Failed, attempt, count, logger
 DIRECT = ""
 """Message id of an event that invoked the function without a queue: nobody would read a list of failures."""
 
-type Evaluate = Callable[[Sequence[str], str, datetime, int], Iterable[Recommendation | Unobserved | NotDone]]
-"""Evaluates endpoints by name; the second argument says why (``full-sweep``, ``light-sweep``, ``alarm``, ``event``).
+type Evaluate = Callable[
+    [Sequence[str], EvaluationReason, datetime, int], Iterable[Recommendation | Unobserved | NotDone]
+]
+"""Evaluates endpoints by name; the second argument says why.
 
 The last one is the size of the fleet as a full sweep saw it, 0 when that is not known.
 """
@@ -57,7 +60,7 @@ class BatchPorts:
     ledger: SavingsLedger
     beyond: Callable[[LookBeyond | JobMoved, datetime], None] | None = None
     """Looks at groups, training jobs and clusters; None where only endpoints are looked at."""
-    later: Callable[[Sequence[str], str, datetime, int], Sequence[str]] | None = None
+    later: Callable[[Sequence[str], EvaluationReason, datetime, int], Sequence[str]] | None = None
     """Asks the queue for what this invocation has no time for, and returns what the queue did not take of it.
 
     None where its messages are delivered again instead."""
@@ -67,9 +70,9 @@ class BatchPorts:
 class _Wanted:
     """Which messages ask for which endpoint, by why and by the fleet's size."""
 
-    asked: dict[tuple[str, int], dict[str, list[str]]] = field(default_factory=dict)
+    asked: dict[tuple[EvaluationReason, int], dict[str, list[str]]] = field(default_factory=dict)
 
-    def add(self, because: str, names: Iterable[str], message: str, fleet: int = 0) -> None:
+    def add(self, because: EvaluationReason, names: Iterable[str], message: str, fleet: int = 0) -> None:
         for name in names:
             self.asked.setdefault((because, fleet), {}).setdefault(name, []).append(message)
 
@@ -98,9 +101,9 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str, now
         case LookAt():
             wanted.add(trigger.because, trigger.endpoints, message, trigger.fleet)
         case LookAtAlarm():
-            wanted.add("alarm", ports.alarms.endpoints_in_alarm(trigger.alarm), message)
+            wanted.add(EvaluationReason.ALARM, ports.alarms.endpoints_in_alarm(trigger.alarm), message)
         case EndpointMoved(status="InService", deployment=False):
-            wanted.add("event", (trigger.endpoint,), message)
+            wanted.add(EvaluationReason.EVENT, (trigger.endpoint,), message)
         case EndpointMoved():
             logger.debug("endpoint on its way", extra={"endpoint": trigger.endpoint, "status": trigger.status})
         case JobMoved():
@@ -133,7 +136,9 @@ def _beyond(ports: BatchPorts, look: LookBeyond | JobMoved, now: datetime) -> No
         ports.beyond(look, now)
 
 
-def _evaluated(ports: BatchPorts, why: tuple[str, int], asked: dict[str, list[str]], now: datetime) -> set[str]:
+def _evaluated(
+    ports: BatchPorts, why: tuple[EvaluationReason, int], asked: dict[str, list[str]], now: datetime
+) -> set[str]:
     """The messages to deliver again, of those that ask for these endpoints for one reason.
 
     What is read once for all (prices, metrics) may fail for all. Where that is a fault of ours, each endpoint that is
@@ -167,7 +172,7 @@ def _to_be_repeated(result: Recommendation | Unobserved | NotDone) -> bool:
     return isinstance(result, NotDone)
 
 
-def _unsent(ports: BatchPorts, why: tuple[str, int], late: Sequence[str], now: datetime) -> Sequence[str]:
+def _unsent(ports: BatchPorts, why: tuple[EvaluationReason, int], late: Sequence[str], now: datetime) -> Sequence[str]:
     """What is left over and that the queue did not take as new messages.
 
     A message that is merely delivered again is one try nearer to the dead letters each time, though nothing failed.

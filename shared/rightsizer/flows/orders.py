@@ -16,7 +16,7 @@ from rightsizer.domain.change import Change, ChangeState, Course, Entry, Failure
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.live_state import EndpointSight, Gone
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, ScaleIn, Target, priced
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, ScaleIn, Target, priced
 from rightsizer.domain.policy import Policy, Switch
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -121,7 +121,7 @@ class Asking:
         endpoint = self._endpoint(name)
         mine = _variant(endpoint, variant)
         target = Target(mine.instance_type, mine.current_count, scale_in=replace(asked, variant=mine.name))
-        risks = {"latency": Risk.MEDIUM, "capacity": Risk.LOW}
+        risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.LOW}
         return self._put(endpoint, mine, OptionKind.SCALE_IN, target, risks, by, now)
 
     def placement(
@@ -144,7 +144,7 @@ class Asking:
         mine = endpoint.variants[0]
         placed = tuple((component, strategy) for component in sorted(names))
         target = Target(mine.instance_type, mine.current_count, placement=placed)
-        risks = {"latency": Risk.MEDIUM, "capacity": Risk.MEDIUM}
+        risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.MEDIUM}
         return self._put(endpoint, mine, OptionKind.PLACEMENT, target, risks, by, now)
 
     def _put(
@@ -153,7 +153,7 @@ class Asking:
         variant: Variant,
         kind: OptionKind,
         target: Target,
-        risks: dict[str, Risk],
+        risks: dict[RiskResource, Risk],
         by: str,
         now: datetime,
     ) -> Proposal:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from rightsizer.domain.trigger import LookBeyond, SweepDue, SweepKind, Trigger
+from rightsizer.domain.trigger import EvaluationReason, LookBeyond, SweepDue, SweepKind, Trigger
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.ports.evaluation import (
     AlarmReader,
@@ -91,7 +91,7 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
         _note_spending(ports.log, scheduled_at)
     fleet = len(summaries) if kind is SweepKind.FULL and ended is None else 0
     names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet, ports.lookback_days))
-    sent = send_pages(ports.queue, names, f"{kind}-sweep", scheduled_at, f"sweep|{kind}", fleet)
+    sent = send_pages(ports.queue, names, kind.reason, scheduled_at, f"sweep|{kind}", fleet)
     if ended is not None:
         raise ended
     return Swept(len(summaries), len(names) - len(sent.refused), sent.pages, expired, len(sent.refused))
@@ -109,7 +109,9 @@ def _listed(fleet: FleetReader) -> tuple[list[EndpointSummary], RightsizerError 
     return found, None
 
 
-def send_pages(queue: PageQueue, names: Sequence[str], because: str, at: datetime, key: str, fleet: int) -> Sent:
+def send_pages(
+    queue: PageQueue, names: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int
+) -> Sent:
     """Ask for the evaluation of these endpoints, page by page; a page that is refused stops no other.
 
     The error of the last one, when the queue took none: then nothing was asked, and all may be asked again.

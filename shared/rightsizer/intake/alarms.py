@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field, StringConstraints, TypeAdapter, ValidationError
 
 from rightsizer.domain.reason import Code, Reason, one_line
-from rightsizer.domain.trigger import LookAt, LookAtAlarm, NoTrigger, Trigger
+from rightsizer.domain.trigger import EvaluationReason, LookAt, LookAtAlarm, NoTrigger, Trigger
 from rightsizer.errors import InputError
 from rightsizer.intake.fields import MOST_NAMES, Envelope, Moment, Name, SageMakerName, Shape, Text, read
 
@@ -158,7 +158,7 @@ def _trigger(alarm: Alarm) -> Trigger:
             f"reading the alarm {name}: it names {len(endpoints)} endpoints; at most {MOST_NAMES} are read"
         )
     if endpoints:
-        return LookAt(endpoints, "alarm", alarm.name, alarm.at, alarm.key)
+        return LookAt(endpoints, EvaluationReason.ALARM, alarm.name, alarm.at, alarm.key)
     if watched:
         return _nothing(Code.NOT_FOR_US, f"the alarm {name} watches {_no_endpoint(watched[0])}")
     if alarm.configuration.rule or any(_searches(query) for query in alarm.configuration.metrics or ()):
@@ -173,7 +173,7 @@ def _contributor(alarm: Alarm, contributor: Contributor) -> Trigger:
         return _nothing(Code.NOT_FOR_US, said)
     if not is_endpoint(endpoint):
         return _nothing(Code.NOT_FOR_US, f"a contributor of the alarm {name} is {_no_endpoint(endpoint)}")
-    return LookAt((endpoint,), "contributor", alarm.name, alarm.at, alarm.key)
+    return LookAt((endpoint,), EvaluationReason.CONTRIBUTOR, alarm.name, alarm.at, alarm.key)
 
 
 def is_endpoint(name: str) -> bool:

@@ -11,7 +11,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rightsizer.domain.trigger import LookAt, LookBeyond, ReportDue, SweepDue, SweepKind, TickDue, Trigger
+from rightsizer.domain.trigger import (
+    EvaluationReason,
+    LookAt,
+    LookBeyond,
+    ReportDue,
+    SweepDue,
+    SweepKind,
+    TickDue,
+    Trigger,
+)
 from rightsizer.errors import InputError
 from rightsizer.intake.fields import (
     MOST_NAMES,
@@ -81,7 +90,12 @@ def tick(event: Mapping[str, Any]) -> Trigger:
 def page(event: Mapping[str, Any]) -> Trigger:
     """A page of endpoints that the sweep sent: a LookAt as `wire` writes it."""
     found = read(Page, event, "page of endpoints")
-    return LookAt(found.endpoints, found.because, found.alarm, found.at, found.key, found.fleet)
+    return LookAt(found.endpoints, _reason(found.because), found.alarm, found.at, found.key, found.fleet)
+
+
+def _reason(word: str) -> EvaluationReason:
+    """The reason of that word; a word of another release is no reason to leave the endpoints alone."""
+    return EvaluationReason(word) if word in EvaluationReason else EvaluationReason.OTHER
 
 
 def beyond(event: Mapping[str, Any]) -> Trigger:

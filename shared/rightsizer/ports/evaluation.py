@@ -16,6 +16,7 @@ from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import FunctionUse
+from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Signal
 
 
@@ -107,7 +108,9 @@ class QuotaReader(Protocol):
 class PageQueue(Protocol):
     """The evaluation queue."""
 
-    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
+    def send_page(
+        self, endpoints: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int = 0
+    ) -> None:
         """Ask for the evaluation of these endpoints, out of a `fleet` of so many; 0 when that is not known."""
         ...
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target, priced
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, Target, priced
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
@@ -232,7 +232,7 @@ def async_option(runs: tuple[str, int], price: Price, bill: Bill, demand: Demand
         price,
         bill,
         demand,
-        risks={"latency": Risk.MEDIUM},
+        risks={RiskResource.LATENCY: Risk.MEDIUM},
         effort=Effort.HIGH,
         client_change=ASYNC_CALLERS,
         notes=(f"at zero {100 * asleep:.0f} % of the look-back, after {ASYNC_TIMEOUT_MINUTES} silent minutes",),
@@ -260,7 +260,11 @@ def chip_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: 
         price,
         bill,
         demand,
-        risks={"compilation": Risk.HIGH, "latency": Risk.MEDIUM, "gpu-memory": Risk.MEDIUM if unknown else Risk.LOW},
+        risks={
+            RiskResource.COMPILATION: Risk.HIGH,
+            RiskResource.LATENCY: Risk.MEDIUM,
+            RiskResource.GPU_MEMORY: Risk.MEDIUM if unknown else Risk.LOW,
+        },
         effort=Effort.VERY_HIGH,
         client_change=NEURON_CALLERS,
         notes=(f"the model has to be compiled for {model} with AWS Neuron, and be served from a Neuron image",),
@@ -284,7 +288,7 @@ def cpu_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: D
         price,
         bill,
         demand,
-        risks={"latency": Risk.MEDIUM, "vcpu": Risk.MEDIUM},
+        risks={RiskResource.LATENCY: Risk.MEDIUM, RiskResource.VCPU: Risk.MEDIUM},
         effort=Effort.HIGH,
         client_change=CPU_CALLERS[to.cpu_arch],
         notes=(f"the GPU was used for at most {peak:.1f} % of the time in {demand.days:.0f} days of requests",),
@@ -305,7 +309,7 @@ def serverless_option(gigabytes: int, seconds: float, price: Price, bill: Bill, 
         price,
         bill,
         demand,
-        risks={"latency": Risk.HIGH, "vcpu": Risk.MEDIUM},
+        risks={RiskResource.LATENCY: Risk.HIGH, RiskResource.VCPU: Risk.MEDIUM},
         effort=Effort.HIGH,
         client_change=SERVERLESS_CALLERS,
         notes=(f"{gigabytes} GB for {seconds:.0f} s of requests a month, priced by the GB-second",),
@@ -332,7 +336,7 @@ def _option(
     bill: Bill,
     demand: Demand,
     *,
-    risks: dict[str, Risk],
+    risks: dict[RiskResource, Risk],
     effort: Effort,
     client_change: str,
     notes: tuple[str, ...],
@@ -381,6 +385,7 @@ def pool_option(best: Option, now: tuple[str, int], now_usd: Decimal) -> Option:
         effort=Effort.LOW,
         client_change=POOL_READERS,
         notes=(f"{pools[0]} first; {pools[1]} only where that has no capacity",),
+        test_hours=None,
         facts={"while the fallback serves": f"USD {now_usd} per month, as today", "break-even": "from the first hour"},
         not_checked=(
             *best.not_checked,

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Excluded, Slowdown
+from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.fit import Limits, refusal
@@ -80,10 +81,10 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     ratio_phi = old.phi(new)
     speed, host, ratio = _slower(at, known, hardware)
-    same_chip, guessed = old.model == new.model, speed.source in ("datasheet", "learnt")
+    same_chip, guessed = old.model == new.model, speed.source.is_guess
     fit = fit_on(at, hardware)
     fast = 1.0
-    seen = speed.source == "tested" or known.latency_ratio is not None
+    seen = speed.source.is_measured or known.latency_ratio is not None
     if not _holds(at, ratio, seen):
         room = gpu_room(at.demand, host, at.stretch)
         seen_here = at.outcomes
@@ -147,7 +148,7 @@ def _holds(at: Situation, ratio: Ratio, seen: bool) -> bool:
     return ratio.bound <= at.stretch or (seen and ratio.mid <= at.stretch and ratio.bound <= at.bearable)
 
 
-def _too_slow(at: Situation, hardware: InstanceType, ratio: Ratio, source: str, seen: bool) -> Reason:
+def _too_slow(at: Situation, hardware: InstanceType, ratio: Ratio, source: SlowdownSource, seen: bool) -> Reason:
     worst = f", {at.bearable:.2f}-fold at worst" if ratio.mid <= at.stretch and seen else ""
     return Reason(
         Code.TOO_SLOW,

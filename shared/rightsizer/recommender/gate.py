@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
 from rightsizer.domain.history import History, PastChange
-from rightsizer.domain.option import Option, OptionKind, Risk, Target, paid_back
+from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, paid_back
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
@@ -258,7 +258,7 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
             f"needs your approval: {case.demand.confidence:.1f} days' worth of evidence, and an automatic change takes"
             f" {needed:g}",
         )
-    if option.risks.get("availability", Risk.VERY_LOW) > policy.risk_apply:
+    if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
             f"needs your approval: {option.target.instance_count} instance in place of {today} is in one Availability"

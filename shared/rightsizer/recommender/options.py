@@ -11,8 +11,10 @@ from decimal import Decimal
 from rightsizer.domain.demand import Plan
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Promise, Risk, Target
+from rightsizer.domain.older_option import HOURS_FACT
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.slowdown import Promise
 from rightsizer.recommender.candidates import Draft, drafts_of
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.evidence import by_day
@@ -37,8 +39,6 @@ GUESSED = 4
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
-UNTRIED = ("datasheet", "learnt")
-"""Sources of a slowdown that no test on this type has measured."""
 MIDDLE, QUICK = 0.5, 0.25
 """Chances of the middle slowdown or less, and of a quick one."""
 QUICKER = 0.8
@@ -119,14 +119,14 @@ def _guess(at: Situation, draft: Draft) -> Unsure | None:
         found = offer(at, replace(draft, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
         if isinstance(found, Option):
             return _unsure_of(at, found, draft.fit * chance)
-        if draft.speed.source not in UNTRIED:
+        if not draft.speed.source.is_guess:
             break
     return None
 
 
 def _if_faster(at: Situation, draft: Draft) -> Unsure | None:
     """A candidate whose fleet is too busy at the bound of its slowdown, but not at less: worth measuring."""
-    open_question = draft.speed.source in UNTRIED and draft.ratio.bound > draft.ratio.mid
+    open_question = draft.speed.source.is_guess and draft.ratio.bound > draft.ratio.mid
     if not open_question or draft.hardware.name == at.runs.name:
         return None
     for tried, chance in ((draft.ratio.mid, MIDDLE), (_quick(at, draft), QUICK)):
@@ -188,7 +188,7 @@ def _fleet_of(at: Situation, draft: Draft) -> Option | Reason:
     hourly = hourly and at.policy.days_for_hours <= len({d.day for d in at.days})
     today = math.ceil(at.peak * at.workers / draft.workers)
     most = limit(at, draft.hardware.name, at.policy.count_factor * today + at.policy.count_spare)
-    slower = draft.ratio.mid if draft.speed.source == "tested" or _dared(at, draft) else draft.ratio.bound
+    slower = draft.ratio.mid if draft.speed.source.is_measured or _dared(at, draft) else draft.ratio.bound
     single = Plan((1,) * 24, draft.workers, random_routing, slower)
     same = draft.hardware.name == at.reference.name
     plan: Plan | None = None
@@ -252,27 +252,30 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
     mean = instances or (mean_instances(at, plan) if draft.sure else sum(plan.counts) / 24)
     load = at.demand.load.peak_rate * at.latency.mean_s * draft.ratio.mid / (count * plan.workers)
     risks = {
-        "gpu-memory": memory_risk(at.reference, hardware, at.demand, draft.started),
-        "host-memory": host_risk(at.reference, hardware, at.demand),
-        "vcpu": vcpu_risk(at.reference, hardware, at.demand),
-        "latency": max(step(1 - draft.fast, policy), Risk.LOW if _dared(at, draft) or at.few else Risk.VERY_LOW),
-        "capacity": max(
+        RiskResource.GPU_MEMORY: memory_risk(at.reference, hardware, at.demand, draft.started),
+        RiskResource.HOST_MEMORY: host_risk(at.reference, hardware, at.demand),
+        RiskResource.VCPU: vcpu_risk(at.reference, hardware, at.demand),
+        RiskResource.LATENCY: max(
+            step(1 - draft.fast, policy), Risk.LOW if _dared(at, draft) or at.few else Risk.VERY_LOW
+        ),
+        RiskResource.CAPACITY: max(
             _capped(load_risk(load, policy), draft.sure), quota_risk(count, at.given.quotas.get(hardware.name))
         ),
     }
     alone = min(plan.counts) == 1 < min(at.fleet) and at.endpoint.objective.min_instances is None
     if alone:
-        risks["availability"] = Risk.MEDIUM
+        risks[RiskResource.AVAILABILITY] = Risk.MEDIUM
     moved = hardware.name != at.runs.name
     both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
     committed, others = at.given.prices.commitment, _others_usd_per_hour(at)
     cost = cost_of(at.usd, draft.price, mean, count, 1 - draft.fast, committed, policy, both, others)
+    hours = hours_of_test(by_day(at.days), at.instances, policy)
     facts = {
         "datasheet ratio": f"{draft.speed.phi:.2f}",
         "slowdown of the GPU part": f"{draft.speed.hopeful:.2f} to {draft.speed.bound:.2f} ({draft.speed.source})",
         "latency may grow": _growth(at, draft),
         "objective": f"{at.goal.p95_s:.2f} s ({at.goal.source})",
-        "test hours": f"{hours_of_test(by_day(at.days), at.instances, policy):g}",
+        HOURS_FACT: f"{hours:g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }
     if at.outcomes:
@@ -293,7 +296,7 @@ def _option(at: Situation, draft: Draft, plan: Plan, routing: str | None, instan
         facts,
         left_open(at, hardware, moved and not draft.started, alone=alone, hourly=hourly is not None),
     )
-    return replace(option, mean_instances=round(mean, 4), promise=_promise(at, draft))
+    return replace(option, mean_instances=round(mean, 4), promise=_promise(at, draft), test_hours=hours)
 
 
 def _others_usd_per_hour(at: Situation) -> Decimal:

@@ -10,7 +10,18 @@ from decimal import Decimal
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Target, carried_out, payback_of, priced
+from rightsizer.domain.option import (
+    Effort,
+    Money,
+    Option,
+    OptionKind,
+    Risk,
+    RiskResource,
+    Target,
+    carried_out,
+    payback_of,
+    priced,
+)
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH, Commitment, Price
 
@@ -32,7 +43,7 @@ def type_option(
     target: Target,
     price: Price,
     money: Money,
-    risks: Mapping[str, Risk],
+    risks: Mapping[RiskResource, Risk],
     confidence: float,
     p95_s: float | None,
     facts: Mapping[str, str],
@@ -85,7 +96,7 @@ def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: 
         price,
         Money(Decimal(0), usd, Decimal(0), 0.0),
         confidence,
-        {"availability": Risk.MEDIUM},
+        {RiskResource.AVAILABILITY: Risk.MEDIUM},
         Effort.MEDIUM,
         in_place=False,
         client_change="calls fail once the endpoint is deleted",
@@ -116,7 +127,7 @@ def nap_option(
         price,
         money,
         confidence,
-        {"availability": Risk.LOW},
+        {RiskResource.AVAILABILITY: Risk.LOW},
         Effort.HIGH,
         in_place=in_place,
         client_change="" if in_place else asked,
@@ -142,7 +153,7 @@ def restore_option(
         price,
         money,
         confidence,
-        {"capacity": Risk.LOW},
+        {RiskResource.CAPACITY: Risk.LOW},
         Effort.LOW,
         moved=target.instance_type != now[0],
         in_place=carried_out(endpoint, kind),

@@ -68,8 +68,7 @@ def unless_undone(endpoint: Endpoint, recommendation: Recommendation, reach: Rea
     `apply` refuses it, so that no button is shown; the line lowers their minimum where that is above the count.
     """
     option = recommendation.chosen
-    mine = f"/variant/{recommendation.variant}"
-    own = next((t for t in endpoint.scaling if t.resource_id.endswith(mine) and t.policies), None)
+    own = next((t for t in endpoint.scaling if t.variant_name == recommendation.variant and t.policies), None)
     if option is None or option.kind is not OptionKind.INSTANCE_COUNT or own is None:
         return reach
     target, text = option.target, "the policies of Application Auto Scaling set its count"
@@ -148,8 +147,7 @@ def instructions(endpoint: Endpoint, recommendation: Recommendation, why: str) -
         return why
     if option.kind is OptionKind.DELETE:
         return f"{why}\n- the endpoint resource of {endpoint.ref.name} (keep its configuration: it brings it back)"
-    mine = f"/variant/{recommendation.variant}"
-    target = next((t for t in endpoint.scaling if t.resource_id.endswith(mine)), None)
+    target = next((t for t in endpoint.scaling if t.variant_name == recommendation.variant), None)
     today = Today(
         recommendation.instance_type,
         recommendation.instance_count,

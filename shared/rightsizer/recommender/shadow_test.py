@@ -111,7 +111,7 @@ def cost_of_test(option: Option, fleet_usd_per_hour: float, policy: Policy) -> f
     Adding the shadow and taking it away are deployments; both bring up every instance that serves beside itself, for
     `provision_minutes` each (developer guide, deployment guardrails).
     """
-    hours = float(option.facts.get("test hours", policy.test_hours))
+    hours = policy.test_hours if option.test_hours is None else option.test_hours
     provision = policy.provision_minutes / 60
     return float(option.price.usd_per_hour) * (hours + provision) + 2 * provision * fleet_usd_per_hour
 
@@ -129,10 +129,10 @@ def worth_testing(
     if not worth:
         return None
     gain, best = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
-    hours = best.option.facts.get("test hours", f"{policy.test_hours:g}")
+    hours = policy.test_hours if best.option.test_hours is None else best.option.test_hours
     return best, Reason(
         Code.TEST_WORTH_IT,
-        f"worth a test first: {hours} h of {best.option.target.instance_type} beside today's fleet, over the busiest"
+        f"worth a test first: {hours:g} h of {best.option.target.instance_type} beside today's fleet, over the busiest"
         f" hour, cost about ${best.cost:,.2f} and bring ${gain:,.0f} a month on average"
         f" ({100 * best.chance:.0f} % likely to be fast and large enough)",
     )

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from rightsizer.domain.demand import Demand, Latency
 from rightsizer.domain.hardware import Accelerator, InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Slowdown
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.domain.usage import CONFORMAL, quantile
 
 TOO_SLOW = ("alarm", "performance")
@@ -26,18 +26,18 @@ def slowdown(
 ) -> Slowdown:
     """Bound, middle and hopeful slowdown. `width` and `middle` are the account's own over phi, where it taught them."""
     if now.model == candidate.model:
-        return Slowdown(1.0, 1.0, 1.0, 1.0, "same")
+        return Slowdown(1.0, 1.0, 1.0, 1.0, SlowdownSource.SAME)
     ratio = now.phi(candidate)
     bound = ratio * (width or policy.slowdown_bound)
     if ratio <= 1.0:
         bound = min(bound, policy.slowdown_faster)  # faster in both: slower than before in 5 % of the measured moves
     mid, hopeful = min(ratio * (middle or policy.slowdown_mid), bound), min(ratio * policy.slowdown_hopeful, bound)
-    return Slowdown(bound, mid, hopeful, ratio, "learnt" if width else "datasheet")
+    return Slowdown(bound, mid, hopeful, ratio, SlowdownSource.LEARNT if width else SlowdownSource.DATASHEET)
 
 
 def measured(now: Accelerator, candidate: Accelerator, ratio: float, error: float) -> Slowdown:
     """A ratio that a test or a change of this endpoint showed, with the `error` of such a measurement."""
-    return Slowdown(ratio * (1 + error), ratio, ratio * (1 - error), now.phi(candidate), "tested")
+    return Slowdown(ratio * (1 + error), ratio, ratio * (1 - error), now.phi(candidate), SlowdownSource.TESTED)
 
 
 def chance(limit: float, ratio: float, seen: Sequence[float] = (), weight: float = 0.0) -> float:
@@ -101,7 +101,7 @@ def ratio_of(demand: Demand, speed: Slowdown, host: float, measured: float | Non
     mid, bound = (1 - share) * host + share * speed.mid, (1 - share) * host + share * speed.bound
     if measured is None:
         return Ratio(mid, bound)
-    if speed.source == "tested" and host <= 1:
+    if speed.source.is_measured and host <= 1:
         middle = (mid + measured) / 2  # two measurements of the same; with fewer vCPUs the host's part is only a bound
         return Ratio(middle, middle * (1 + policy.measured_error))
     return Ratio(measured, measured * (1 + policy.measured_error))

@@ -50,8 +50,8 @@ def capacity_step(endpoint: str, variants: list[VariantCount]) -> Step:
 def copies_only(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
     """Copies of inference components: no deployment, and the way back is the same call."""
     wanted = change.option.target.copies
-    autoscaled = {t.resource_id.removeprefix("inference-component/") for t in ground.scaling}
-    held = sorted(autoscaled & {name for name, _ in wanted})
+    autoscaled = {t.component_name for t in ground.scaling}
+    held = sorted({name for name, _ in wanted} & autoscaled)
     if held:
         text = f"component {held[0]} is autoscaled, which would undo another number of copies; change its bounds"
         return (Reason(Code.AUTOSCALED, text),)
@@ -74,7 +74,7 @@ def _copies(component: str, count: int) -> Step:
 
 def bounds_only(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
     """Bounds and targets of the autoscaling of the judged variant: no deployment, and the way back is the same call."""
-    mine = [t for t in ground.scaling if t.resource_id == f"endpoint/{change.ref.name}/variant/{change.variant}"]
+    mine = [t for t in ground.scaling if t.variant_name == change.variant]
     if not mine:
         text = f"variant {change.variant} of {change.ref.name} is not autoscaled any more"
         return (Reason(Code.CHANGED_SINCE, text),)
@@ -119,7 +119,7 @@ def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits
         text = f"an endpoint of kind {kind.value} has no queue: requests fail while it has no instance"
         return (Reason(Code.OTHER_KIND, text),)
     name, mine = change.ref.name, [v for v in before.variants if v.name == change.variant]
-    own = next((t for t in ground.scaling if t.resource_id == f"endpoint/{name}/variant/{change.variant}"), None)
+    own = next((t for t in ground.scaling if t.variant_name == change.variant), None)
     if not mine or (own is not None and own.minimum == 0):
         return (Reason(Code.CHANGED_SINCE, f"{name} scales to zero already"),)
     alarm = f"{limits.alarm_prefix}wake-{name}"

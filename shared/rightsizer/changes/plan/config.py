@@ -205,8 +205,7 @@ def _hourly(change: Change) -> Decimal:
 
 def rebuilt(change: Change, ground: Ground) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """Autoscaling for the new capacity, and as it was."""
-    mine = f"/variant/{change.variant}"
-    touched = tuple(t for t in ground.scaling if t.resource_id.endswith(mine))
+    touched = tuple(t for t in ground.scaling if t.variant_name == change.variant)
     others = tuple(t for t in ground.scaling if t not in touched)
     new = (*policies.retarget(touched, change.option.target, capacity_of(change, ground)), *others)
     alarms_ = tuple(ground.customer_alarms)

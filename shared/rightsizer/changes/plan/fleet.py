@@ -73,8 +73,7 @@ def unbounded(change: Change, ground: Ground) -> tuple[Reason, ...]:
 
 
 def mine(ground: Ground, variant: str) -> ScalableTarget | None:
-    resource = f"endpoint/{ground.proposal.ref.name}/variant/{variant}"
-    return next((t for t in ground.scaling if t.resource_id == resource), None)
+    return next((t for t in ground.scaling if t.variant_name == variant), None)
 
 
 def most(change: Change, ground: Ground) -> int:

@@ -20,6 +20,7 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
+from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import CONFIG_KINDS, Option, Target
 from rightsizer.domain.plan import Before, Plan, VariantCount
 from rightsizer.domain.policy import ChangeLimits
@@ -116,10 +117,8 @@ def shadow_name(variant: str) -> str:
 
 def test_hours(option: Option) -> float:
     """Hours that the option asks for, between one and a day."""
-    try:
-        return min(24.0, max(1.0, float(option.facts.get("test hours", HOURS))))
-    except ValueError:
-        return HOURS
+    hours = with_older_facts(option).test_hours
+    return HOURS if hours is None else min(24.0, max(1.0, hours))
 
 
 def two_steps(

@@ -173,7 +173,7 @@ def _same(ground: Ground) -> Reason | None:
     decided = ground.proposal.recommendation.fingerprint
     config, _, rest = decided.partition("|")
     counts = rest.rpartition("|")[2]
-    scaled = {t.resource_id.rpartition("/variant/")[2] for t in ground.scaling}  # SageMaker moves those counts
+    scaled = {t.variant_name for t in ground.scaling}  # SageMaker moves those counts
     live = ",".join(f"{v.name}={v.desired_count}" for v in ground.endpoint.variants)
     if config != ground.endpoint.config_name:
         text = f"it ran configuration {config} when this was decided, and runs {ground.endpoint.config_name} now"

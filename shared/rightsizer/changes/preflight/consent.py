@@ -69,7 +69,7 @@ def given_back(ground: Ground) -> bool:
     if not option.restores or option.kind is not OptionKind.AUTOSCALING or target.minimum is None:
         return False
     variant = ground.proposal.recommendation.variant
-    own = [t for t in ground.scaling if t.resource_id == f"endpoint/{ground.proposal.ref.name}/variant/{variant}"]
+    own = [t for t in ground.scaling if t.variant_name == variant]
     return bool(own) and all(t.minimum <= target.minimum <= t.maximum == target.maximum for t in own)
 
 
