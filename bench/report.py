@@ -130,7 +130,7 @@ def turned(number: int, endpoints: int) -> datetime:
 
 
 def entry(number: int, at: datetime, kind: Literal["estimated", "realised", "switch-cost"]) -> LedgerEntry:
-    """A line of the savings ledger, as `flows.apply_books` and `flows.apply_follow` book them."""
+    """A line of the savings ledger, as `flows.record_change` books it."""
     name, change = f"endpoint-{number:05}", f"c-{number:05}"
     usd, hours = (Decimal("1035.25"), 730.0) if kind == "estimated" else (Decimal("34.04"), 24.0)
     owner, note = f"team-{number % 300}", "24 hours on ml.g5.2xlarge in place of ml.g5.12xlarge, by list prices."

@@ -23,7 +23,7 @@ from moto import backend_index
 from moto.core.botocore_stubber import MockRawResponse
 from moto.core.responses import ActionResult
 
-from sandbox import models, shapes, strict
+from sandbox import direct, front, models, shapes, strict
 from sandbox.answers import error_answer
 from sandbox.clock import Clock
 from sandbox.cloudwatch.promql import Telemetry
@@ -114,6 +114,7 @@ def current() -> World | None:
 def install() -> None:
     """Register the sandbox's services with moto. Call it before the first client, mock or server."""
     models.share()
+    front.install()
     for module, (service, kept) in _OURS.items():
         urls = importlib.import_module(f"moto.{module}.urls")
         base = _dispatcher_class(urls.url_paths)
@@ -131,6 +132,7 @@ def install() -> None:
         backend_index.backend_url_patterns.append((service, pattern))
     handlers.BUILTIN_HANDLERS.insert(0, ("before-send", _before_send))
     handlers.BUILTIN_HANDLERS.append(("before-parameter-build", _remember_params))
+    handlers.BUILTIN_HANDLERS.append(("before-call", _before_call))
     handlers.BUILTIN_HANDLERS.append(("response-received", _after_response))
 
 
@@ -160,9 +162,7 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
             self.parse_parameters(self.normalized_request)
             params = plain(self.params)
             try:
-                if strict.on(name, "shape"):
-                    shapes.check(service, name, params, strict.shape_code(service))
-                answer = handler(params) or {}
+                answer = _handled(service, name, handler, params)
                 if name == "GetMetricData" and "json" in str(self.headers.get("content-type", "")).lower():
                     return _points(answer)
                 result = _Answer(answer)
@@ -178,6 +178,15 @@ def response_class(base: Any, service: str, kept: frozenset[str]) -> Any:
 
     Response.boto3_service_name = service
     return Response
+
+
+def _handled(service: str, name: str, handler: Any, params: dict[str, Any]) -> Any:
+    """What the service answers; it is not asked again for what it has refused on the short way."""
+    if refused := direct.refusal():
+        raise refused
+    if strict.on(name, "shape"):
+        shapes.check(service, name, params, strict.shape_code(service))
+    return handler(params) or {}
 
 
 class _Answer(ActionResult):  # type: ignore[misc]
@@ -246,13 +255,21 @@ REFUSED = "https://refused.invalid/"
 """An address that no simulated service answers to."""
 
 
+def _before_call(event_name: str, model: Any, params: dict[str, Any], context: Any, **_: Any) -> Any:
+    world = current()
+    if world is None or "amazonaws.com" not in params["url"]:
+        return None
+    service, _operation = service_of_event(event_name)
+    return direct.answer(world, service, model, getattr(_request, "params", {}), context["client_region"], _dated())
+
+
 def _before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
     world = current()
     _request.call = None
     if world is None or "amazonaws.com" not in request.url:  # a server on loopback has its own gate
         return None
     service, operation = service_of_event(event_name)
-    call, fault = world.gate.arrive(service, operation, getattr(_request, "params", {}))
+    call, fault = direct.arrived() or world.gate.arrive(service, operation, getattr(_request, "params", {}))
     _request.call = call
     if fault is None:
         return None

@@ -20,6 +20,7 @@ from rich.console import Console
 from rightsizer import bootstrap
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.domain.proposal import ProposalState
+from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
 from sandbox.demo_table import Row, inserted, reasons, rows, table
 from sandbox.seed import drive, seed
@@ -212,7 +213,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.traces and not given.traces.is_dir():
         parser.error(f"there is no folder {given.traces}")
-    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "CRITICAL")
+    logger.setLevel(os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "CRITICAL"))  # it was made before, by an import
     os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
     try:
         found = Demo(Console(stderr=True, highlight=False), given.out, given.traces).play()

@@ -59,6 +59,8 @@ class Shown:
     endpoints: int
     left_alone: int
     cost: int
+    unpriced: int
+    """Endpoints of which the price is not known: they are in no figure."""
     named: tuple[Line, ...]
     others: int
     """Saving of the endpoints that have no line of their own."""
@@ -81,7 +83,8 @@ def read(page: str) -> Shown:
     shown = Shown(
         endpoints=_number(last.endpoint.removesuffix(IN_ALL)),
         left_alone=sum(_left(line) for line in others),
-        cost=_number(last.happened),
+        cost=_number(last.happened.partition(";")[0]),
+        unpriced=_number(last.happened.partition(";")[2]),
         named=tuple(line for line in lines if line not in others),
         others=sum(line.saving for line in others),
     )
@@ -98,7 +101,7 @@ def _left(line: Line) -> int:
 
 
 def _number(text: str) -> int:
-    return int("".join(re.findall(r"\d", text)))
+    return int("".join(re.findall(r"\d", text)) or 0)
 
 
 def picture(shown: Shown) -> str:
@@ -118,15 +121,15 @@ def picture(shown: Shown) -> str:
             for number, row in enumerate(rows)
             for part in _row(row, TOP + ROW * number, max(r.saving for r in rows))
         ),
-        _text(
-            EDGE,
-            height - 20,
-            f"{shown.left_alone} of the {shown.endpoints} are left alone, each with its reason.",
-            "soft",
-        ),
+        _text(EDGE, height - 20, _foot(shown), "soft"),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _foot(shown: Shown) -> str:
+    left = f"{shown.left_alone} of the {shown.endpoints} are left alone, each with its reason."
+    return f"{left} The price of {shown.unpriced} is not known." if shown.unpriced else left
 
 
 def _rest(shown: Shown) -> str:

@@ -29,8 +29,8 @@ class Row:
     saving: Decimal
     happened: str
     why: str
-    cost: Decimal
-    """US dollars a month today; 0 where nothing is known."""
+    cost: Decimal | None
+    """US dollars a month today; None where the price is not known."""
 
 
 def rows(store: RecommendationStore) -> list[Row]:
@@ -54,7 +54,7 @@ def _row(now: Recommendation, proposal: Proposal | None) -> Row:
         saving=option.saving_usd_per_month if option and proposal and not _undone(proposal) else Decimal(0),
         happened=_happened(proposal),
         why=shown.reason.sentence,
-        cost=now.usd_per_month or Decimal(0),
+        cost=now.usd_per_month,
     )
 
 
@@ -87,15 +87,26 @@ def table(found: Sequence[Row]) -> str:
     shown = [row for row in found if row.happened != LEFT][:NAMED]
     rest = [row for row in found if row not in shown]
     lines = [_line(HEAD), _line(["---"] * 4 + ["---:", "---"])]
-    for row in shown:
-        saving = f"{row.saving:,.0f}"
-        lines.append(_line([row.endpoint, row.runs_on, row.finding, row.recommended, saving, row.happened]))
+    lines += [_one(row) for row in shown]
     for finding in sorted({row.finding for row in rest}):
         some = [row for row in rest if row.finding == finding]
+        if len(some) == 1:
+            lines.append(_one(some[0]))
+            continue
         lines.append(_line([f"{len(some)} more", "", finding, "", f"{sum(r.saving for r in some):,.0f}", _word(some)]))
-    saved, cost = sum(row.saving for row in found), sum(row.cost for row in found)
-    lines.append(_line([f"{len(found)} {IN_ALL}", "", "", "", f"{saved:,.0f}", f"{OF} {cost:,.0f} that they cost"]))
-    return "\n".join(lines)
+    saved = sum(row.saving for row in found)
+    return "\n".join([*lines, _line([f"{len(found)} {IN_ALL}", "", "", "", f"{saved:,.0f}", _cost(found)])])
+
+
+def _cost(found: Sequence[Row]) -> str:
+    known = [row.cost for row in found if row.cost is not None]
+    unknown = f"; the price of {len(found) - len(known)} is not known" if len(known) < len(found) else ""
+    return f"{OF} {sum(known):,.0f} that they cost{unknown}"
+
+
+def _one(row: Row) -> str:
+    happened = f"{LEFT}, with its reason" if row.happened == LEFT else row.happened
+    return _line([row.endpoint, row.runs_on, row.finding, row.recommended, f"{row.saving:,.0f}", happened])
 
 
 def _word(some: Sequence[Row]) -> str:

@@ -2,7 +2,9 @@
 
 Sources: S3 API reference, "Authenticating requests: using query parameters (Signature Version 4)"; S3 user guide,
 "Signature Version 2 turned off for new buckets" (made after 24 June 2020) and "Virtual hosting of buckets" (the global
-host answers for a bucket of another Region with a redirect, for which the signature was not made).
+host answers for a bucket of another Region with a redirect, for which the signature was not made); S3 user guide,
+"Sharing objects with presigned URLs" (a link that temporary credentials signed ends with them, whatever its own end);
+S3 API reference, "Error responses" (ExpiredToken, InvalidToken).
 """
 
 import hashlib
@@ -28,10 +30,11 @@ class LinkRefusedError(Exception):
         super().__init__(f"{status} {code}: {text}")
 
 
-def opened(box: Sandbox, url: str, signer: Role) -> bytes:
+def opened(box: Sandbox, url: str, signer: Role, session_ends: datetime | None = None) -> bytes:
     """The page behind the link; `signer` is the role whose permission counts. LinkRefusedError as S3 refuses.
 
-    Links are signed and judged by the machine's time, as moto keeps it for S3.
+    Links are signed and judged by the machine's time, as moto keeps it for S3. `session_ends` is when the credentials
+    that signed it end; None: later than anything that is looked at.
     """
     parts = urlsplit(url)
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -43,6 +46,7 @@ def opened(box: Sandbox, url: str, signer: Role) -> bytes:
     bucket = _bucket(box, parts.netloc)
     key = unquote(parts.path.removeprefix("/"))
     _in_time(given)
+    _in_session(given, session_ends)
     if not hmac.compare_digest(_signature(box, parts, given), given.get("X-Amz-Signature", "")):
         raise LinkRefusedError(403, "SignatureDoesNotMatch", "The request signature we calculated does not match")
     if not signer.allows(Ask("s3:GetObject", f"arn:aws:s3:::{bucket}/{key}")):
@@ -75,6 +79,14 @@ def _in_time(given: dict[str, str]) -> None:
         raise LinkRefusedError(400, "AuthorizationQueryParametersError", "X-Amz-Expires must be less than a week")
     if datetime.now(UTC) > begins + timedelta(seconds=lasts):
         raise LinkRefusedError(403, "AccessDenied", "Request has expired")
+
+
+def _in_session(given: dict[str, str], ends: datetime | None) -> None:
+    """A role signs with the token of its session, and what it signed ends with the session."""
+    if given.get("X-Amz-Security-Token", "") != os.environ.get("AWS_SESSION_TOKEN", ""):
+        raise LinkRefusedError(400, "InvalidToken", "The provided token is malformed or otherwise invalid.")
+    if ends is not None and datetime.now(UTC) > ends:
+        raise LinkRefusedError(400, "ExpiredToken", "The provided token has expired.")
 
 
 def _signature(box: Sandbox, parts: Any, given: dict[str, str]) -> str:

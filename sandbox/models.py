@@ -3,7 +3,7 @@
 Each session of botocore has a loader of its own, and each client parses its service's model anew. An account is opened
 for each test, and with each one a dozen clients: without this, reading models is a third of the time, and the garbage
 that they leave is as much again. Clients of one session share these very objects in botocore itself, so that nothing
-may change them. Nothing here answers a request.
+may change them. Nothing here answers a request. What else each request would work out again is kept here, too.
 """
 
 from functools import cache
@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from botocore import useragent
+from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.client import ClientCreator
 from botocore.loaders import JSONFileLoader, Loader
 from botocore.model import ServiceModel
@@ -19,6 +20,7 @@ from moto.core import responses
 _load_file: Any = vars(JSONFileLoader)["_load_file"]
 _create_methods: Any = vars(ClientCreator)["_create_methods"]
 _sanitised: Any = useragent.sanitize_user_agent_string_component
+_canonical: Any = vars(SigV4Auth)["canonical_request"]
 
 
 class _ByPath:
@@ -60,6 +62,11 @@ class _Parsed:
         return dict(self._methods[id(model)][1])
 
 
+def _signed(signer: SigV4Auth, request: Any) -> Any:
+    """What is signed. Nobody checks the signature in a header here; that of a link is checked (`sandbox.links`)."""
+    return "" if type(signer) in (SigV4Auth, S3SigV4Auth) else _canonical(signer, request)
+
+
 @cache
 def share() -> None:
     """Let all sessions of the process share what they read."""
@@ -70,6 +77,7 @@ def share() -> None:
         (ClientCreator, "_load_service_model", lambda *given: parsed.model(*given)),
         (ClientCreator, "_create_methods", lambda *given: parsed.methods(*given)),
         (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
+        (SigV4Auth, "canonical_request", _signed),
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
     ):
         patch.object(owner, name, new, create=name == "_cache").start()

@@ -6,6 +6,7 @@ What the sandbox does not know of it raises, so that the wiring of a test is the
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ def _tagged(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> Node:
 
 _Loader.add_multi_constructor("!", _tagged)
 
+
+@cache
+def _parsed(text: str) -> Any:
+    """A template is only read, so that stacks share it: parsing it takes a tenth of a second."""
+    return yaml.load(text, Loader=_Loader)
+
+
 REMOVED = object()
 """AWS::NoValue."""
 
@@ -43,7 +51,7 @@ class Template:
 
     def __init__(self, source: Path | str, parameters: Mapping[str, str], pseudo: Mapping[str, str]) -> None:
         text = source.read_text() if isinstance(source, Path) else source
-        self._raw: dict[str, Node] = yaml.load(text, Loader=_Loader)
+        self._raw: dict[str, Node] = _parsed(text)
         defaults = {name: str(row.get("Default", "")) for name, row in self._raw.get("Parameters", {}).items()}
         unknown = set(parameters) - set(defaults)
         if unknown:

@@ -22,7 +22,7 @@ from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.packing import packs
 from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.render import effects
-from tests.rules import kit
+from tests.recommender import kit
 
 STEADY = "per_slot latency_s gpu memory host cpu swing"
 WORDS = {

@@ -6,11 +6,11 @@ operators and from public issues. A text that nobody published is marked [assume
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sandbox.refusals import AwsRefusal, invalid
-from sandbox.sagemaker.nouns import Endpoint, Params, Variant
+from sandbox.sagemaker.nouns import Endpoint, Params, Record, Variant
 from sandbox.strict import on
 
 UPDATE = "UpdateEndpoint"
@@ -27,7 +27,7 @@ def name(kind: str, value: str) -> None:
         )
 
 
-def config(request: Mapping[str, Any], models: Iterable[str]) -> None:
+def config(request: Mapping[str, Any], models: Mapping[str, Record]) -> None:
     """Refuse a CreateEndpointConfig request."""
     production, shadow = request["ProductionVariants"], request.get("ShadowProductionVariants") or []
     if len(production) + len(shadow) > 10 and on("CreateEndpointConfig", "variants"):
@@ -41,6 +41,22 @@ def config(request: Mapping[str, Any], models: Iterable[str]) -> None:
         raise invalid(f"Variant names must be unique, got {names}")  # [assumed] text
     for spec in [*production, *shadow]:
         _variant(spec, frozenset(models), request)
+        _containers(spec, models, bool(shadow))
+
+
+def _containers(spec: Params, models: Mapping[str, Record], shadowed: bool) -> None:
+    """Guide pages shadow-tests-exclusions and serverless-endpoints ("feature exclusions"); [assumed] texts."""
+    record = models.get(spec.get("ModelName", ""))
+    model = record.request if record else {}
+    containers = model.get("Containers") or []
+    many = len(containers) > 1 or any(
+        one.get("Mode") == "MultiModel" for one in [model.get("PrimaryContainer") or {}, *containers]
+    )
+    if shadowed and many and on("CreateEndpointConfig", "shadow containers"):
+        raise invalid("Shadow variants do not support multi-model and multi-container endpoints.")
+    apart = "VpcConfig" in model or model.get("EnableNetworkIsolation")
+    if "ServerlessConfig" in spec and (many or apart) and on("CreateEndpointConfig", "serverless containers"):
+        raise invalid("Serverless endpoints support neither multi-model, pipeline, VPC nor network isolated models.")
 
 
 def _variant(spec: Params, models: frozenset[str], request: Mapping[str, Any]) -> None:

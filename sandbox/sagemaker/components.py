@@ -148,6 +148,7 @@ class Components:
     def UpdateInferenceComponent(self, p: Params) -> Params:
         """Change specification or copies: a part of the copies at a time, watched by alarms."""
         component, wanted = self._idle(p, "UpdateInferenceComponent"), _specification(p)
+        self._profile(component, p)
         deployment = p.get("DeploymentConfig") or {}
         batches = _batches(deployment, component.desired)
         component.desired = p.get("RuntimeConfig", {}).get("CopyCount", component.desired)
@@ -159,6 +160,18 @@ class Components:
             )
             component.until = self._world.clock.now + batches * self._world.fleet.timing.scale
         return answer
+
+    def _profile(self, component: Component, p: Params) -> None:
+        """ComputeResourceRequirements, AcceleratorPartitionType: one of the variant's layout, and required with one."""
+        variant = self._world.fleet.endpoint(component.endpoint).variants[component.variant]
+        layouts = variant.spec.get("AcceleratorPartitionLayouts") or []
+        known = {kind for layout in layouts for kind in layout.get("AcceleratorPartitionTypes") or []}
+        for one in [*(p.get("Specifications") or []), *filter(None, [p.get("Specification")])]:
+            needs = one.get("ComputeResourceRequirements")
+            kind = (needs or {}).get("AcceleratorPartitionType")
+            wrong = needs is not None and (kind not in known if kind or known else False)
+            if wrong and on("UpdateInferenceComponent", "profile"):
+                raise invalid(f"AcceleratorPartitionType {kind} is none of the variant's layout.")  # [assumed] text
 
     def UpdateInferenceComponentRuntimeConfig(self, p: Params) -> Params:
         """Change the number of copies."""

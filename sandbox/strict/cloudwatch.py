@@ -1,5 +1,6 @@
 """CloudWatch. Its codes are ValidationError, and those of single parameters where the API names them."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +16,10 @@ _RANGE = r"\((-?[\d.]*%?):(-?[\d.]*%?)\)"
 _EXTENDED = re.compile(rf"(p|tm|tc|ts|wm)\d{{1,2}}(\.\d{{1,10}})?|p100|IQM|(PR|TC|TM|TS|WM){_RANGE}")
 _STATIC = ("GreaterThanOrEqualToThreshold", "GreaterThanThreshold", "LessThanThreshold", "LessThanOrEqualToThreshold")
 _ANOMALY = ("LessThanLowerOrGreaterThanUpperThreshold", "LessThanLowerThreshold", "GreaterThanUpperThreshold")
+_EVALUATED = (
+    "Metrics", "Threshold", "ComparisonOperator", "ThresholdMetricId", "EvaluationPeriods", "DatapointsToAlarm"
+)  # fmt: skip
+_WALL_CLOCK = (60, 300, 3600, 86_400, 604_800)
 _ACTIONS = ("OKActions", "AlarmActions", "InsufficientDataActions")
 
 
@@ -87,6 +92,32 @@ def _no_arn(p: Params) -> bool:
 def _bare(p: Params) -> bool:
     needed = ("EvaluationPeriods", "ComparisonOperator")
     return "EvaluationCriteria" not in p and any(name not in p for name in needed)
+
+
+def _scaling_action(p: Params) -> bool:
+    actions = [action for key in _ACTIONS for action in p.get(key) or []]
+    return "ThresholdMetricId" in p and any(one.split(":")[2:3] == ["autoscaling"] for one in actions)
+
+
+def _large(p: Params) -> bool:
+    return len(json.dumps(p, default=str).encode()) > 120 * 1024
+
+
+def _criteria(p: Params) -> bool:
+    return "EvaluationCriteria" in p and bool({*_ONE_METRIC, *_EVALUATED} & set(p))
+
+
+def _interval(p: Params) -> bool:
+    return ("EvaluationCriteria" in p) != ("EvaluationInterval" in p)
+
+
+def _odd_wall_clock(p: Params) -> bool:
+    return "WallClockWindow" in (p.get("EvaluationWindow") or {}) and _period(p) not in _WALL_CLOCK
+
+
+def _propagated_twice(p: Params) -> bool:
+    tags = (p.get("ActionConfiguration") or {}).get("AlarmTagsPropagation") or {}
+    return "IncludedTagKeys" in tags and "ExcludedTagKeys" in tags
 
 
 CHECKS: Mapping[Key, tuple[Check, ...]] = {
@@ -218,7 +249,24 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             VALUE,
             _odd_dimensions,
         ),
+        Check(
+            "metric period",
+            "a period of a query other than 1, 5, 10, 20, 30 or a multiple of 60",
+            VALUE,
+            lambda p: _odd_periods(p.get("Metrics") or []),
+        ),
         Check("actions", "an action that is no ARN", ERROR, _no_arn),
+        Check("scaling", "an action of Auto Scaling with ThresholdMetricId", ERROR, _scaling_action),
+        Check("payload", "a request of more than 120 KB", ERROR, _large),
+        Check("criteria", "EvaluationCriteria with members of a metric or its evaluation", COMBINATION, _criteria),
+        Check("interval", "EvaluationCriteria without EvaluationInterval, or the other way round", ERROR, _interval),
+        Check(
+            "wall clock",
+            "a wall clock window with a period of other than 1 or 5 min, 1 h, 1 day or 1 week",
+            ERROR,
+            _odd_wall_clock,
+        ),
+        Check("propagated", "IncludedTagKeys with ExcludedTagKeys", COMBINATION, _propagated_twice),
         Check(
             "tags",
             "more than 50 tags, or one key twice",

@@ -27,9 +27,62 @@ def _prefix_routing(p: Params) -> bool:
     return any("PrefixAwareRoutingConfig" in r and r.get("RoutingStrategy") != "PREFIX_AWARE" for r in routing)
 
 
+def _prefix_needs(p: Params) -> bool:
+    aware = [r for v in _variants(p) if (r := v.get("RoutingConfig") or {}).get("RoutingStrategy") == "PREFIX_AWARE"]
+    given = [r.get("PrefixAwareRoutingConfig") or {} for r in aware]
+    return any("PrefixLength" not in one or "ConcurrencyThreshold" not in one for one in given)
+
+
 def _frequency(p: Params) -> bool:
     seconds = (p.get("MetricsConfig") or {}).get("MetricPublishFrequencyInSeconds", 60)
     return seconds not in _FREQUENCIES
+
+
+def _clarify(p: Params, member: str) -> Params:
+    explainer = (p.get("ExplainerConfig") or {}).get("ClarifyExplainerConfig") or {}
+    found: Params = explainer.get(member) or {}
+    return found
+
+
+def _baseline(p: Params) -> bool:
+    given = _clarify(p, "ShapConfig").get("ShapBaselineConfig")
+    return given is not None and ("ShapBaseline" in given) == ("ShapBaselineUri" in given)
+
+
+def _baseline_kind(p: Params) -> bool:
+    kind = (_clarify(p, "ShapConfig").get("ShapBaselineConfig") or {}).get("MimeType", "text/csv")
+    return kind not in {"text/csv", "application/jsonlines"}
+
+
+def _feature_types(p: Params) -> bool:
+    types = _clarify(p, "InferenceConfig").get("FeatureTypes")
+    return types is not None and ("text" not in types or "TextConfig" not in _clarify(p, "ShapConfig"))
+
+
+def _serverless_with(p: Params) -> bool:
+    capture = (p.get("DataCaptureConfig") or {"EnableCapture": False}).get("EnableCapture", True)
+    more = "VpcConfig" in p or p.get("EnableNetworkIsolation") or capture or len(list(_variants(p))) > 1
+    return bool(more) and any("ServerlessConfig" in v for v in _variants(p))
+
+
+def _shadow_with(p: Params) -> bool:
+    odd = any("ServerlessConfig" in v or str(v.get("InstanceType")).startswith("ml.inf1.") for v in _variants(p))
+    return bool(p.get("ShadowProductionVariants")) and (odd or "AsyncInferenceConfig" in p)
+
+
+def _more_provisioned(p: Params) -> bool:
+    rows = [row.get("ServerlessUpdateConfig") or {} for row in p["DesiredWeightsAndCapacities"]]
+    return any(r.get("ProvisionedConcurrency", 0) > r.get("MaxConcurrency", float("inf")) for r in rows)
+
+
+def _scraped(p: Params) -> bool:
+    held = [(one.get("Container") or {}).get("ContainerMetricsConfig") or {} for one in _specifications(p)]
+    rows = [row for one in held for row in one.get("MetricsEndpoints") or []]
+    return any(row.get("MetricPublishFrequencyInSeconds", 60) not in _FREQUENCIES for row in rows)
+
+
+def _adapter(p: Params) -> bool:
+    return any("BaseInferenceComponentName" in s and "ComputeResourceRequirements" in s for s in _specifications(p))
 
 
 def _managed_bounds(p: Params) -> bool:
@@ -52,7 +105,8 @@ def _specifications(p: Params) -> list[Params]:
 
 def _type_missing(p: Params) -> bool:
     several = p.get("Specifications") or []
-    return len(several) > 1 and any("InstanceType" not in one for one in several)
+    types = [one.get("InstanceType") for one in several]
+    return len(several) > 1 and (None in types or twice(types))
 
 
 def _partition(p: Params) -> bool:
@@ -62,7 +116,9 @@ def _partition(p: Params) -> bool:
 
 def _keys(p: Params) -> Iterator[str]:
     output = (p.get("AsyncInferenceConfig") or {}).get("OutputConfig") or {}
-    yield from (str(one["KmsKeyId"]) for one in (p, p.get("DataCaptureConfig") or {}, output) if one.get("KmsKeyId"))
+    dumps = [v.get("CoreDumpConfig") or {} for v in _variants(p)]
+    held = (p, p.get("DataCaptureConfig") or {}, output, *dumps)
+    yield from (str(one["KmsKeyId"]) for one in held if one.get("KmsKeyId"))
 
 
 def _odd_key(p: Params) -> bool:
@@ -96,7 +152,11 @@ _COMPONENT_BUSY = state("busy", "a component that is being updated")
 
 CHECKS: Mapping[Key, tuple[Check, ...]] = {
     (SERVICE, "CreateEndpointConfig"): (
-        shape(SERVICE, "an instance type outside the enum, a name outside its pattern, more than 10 variants"),
+        shape(
+            SERVICE,
+            "an instance type outside the enum, a name outside its pattern, more than 10 variants, none or more than 5"
+            " security groups or 16 subnets, a baseline of more than 4 KB",
+        ),
         Check("tags", "a tag key twice", INVALID, same_tag_twice),
         Check(
             "cross region",
@@ -105,16 +165,50 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             _cross_region,
         ),
         Check("prefix", "PrefixAwareRoutingConfig without PREFIX_AWARE", INVALID, _prefix_routing),
+        Check("prefix needs", "PREFIX_AWARE without PrefixLength and ConcurrencyThreshold", INVALID, _prefix_needs),
+        Check("baseline", "an explainer without exactly one of ShapBaseline and ShapBaselineUri", INVALID, _baseline),
+        Check(
+            "baseline kind", "a baseline that is neither text/csv nor application/jsonlines", INVALID, _baseline_kind
+        ),
+        Check(
+            "feature types", "FeatureTypes without `text` among them, or without TextConfig", INVALID, _feature_types
+        ),
+        Check(
+            "serverless with",
+            "a serverless variant with VpcConfig, network isolation, data capture or another variant",
+            INVALID,
+            _serverless_with,
+            source="guide, serverless-endpoints",
+        ),
+        Check(
+            "shadow with",
+            "a shadow with AsyncInferenceConfig, a serverless variant or an inf1 type",
+            INVALID,
+            _shadow_with,
+            source="guide, shadow-tests-exclusions",
+        ),
         Check("frequency", "metrics at other than 10, 30, 60, 120, 180, 240 or 300 s", INVALID, _frequency),
         Check("managed bounds", "managed scaling with a maximum below the minimum", INVALID, _managed_bounds),
         Check("provisioned", "more provisioned than maximum concurrency", INVALID, _provisioned),
-        Check("key", "a key, of volumes, capture or output, that is no id, alias or ARN of one", INVALID, _odd_key),
+        Check(
+            "key", "a key, of volumes, capture, dumps or output, that is no id, alias or ARN of one", INVALID, _odd_key
+        ),
         state("exists", "a name that is used"),
         state("variants", "more than 10 variants, shadows included"),
         state("shadows", "shadows beside more than one variant"),
         state("names", "a variant's name twice"),
         state("role", "a variant without a model and no ExecutionRoleArn"),
         state("model", "a model that does not exist"),
+        state(
+            "shadow containers",
+            "a shadow with a model of several containers or of many models",
+            source="guide, shadow-tests-exclusions",
+        ),
+        state(
+            "serverless containers",
+            "a serverless variant with a pipeline, many models, a VPC or network isolation",
+            source="guide, serverless-endpoints",
+        ),
         state("capacity", "a variant without exactly one of type, pools and serverless"),
         state("serverless count", "an instance count of a serverless variant"),
         state("memory", "serverless memory that is no multiple of 1,024 MB"),
@@ -163,6 +257,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
     ),
     (SERVICE, "UpdateEndpointWeightsAndCapacities"): (
         shape(SERVICE, "a negative weight or count"),
+        Check("provisioned", "more provisioned than maximum concurrency", INVALID, _more_provisioned),
         _ENDPOINT,
         _BUSY,
         _FAILED,
@@ -174,14 +269,17 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
     ),
     (SERVICE, "UpdateInferenceComponent"): (
         shape(SERVICE, "a name outside its pattern, more than 5 specifications, less than 128 MB"),
-        Check("types", "several specifications of which one has no type", INVALID, _type_missing),
+        Check("types", "several specifications of which one has no type, or two have one", INVALID, _type_missing),
         Check("partition", "a partition with other than 1 accelerator", INVALID, _partition),
         Check("memory", "a maximum of memory below the minimum", INVALID, _memory_turned),
         Check("archive", "an artifact that is no .tar.gz", INVALID, _archive),
         Check("environment", "more than 16 variables", INVALID, _environment),
+        Check("frequency", "metrics at other than 10, 30, 60, 120, 180, 240 or 300 s", INVALID, _scraped),
+        Check("adapter", "BaseInferenceComponentName with ComputeResourceRequirements", INVALID, _adapter),
         _COMPONENT,
         _COMPONENT_BUSY,
         state("both", "Specification with Specifications"),
+        state("profile", "a partition that the layout of the variant has not, or none where it has a layout"),
         state("share", "a batch outside 5 to 50 % of the copies"),
     ),
     (SERVICE, "UpdateInferenceComponentRuntimeConfig"): (

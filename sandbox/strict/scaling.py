@@ -1,6 +1,8 @@
 """Application Auto Scaling. Quotas: its guide, "Quotas for Application Auto Scaling"."""
 
+import re
 from collections.abc import Mapping
+from itertools import pairwise
 from zoneinfo import available_timezones
 
 from sandbox.strict import Check, Key, Params, shape, state
@@ -51,7 +53,7 @@ def _bad_query(p: Params) -> bool:
 
 def _bad_ids(p: Params) -> bool:
     ids = [q["Id"] for q in _queries(p)]
-    return twice(ids) or any(not one[:1].islower() for one in ids)
+    return twice(ids) or any(not re.fullmatch(r"[a-z]\w*", one, re.ASCII) for one in ids)
 
 
 def _several_results(p: Params) -> bool:
@@ -74,6 +76,26 @@ def _bounds_turned(p: Params) -> bool:
         for a in _adjustments(p)
         if "MetricIntervalUpperBound" in a and "MetricIntervalLowerBound" in a
     )
+
+
+def _ranges(p: Params) -> bool:
+    """StepAdjustment: no gap, no overlap, no step without either bound, and no end that is left open by one sign."""
+    infinite = float("inf")
+    rows = [
+        (a.get("MetricIntervalLowerBound", -infinite), a.get("MetricIntervalUpperBound", infinite))
+        for a in _adjustments(p)
+    ]
+    rows.sort()
+    if not rows:
+        return False
+    whole = (-infinite, infinite) in rows
+    torn = any(upper != lower for (_, upper), (lower, _) in pairwise(rows))
+    low, high = rows[0][0], max(upper for _, upper in rows)
+    return whole or torn or -infinite < low < 0 or 0 < high < infinite
+
+
+def _no_adjustment_type(p: Params) -> bool:
+    return _STEP in p and "AdjustmentType" not in p[_STEP]
 
 
 def _exact_below_zero(p: Params) -> bool:
@@ -142,7 +164,12 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             _no_whole_metric,
         ),
         Check("query", "a query without exactly one of Expression and MetricStat", INVALID, _bad_query),
-        Check("ids", "query ids that are not unique or begin with no lower-case letter", INVALID, _bad_ids),
+        Check(
+            "ids",
+            "query ids that are not unique, begin with no lower-case letter, or have odd letters",
+            INVALID,
+            _bad_ids,
+        ),
         Check("results", "several queries of which not exactly one returns data", INVALID, _several_results),
         Check(
             "predefined",
@@ -166,6 +193,8 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             source="quotas",
         ),
         Check("step bounds", "a step whose upper bound is not above its lower one", INVALID, _bounds_turned),
+        Check("ranges", "steps with a gap, an overlap, an open end below or above, or no bound", INVALID, _ranges),
+        Check("adjustment", "step scaling without AdjustmentType", INVALID, _no_adjustment_type),
         Check("exact", "a negative ExactCapacity", INVALID, _exact_below_zero),
     ),
     (SERVICE, "DeleteScalingPolicy"): (

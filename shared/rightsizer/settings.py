@@ -38,7 +38,7 @@ class Settings:
     """ARN of the Secrets Manager secret (JSON: ``signing_secret``, ``bot_token``), never the secret itself."""
     slack_endpoint: str = "https://slack.com/api"
     approvers: frozenset[str] = frozenset()
-    """Slack user ids and AWS identities that may decide (`model.approvers`)."""
+    """Slack user ids and AWS identities that may decide (`domain.approvers`)."""
     account: str = ""
     """Partition and account of the stack, ``aws:111122223333``."""
     alarm_prefix: str = "rightsizer-"

@@ -17,7 +17,7 @@ from tests.artefact.course import Course
 from tests.changing.scenarios import MANAGED, NIGHT, STEPS, VARIANT
 from tests.changing.world import NEW_TYPE, OLD_TYPE, an_option, steady
 from tests.doors.scene import APPROVER, REGION, ROOT
-from tests.rules.test_spot_jobs import CLUSTER, MANY, row
+from tests.spot.test_jobs import CLUSTER, MANY, row
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 PROPOSE = {"rightsizer:mode": "propose"}

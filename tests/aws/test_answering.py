@@ -13,7 +13,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.light import FRESH, PAUSE, LightSession, PageLinks, SlackSecret
+from rightsizer.aws.light import FRESH, LASTS, PAUSE, LightSession, PageLinks, SlackSecret
 from rightsizer.channels.response_url import LEAST_S, MOST_S, ResponseUrls
 from rightsizer.errors import InputError, PermissionMissingError, ReadError, ThrottledError, WriteRefusedError
 from rightsizer.render import blocks
@@ -169,6 +169,25 @@ def test_s3_refuses_links_of_signature_version_2_of_the_global_host_and_changed_
         opened(box, url.replace("p-1", "p-2"), reader(box))
     with pytest.raises(LinkRefusedError, match="week"):
         opened(box, url.replace("Expires=900", "Expires=604801"), reader(box))
+
+
+def test_a_link_ends_with_the_session_that_signed_it(box: Sandbox) -> None:
+    url, now = PageLinks(LightSession(), "bucket-1").link("pages/p-1.html"), datetime.now(UTC)
+    assert opened(box, url, reader(box), session_ends=now + timedelta(hours=1)) == b"<p>"
+    with pytest.raises(LinkRefusedError, match="ExpiredToken"):
+        opened(box, url, reader(box), session_ends=now - timedelta(seconds=1))
+    assert timedelta(days=7) >= LASTS, "longer than Signature Version 4 allows"
+    with mock.patch.dict("os.environ", AWS_SESSION_TOKEN="of-the-next-session"):
+        with pytest.raises(LinkRefusedError, match="InvalidToken"):
+            opened(box, url, reader(box))
+        again = PageLinks(LightSession(), "bucket-1").link("pages/p-1.html")
+        assert opened(box, again, reader(box)) == b"<p>"
+
+
+def test_s3_refuses_a_link_without_the_token_of_its_session(box: Sandbox) -> None:
+    url = PageLinks(LightSession(), "bucket-1").link("pages/p-1.html")
+    with pytest.raises(LinkRefusedError, match="InvalidToken"):
+        opened(box, url.replace("X-Amz-Security-Token=sandbox&", ""), reader(box))
 
 
 def test_a_function_without_credentials_signs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

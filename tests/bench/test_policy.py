@@ -12,7 +12,7 @@ from rightsizer.domain.option import OptionKind, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender.recommend import judge
-from tests.rules import kit
+from tests.recommender import kit
 
 VIEW = SimpleNamespace(scale_to_zero_minutes=None, autoscale_max=None)
 ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed")

@@ -10,7 +10,7 @@ from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
-from rightsizer.flows import apply_lost
+from rightsizer.flows import apply_orders
 from rightsizer.flows.orders import Orders
 from tests.changing.world import world
 
@@ -51,7 +51,7 @@ def test_an_approval_of_somebody_else_is_withdrawn_with_the_reason_and_touches_n
 
 def test_the_tick_that_finds_a_lost_approval_asks_the_list_too() -> None:
     with world(limits=LIST, by=DEV) as w:
-        apply_lost.take_up(w.apply, w.now)
+        apply_orders.take_up(w.apply, w.now)
         assert w.shown().state is ProposalState.WITHDRAWN
 
 

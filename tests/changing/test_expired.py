@@ -5,8 +5,8 @@ from datetime import time, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile.still import expired
-from rightsizer.changes.reconcile.turning import SHOWS
+from rightsizer.changes.reconcile.courses import expired
+from rightsizer.changes.reconcile.steps import SHOWS
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import Decision, ProposalState

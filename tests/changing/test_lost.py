@@ -16,8 +16,8 @@ from rightsizer.domain.change import ChangeState
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalMoved, ProposalState
 from rightsizer.domain.recommendation import Gate
+from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes, start_approved
-from rightsizer.flows.approval import change_id_of
 from rightsizer.flows.orders import Orders
 from tests.changing.test_budget import tick
 from tests.changing.world import World, world

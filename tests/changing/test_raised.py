@@ -13,7 +13,7 @@ from rightsizer.domain.recommendation import Gate
 from sandbox.account import Sandbox
 from tests.changing.test_restored import chosen, count, scaling, suffering
 from tests.changing.world import NAME, OLD_TYPE, an_option, world
-from tests.rules.test_failed_fleets import POLICIES
+from tests.recommender.test_failed_fleets import POLICIES
 
 MILD = 0.02
 """Twice what is allowed, and not so much that everything comes back at once."""

@@ -13,8 +13,8 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.recommender.recommend import judge
 from tests import samples
-from tests.rules import kit
-from tests.rules.test_dimensions import SCALED, allowing
+from tests.recommender import kit
+from tests.recommender.test_dimensions import SCALED, allowing
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 

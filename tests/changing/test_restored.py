@@ -18,8 +18,8 @@ from rightsizer.recommender.recommend import judge_digests
 from sandbox.account import Sandbox
 from tests.changing.scenarios import VARIANT
 from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
-from tests.rules import kit
-from tests.rules.test_failed_fleets import GOAL, POLICIES, TYPE, day
+from tests.recommender import kit
+from tests.recommender.test_failed_fleets import GOAL, POLICIES, TYPE, day
 
 HOURS = replace(
     POLICIES, minimum=10, maximum=10, policies=(), scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},)

@@ -15,10 +15,9 @@ from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import ReadError, UnreadableError
-from rightsizer.flows.apply import Apply
+from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.orders import Orders
-from rightsizer.flows.time_left import BOOKS_RESERVE_MS, RESERVE_MS
 from tests import samples
 from tests.changing.test_books import days, hours
 from tests.changing.test_budget import tick

@@ -10,7 +10,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ReadTimeoutError
 
-from rightsizer.changes.reconcile.turning import SHOWS
+from rightsizer.changes.reconcile.steps import SHOWS
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState

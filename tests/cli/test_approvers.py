@@ -110,5 +110,6 @@ def test_the_list_counts_where_the_table_of_the_stack_is_named(standing: Scene, 
 
 def test_the_list_of_another_stack_says_nothing_of_a_table_that_is_named(standing: Scene, said: Said) -> None:
     text = said(standing, DEV, "rollback c-1 --table other")[1]
-    assert "warning: rolling back c-1: the stack's list Approvers was not asked here: the table of the stack" in text
+    unchecked = "who may decide (the stack's parameter Approvers) was not checked here: the table of the stack"
+    assert f"warning: rolling back c-1: {unchecked}" in text
     assert "not other" in text

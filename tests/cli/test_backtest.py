@@ -73,10 +73,10 @@ def test_the_tables_show_change_verdict_promise_and_what_no_backtest_knows(
     assert run(["backtest"]) == Exit.SAVINGS_FOUND
     out = capsys.readouterr().out
     assert "1 instance of ml.g4dn.xlarge" in out
-    assert "held (0 late as it was)" in out
+    assert "held (0 late without the change)" in out
     assert "Left as it is" in out
-    assert "leaves one Availability Zone" in out
-    assert "Not dared: 1 instance of ml.g4dn.xlarge from " in " ".join(out.split())
+    assert "needs your approval" in out
+    assert "Missed: 1 instance of ml.g4dn.xlarge from " in " ".join(out.split())
     assert "Promised against seen: of 1 change that should save, 1 held" in out
     assert "2 endpoints in eu-west-1 over 14 days: 1 changed, USD" in out
     assert "What no back-test knows" in out

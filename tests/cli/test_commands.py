@@ -295,12 +295,6 @@ def test_the_version_comes_with_those_of_python_and_boto3(capsys: pytest.Capture
     assert capsys.readouterr().out == f"rightsizer {__version__} (Python {python}, boto3 {boto3.__version__})\n"
 
 
-@pytest.mark.parametrize("command", ["scan", "explain", "doctor", "backtest"])
-def test_the_help_of_each_command_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([command, "--help"]) == 0
-    assert f"rightsizer {command}" in capsys.readouterr().out.split("Example")[1]
-
-
 def test_no_name_of_a_type_is_cut_in_a_pipe_or_on_a_narrow_terminal(
     box: Sandbox, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

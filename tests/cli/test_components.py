@@ -156,8 +156,8 @@ def test_a_placement_is_asked_for_all_components_or_for_those_that_are_named(
     ("words", "code", "message"),
     [
         (("--placement", "spread", "--component", "none"), Exit.FAILED, "no component none; it has large, small"),
-        (("--placement", "spread", "--scale-in", "idle-release"), Exit.USAGE, "one change moves one of them"),
-        ((), Exit.USAGE, "give one of --scale-in and --placement"),
+        (("--placement", "spread", "--scale-in", "idle-release"), Exit.USAGE, "a change does one of them"),
+        ((), Exit.USAGE, "give either --scale-in or --placement"),
     ],
 )
 def test_what_cannot_be_asked_is_said(

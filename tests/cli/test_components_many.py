@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightsizer.flows.component_orders import MOST
+from rightsizer.flows.orders import MOST
 from rightsizer.terminal.app import Exit
 from tests.changing.world import NAME, World
 from tests.cli.test_components import OWNED, deployed, said

@@ -75,7 +75,7 @@ def test_the_window_is_as_long_as_the_days_of_evidence(told: dict[str, str], nam
     start, end = (datetime.strptime(at, "%a %d %b %Y, %H:%M UTC").replace(tzinfo=UTC) for at in WHEN.findall(said)[:2])
     days = f"{(end - start).total_seconds() / 86400:.1f}"
     assert "100 % of it with datapoints" in said
-    assert {*_found(r"requests in ([\d.]+) days", said), *_found(r"confidence +([\d.]+)", said)} == {days}
+    assert {*_found(r"requests in ([\d.]+) days", said), *_found(r"evidence +([\d.]+) days' worth", said)} == {days}
     assert not _found(r"[Tt]he last \d+ days replayed", said)
 
 

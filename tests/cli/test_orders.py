@@ -263,9 +263,3 @@ def test_without_a_deployed_stack_an_order_is_refused_and_says_so(
     code, _, err = said(capsys, *command.split(), "--stack", "absent")
     assert code == Exit.FAILED
     assert "looking for the stack absent in eu-west-1: nothing of that name is deployed" in " ".join(err.split())
-
-
-@pytest.mark.parametrize("command", ["proposals", "approve", "reject", "snooze", "apply", "rollback", "freeze"])
-def test_each_order_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([command, "--help"]) == Exit.NOTHING_TO_DO
-    assert f"Example: rightsizer {command}" in " ".join(capsys.readouterr().out.split())

@@ -42,7 +42,7 @@ def test_the_report_at_a_terminal_says_what_the_mail_says(deployed: World, capsy
     assert run(["report"]) == Exit.NOTHING_TO_DO
     out, _ = capsys.readouterr()
     assert "1 endpoint" in out
-    assert "1 measured a slowdown that was promised: 1.25 × the promised one" in out
+    assert "1 showed how fast the new type is. It ran 25 % slower than promised" in out
     assert "2 changes ended" in out
 
 

@@ -73,6 +73,16 @@ def test_its_table_is_the_readmes(demo: Ran) -> None:
 
 
 @ONE_RUN
+def test_no_log_line_of_a_function_comes_between(demo: Ran) -> None:
+    assert [line for line in (demo.printed + demo.progress).splitlines() if line.lstrip().startswith("{")] == []
+
+
+@ONE_RUN
+def test_a_finding_of_one_endpoint_has_its_name(demo: Ran) -> None:
+    assert "| 1 more |" not in demo.printed
+
+
+@ONE_RUN
 def test_one_change_is_proven_one_rolled_back_one_approved_by_a_signed_click(demo: Ran) -> None:
     found = states(demo)
     assert found["search-embeddings"] == "proven"

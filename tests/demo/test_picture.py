@@ -48,7 +48,7 @@ def test_every_figure_of_the_table_is_in_the_picture() -> None:
         assert {row[0], row[4], row[5]} <= set(texts())
     saved = sum(int(row[4].replace(",", "")) for row in named if "proven" in row[5])
     asked = sum(int(row[4].replace(",", "")) for row in table() if "asked in Slack" in row[5])
-    cost = int(re.sub(r"\D", "", table()[-1][5]))
+    cost = int(re.sub(r"\D", "", table()[-1][5].split(";")[0]))
     shown = " ".join(texts())
     for figure in (saved, asked, cost, cost - saved - asked):
         assert f"{figure:,} " in shown
@@ -68,6 +68,13 @@ def test_it_has_words_for_who_cannot_see_it_and_colours_for_dark_pages() -> None
     assert "prefers-color-scheme: dark" in text
     assert drawn().findtext(f"{SVG}title")
     assert f"{read(page()).cost:,}" in (drawn().findtext(f"{SVG}desc") or "")
+
+
+def test_an_endpoint_without_a_price_is_said_and_not_counted_as_free() -> None:
+    unknown = "; the price of 1 is not known"
+    assert unknown in page(), "the demo has one endpoint without an instance type"
+    assert "The price of 1 is not known." in picture(read(page()))
+    assert "not known" not in picture(read(page().replace(unknown, "")))
 
 
 def test_it_loads_nothing_from_elsewhere() -> None:

@@ -51,6 +51,7 @@ def test_the_details_button_opens_the_page_however_long_the_proposal_waited(days
         at.pass_time(days=days)
         at.click(BIG, "Details", "U0BOB")
         (link,) = at.slack.answers[-1].links()
+        assert "at most 15 minutes" in at.slack.answers[-1].plain()
         assert BIG.encode() in opened(at.box, link, at.stack.roles.role("respond"))
         assert at.refused() == []
         assert not [e for m in at.slack.messages for e in m.buttons().values() if "url" in e]

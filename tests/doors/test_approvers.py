@@ -52,7 +52,10 @@ def test_where_no_stack_can_be_asked_the_terminal_warns_and_apply_withdraws_the_
     with scene(Approvers="U1,role/ml-*") as at:
         approved(at, DEV, "--table", bootstrap.settings().table, "--stack", "absent")
         said = " ".join(capsys.readouterr().err.split())
-        assert "the stack's list Approvers was not asked here: looking for the stack absent" in said
+        assert (
+            "who may decide (the stack's parameter Approvers) was not checked here: looking for the stack absent"
+            in said
+        )
         found = one(at)
         assert found.state is ProposalState.WITHDRAWN
         assert f"({DEV}) is not on the list Approvers" in found.outcome

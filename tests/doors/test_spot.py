@@ -22,7 +22,7 @@ from sandbox.refusals import Killed
 from sandbox.spot import SPOT_ONLY, Spot, add_spot
 from sandbox.spot_groups import SimGroup
 from tests.doors.scene import Scene, scene
-from tests.rules.test_spot_jobs import CLUSTER, MANY, fits_the_model, row
+from tests.spot.test_jobs import CLUSTER, MANY, fits_the_model, row
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 WARNING = "EC2 Spot Instance Interruption Warning"

@@ -10,8 +10,8 @@ from typing import Any, cast
 from rightsizer import intake
 from rightsizer.domain.change import Change
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes
-from rightsizer.flows.approval import change_id_of
 from rightsizer.flows.orders import Orders
 from sandbox.gate import Call
 from sandbox.refusals import Killed

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rightsizer.domain.change import Change
-from rightsizer.flows.apply_images import IMAGES
+from rightsizer.flows.read_state import IMAGES
 from tests.changing.world import NAME, World
 
 

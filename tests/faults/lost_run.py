@@ -21,7 +21,7 @@ from rightsizer.domain.option import Risk, Target
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate
-from rightsizer.flows.approval import change_id_of
+from rightsizer.flows.apply import change_id_of
 from sandbox.account import Sandbox
 from sandbox.wiring import Stack
 from tests import samples

@@ -11,13 +11,13 @@ import pytest
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.changes.overruled import overruled
-from rightsizer.changes.reconcile.turning import accepted
+from rightsizer.changes.reconcile.steps import accepted
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
-from rightsizer.flows import apply_lost, apply_newest, change_capacity
+from rightsizer.flows import apply_orders, change_capacity, read_state
 from rightsizer.ports.evaluation import RecommendationStore
 from tests.faults import lost as lost_runs
 from tests.faults.lost import PLACES, Case, cases, lost
@@ -46,22 +46,22 @@ def nothing(*_: Any, **__: Any) -> list[str]:
 
 
 def test_a_tick_that_looks_for_no_approval_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_lost, "take_up", nothing)
+    monkeypatch.setattr(apply_orders, "take_up", nothing)
     assert found("the stream gives up", "no change answers it")
 
 
 def test_an_approval_that_expires_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_lost, "surely", lambda tell: lambda subject, text: True)
+    monkeypatch.setattr(apply_orders, "surely", lambda tell: lambda subject, text: True)
     assert found("apply is off for eight days", "nobody was told")
 
 
 def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_lost, "take_up_orders", nothing)
+    monkeypatch.setattr(apply_orders, "take_up_orders", nothing)
     assert found("the stream gives up", "and nobody took it")
 
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_newest, "overruled", lambda *_, **__: None)
+    monkeypatch.setattr(read_state, "overruled", lambda *_, **__: None)
     assert found("apply is off for a day", "forbids it: under-provisioned")
 
 
@@ -74,7 +74,7 @@ def test_a_change_that_goes_by_what_is_listed_alone_is_caught(judged: str, monke
         return overruled(option, decided, known)
 
     monkeypatch.setattr(lost_runs, "JUDGED", (judged,))
-    monkeypatch.setattr(apply_newest, "overruled", listed)
+    monkeypatch.setattr(read_state, "overruled", listed)
     assert found("apply is off for a day", f"forbids it: {judged}")
 
 
@@ -139,13 +139,13 @@ def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPa
 def test_a_change_whose_update_counts_as_made_though_aws_shows_none_is_caught(
     place: str, counts: Callable[[Change], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    against = apply_newest._against
+    against = read_state._against
 
     def made(store: RecommendationStore, change: Change) -> Reason | None:
         return None if counts(change) else against(store, change)
 
     monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
-    monkeypatch.setattr(apply_newest, "_against", made)
+    monkeypatch.setattr(read_state, "_against", made)
     assert found(place, "forbids it")
 
 

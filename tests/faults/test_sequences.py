@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from rightsizer import intake
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes
-from rightsizer.flows.approval import change_id_of
 from rightsizer.flows.orders import Orders
 from sandbox.gate import Call
 from sandbox.refusals import Killed

@@ -13,7 +13,7 @@ from rightsizer.flows.evaluate import Judged, Keeping, within_reach
 from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.recommender.proposal import Reach, reach_of
 from tests import samples
-from tests.rules.test_ask import ENDPOINT
+from tests.recommender.test_proposal import ENDPOINT
 
 CATALOGUE = catalogue(catalog.instances(), catalog.accelerators())
 KEEPING = Keeping(cast("RecommendationStore", None), lambda e: reach_of(e, writes=True, untagged=False), 14)

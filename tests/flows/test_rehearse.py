@@ -22,7 +22,7 @@ from rightsizer.flows.backtest import backtest
 from rightsizer.recommender.context import Given
 from rightsizer.recommender.daily_usage import Setup, fold
 from tests import samples
-from tests.rules import kit
+from tests.recommender import kit
 
 FIRST = date(2026, 11, 15)
 """The first of six mornings; 23 days lie before it, and the last one has no day after it."""

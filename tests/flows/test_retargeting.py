@@ -10,7 +10,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import Option, Target
 from rightsizer.recommender.recommend import with_targets_left
 from tests.labelled import judged
-from tests.rules import kit
+from tests.recommender import kit
 from tests.samples import recommendation
 
 INVOCATIONS = "SageMakerVariantInvocationsPerInstance"

@@ -24,7 +24,7 @@ from rightsizer.domain.spot import Pool
 from rightsizer.domain.trigger import LookBeyond, SweepKind
 from rightsizer.errors import ThrottledError
 from rightsizer.flows.group_options import CapacityPorts, propose_capacity
-from rightsizer.flows.sweep_groups import BeyondPorts, look_beyond, remember_groups
+from rightsizer.flows.sweep import BeyondPorts, look_beyond, remember_groups
 from rightsizer.intake import parse
 from tests.flows.spot_scene import Scene, scene
 

@@ -16,12 +16,11 @@ from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.trigger import JobMoved
 from rightsizer.errors import InputError, ThrottledError
 from rightsizer.flows.change_capacity import Errands as Flow
-from rightsizer.flows.hyperpod import HyperPodPorts, cluster_moved
-from rightsizer.flows.jobs import TrainingPorts, look_at_job
+from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts, cluster_moved, look_at_job
 from rightsizer.intake import parse
 from rightsizer.render import capacity_change
 from tests.flows.spot_scene import Scene, scene
-from tests.rules.test_spot_jobs import CLUSTER, MANY, fits_the_model, row
+from tests.spot.test_jobs import CLUSTER, MANY, fits_the_model, row
 
 __all__ = ["scene"]
 KNOWN = catalogue(catalog.instances(), catalog.accelerators())

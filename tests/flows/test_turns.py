@@ -15,8 +15,7 @@ from functions.evaluate.app import lambda_handler as evaluate
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap
 from rightsizer.aws.metrics import CloudWatchMetrics, Pace
-from rightsizer.flows import turns
-from rightsizer.flows.turns import Turns, turns_of
+from rightsizer.flows.evaluate import Turns, turns_of
 from sandbox.account import Sandbox
 
 ENDPOINTS = 8
@@ -95,7 +94,7 @@ def account() -> Iterator[tuple[Sandbox, str]]:
     with Sandbox() as box:
         seed(box, ENDPOINTS)
         variables = deploy(box)
-        with patch.dict(os.environ, variables | quiet), patch.object(turns, "FIRST_DAYS", 28):
+        with patch.dict(os.environ, variables | quiet), patch("rightsizer.flows.evaluate.FIRST_DAYS", 28):
             bootstrap.reset()
             bootstrap.set_clock(lambda: box.clock.now)
             at = box.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -20,7 +20,7 @@ from rightsizer.flows.read_usage import Memory, UsageReader
 from rightsizer.ports.evaluation import MetricRequest
 from rightsizer.recommender.recommend import judge_digests
 from rightsizer.recommender.usage_cache import page_of
-from tests.rules.kit import NOW, catalogue, endpoint, prices, steady, window
+from tests.recommender.kit import NOW, catalogue, endpoint, prices, steady, window
 
 LATER = NOW + timedelta(days=1, hours=2)
 

@@ -4,7 +4,7 @@ from rightsizer import bootstrap, wire
 from rightsizer.domain.option import OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.flows.approval import change_id_of
+from rightsizer.flows.apply import change_id_of
 from rightsizer.recommender.proposal import proposal_id
 from rightsizer.terminal.run import run
 from tests import samples

@@ -238,7 +238,7 @@ def test_evidence_is_said_in_days_and_each_figure_once() -> None:
     figures = dict(found.evidence.figures) | {"confidence": "14.0", "requests": "1692129"}
     found = replace(found, evidence=replace(found.evidence, figures=figures))
     words = Outline(details(proposal(recommendation=found))).words
-    assert "14.0days' worth of evidence" in words
+    assert "14 days' worthof evidence" in words
     assert "1400" not in words
     assert "1692129" not in words
 

@@ -65,7 +65,7 @@ def test_hours_p95_memory_and_late_requests_of_the_replay_are_shown(view: Callab
         "3 h above 80 %, 1 h above 100 %",
         "440 ms, objective 500 ms",
         "8.9 GiB",
-        "7 of 1,240, 2 as it was",
+        "7 of 1,240 (2 today)",
     ):
         assert part in said
     assert "the test is to show" not in said
@@ -74,7 +74,7 @@ def test_hours_p95_memory_and_late_requests_of_the_replay_are_shown(view: Callab
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_the_replay_of_a_test_says_which_speed_it_assumes(view: Callable[[Proposal], str]) -> None:
     tested = replace(proposal(), recommendation=recommendation(gate=Gate.TEST))
-    assert "at the speed that the test is to show" in view(tested)
+    assert "at the speed that the test has to show" in view(tested)
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)

@@ -106,7 +106,7 @@ def test_folding_hides_no_peak() -> None:
 def test_an_approved_test_says_which_hour_it_waits_for() -> None:
     judged = recommendation(gate=Gate.TEST, peak=Peak(9, (0, 1, 2, 3, 4)))
     said = sentences.standing(proposal(state=ProposalState.APPROVED, recommendation=judged))
-    assert "The test starts at once or waits for a busiest hour (09:00 UTC) in its window." in said
+    assert "The test starts within minutes, or waits for the busiest hour (09:00 UTC) in the change window." in said
     for other in (recommendation(gate=Gate.TEST), recommendation(peak=Peak(9, (0,)))):
         said = sentences.standing(proposal(state=ProposalState.APPROVED, recommendation=other))
-        assert "The change starts with the next tick, or when its window opens." in said
+        assert "The change starts within minutes, or when the change window opens." in said

@@ -8,9 +8,10 @@ from rightsizer.advice.asks import refusals
 from rightsizer.advice.contradictions import contradictions
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.facts import budget_note, notes, unknown
-from rightsizer.advice.hosting import as_asynchronous, costs_by_traffic, host
+from rightsizer.advice.hosting import as_asynchronous, break_even, costs_by_traffic, host
 from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
 from rightsizer.advice.market import Market, snapshot
+from rightsizer.advice.measurement import measurements
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options
 from rightsizer.advice.training import training_options
@@ -41,9 +42,10 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
     return Advice(
         shown,
         (*asked, *(each for each in refused if each.subject not in names)),
-        (*said, *notes(described, where)),
+        (*said, *notes(described, where), *(break_even(described, shown) if _is_service(described) else ())),
         clashes,
         tuple(unknown(described, shown)),
+        measurements(described, shown),
         costs_by_traffic(described, shown) if _is_service(described) else (),
     )
 

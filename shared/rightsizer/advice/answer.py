@@ -151,6 +151,16 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """One request that would settle a question."""
+
+    operation: str
+    """Operation of the SageMaker API."""
+    settles: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """The whole answer; the first option is the one that is advised."""
 
@@ -161,6 +171,8 @@ class Advice:
     """What in the description cannot hold together."""
     unknown: tuple[str, ...] = ()
     """What cannot be known before a measurement."""
+    measurements: tuple[Measurement, ...] = ()
+    """Requests of the SageMaker API that would settle what is not known; nothing is sent."""
     costs_by_traffic: tuple[Mapping[str, Any], ...] = ()
     """Monthly cost of each kind of hosting for several volumes of requests."""
 

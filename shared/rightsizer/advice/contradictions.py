@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rightsizer.advice.memory import Method
 from rightsizer.advice.workload import ModelKind, Shape, Task, Workload
 
-REAL_TIME_S, ASYNC_S, ASYNC_MB = 60.0, 3600.0, 1000.0
+REAL_TIME_S, REAL_TIME_MB, ASYNC_S, ASYNC_MB = 60.0, 6.0, 3600.0, 1000.0
 
 
 def contradictions(workload: Workload) -> tuple[str, ...]:
@@ -80,6 +80,11 @@ def _of_task(workload: Workload) -> Iterator[str]:
         yield "a batch job answers nobody who waits: a latency objective asks for a real-time endpoint"
     if task is Task.REAL_TIME and seconds > REAL_TIME_S:
         yield f"a real-time request ends after 60 s, one takes {seconds:g} s: an asynchronous endpoint is meant"
+    if task is Task.REAL_TIME and (data.payload_mb or 0) > REAL_TIME_MB:
+        yield (
+            f"a real-time request carries 6 MB at most, one has {data.payload_mb:g} MB: an asynchronous endpoint, or a"
+            " reference to an object in S3"
+        )
     if task is Task.ASYNCHRONOUS and (seconds > ASYNC_S or (data.payload_mb or 0) > ASYNC_MB):
         yield "an asynchronous request takes an hour and 1 GB at most: a batch or processing job is meant"
     if goals.first_token_ms is not None and goals.p95_ms is not None and goals.first_token_ms > goals.p95_ms:

@@ -10,6 +10,8 @@ from rightsizer.advice.workload import Model, ModelKind
 
 HOST_GIB = 1.0
 """What the operating system and the server take on a host; an assumption."""
+LOADING = 1.1
+"""Host memory over weights from which they can be read through the host without swapping; an assumption."""
 DEFAULT_GIB = 0.5
 """Size of a model of which nothing is known; small, so that nothing is ruled out by a guess."""
 
@@ -68,17 +70,32 @@ class Placement:
 
 
 def place(offer: Offer, need: Need) -> Placement | str:
-    """How the type holds the model, or why it does not."""
+    """The placement with the fewest accelerators for a copy, or why the type does not hold the model."""
+    found = placements(offer, need)
+    return found if isinstance(found, str) else found[0]
+
+
+def placements(offer: Offer, need: Need) -> tuple[Placement, ...] | str:
+    """Every way in which one instance holds the model, fewest accelerators for a copy first, or why it does not."""
     chip, name = offer.type.accelerator, offer.type.name
     if chip is None:
         if need.host_gib > offer.type.memory_gib:
             return f"{name} has {offer.type.memory_gib:.0f} GiB of host memory, the model needs {need.host_gib:.1f} GiB"
-        return Placement(offer, 0, 1, _shown(need, offer.type.memory_gib, HOST_GIB))
+        return (Placement(offer, 0, 1, _shown(need, offer.type.memory_gib, HOST_GIB)),)
+    if need.memory.weights_gib * LOADING > offer.type.memory_gib:
+        weights = f"loading {need.memory.weights_gib:.1f} GiB of weights fills it"
+        return f"{name} has {offer.type.memory_gib:.0f} GiB of host memory, and {weights}: a larger size of the family"
     number = offer.type.accelerator_count
-    for together in (1, 2, 4, 8, 16, number):
-        shared = together <= number and number % together == 0 and _divides(together, need)
-        if shared and together * chip.usable_gib >= need.gib:
-            return Placement(offer, together, number // together, _shown(need, together * chip.usable_gib))
+    found = tuple(
+        Placement(offer, together, number // together, _shown(need, together * chip.usable_gib))
+        for together in sorted({1, 2, 4, 8, 16, number})
+        if together <= number
+        and number % together == 0
+        and _divides(together, need)
+        and together * chip.usable_gib >= need.gib
+    )
+    if found:
+        return found
     have = f"{number} x {chip.usable_gib:g} GiB usable" if number > 1 else f"{chip.usable_gib:g} GiB usable"
     if number * chip.usable_gib >= need.gib and need.architecture:
         return f"{name}: {need.architecture.heads} attention heads cannot be shared over enough of {have}"

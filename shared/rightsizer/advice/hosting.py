@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer import catalog
-from rightsizer.advice.answer import Action, AdvisedOption, Cost, Hosting, Memory, Purchase, Reason
+from rightsizer.advice.answer import Action, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase, Reason
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, Environment, ModelKind, Shape, Workload
@@ -38,7 +38,7 @@ class Serverless:
 
     memory_gb: int
     usd_per_request: float | None
-    """None where no price is known in the Region."""
+    """None where no price is known in the Region, or no duration of a request."""
     as_of: str
     assumed: bool
     """Whether the duration of a request is an assumption."""
@@ -92,8 +92,10 @@ def serverless_of(workload: Workload) -> Serverless:
     memory = next(size for size in range(1, SERVERLESS_GB + 1) if size >= wanted or size == SERVERLESS_GB)
     row = next((each for each in catalog.serverless() if each.region == workload.constraints.region), None)
     seconds = workload.data.seconds_per_request
-    per_request = None if row is None else float(row.usd_per_gb_second) * memory * (seconds or ASSUMED_S)
-    return Serverless(memory, per_request, row.as_of if row else "", seconds is None)
+    assumed = seconds is None and workload.model.kind is ModelKind.CLASSICAL
+    duration = ASSUMED_S if assumed else seconds
+    per_request = float(row.usd_per_gb_second) * memory * duration if row and duration else None
+    return Serverless(memory, per_request, row.as_of if row else "", assumed)
 
 
 def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:
@@ -106,6 +108,8 @@ def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[Advised
         if needs_accelerator(workload):
             return [*_asleep(workload, always_on), *base]
         return [*light, *base]
+    if workload.constraints.environment is Environment.DEVELOPMENT and always_on:
+        return [*base[:1], _scheduled(workload, always_on[0]), *base[1:], *light]
     if workload.traffic.used_hours < 0.9 * float(HOURS_PER_MONTH) and always_on:
         return [_scheduled(workload, always_on[0]), *base, *light]
     return [*base, *light]
@@ -151,7 +155,8 @@ def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
     if monthly is not None:
         reasons.append(Reason(f"USD {monthly:.2f} a month, {made.memory_gb} GB, price of {made.as_of}", "snapshot"))
     elif made.usd_per_request is None:
-        reasons.append(Reason(f"no serverless price is known in {workload.constraints.region}", "snapshot"))
+        text = f"no duration of a request, or no serverless price in {workload.constraints.region}, is known"
+        reasons.append(Reason(text, "snapshot"))
     if made.assumed:
         reasons.append(Reason(f"a request is assumed to take {ASSUMED_S:g} s; measure it", "assumption"))
     each = made.usd_per_request
@@ -206,6 +211,7 @@ def _memory(workload: Workload, usable: float) -> Memory:
 def as_asynchronous(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     """The option as an asynchronous endpoint that gives its instances back."""
     hours, said = _busy_hours(workload)
+    start = _cold_start(each)
     reasons = (
         Reason("takes payloads to 1 GB and requests to an hour from a queue", SECTION),
         Reason(ZERO, SECTION),
@@ -217,6 +223,7 @@ def as_asynchronous(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         hosting=Hosting.ASYNC,
         action=Action.PROPOSE if each.action is Action.APPLY else each.action,
         cost=_for_hours(each.cost, hours),
+        estimates=(*each.estimates, start),
         reasons=reasons,
         effort="; ".join(filter(None, (each.effort, "callers fetch answers from S3 or are notified"))),
     )
@@ -254,6 +261,7 @@ def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[
         best,
         action=Action.PROPOSE,
         cost=_for_hours(best.cost, hours),
+        estimates=(*best.estimates, _cold_start(best)),
         reasons=(
             Reason("an endpoint with inference components scales to zero; the first request waits minutes", SECTION),
             Reason(said, "arithmetic"),
@@ -263,6 +271,50 @@ def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[
         risk="medium",
     )
     yield _scheduled(workload, best)
+    yield from _packed(best)
+
+
+def _packed(best: AdvisedOption) -> Iterator[AdvisedOption]:
+    """A share of an instance, where other models could fill the rest of its accelerator."""
+    memory, cost = best.memory, best.cost
+    if memory is None or memory.needed_gib > 0.5 * memory.usable_gib or cost.usd_per_month is None:
+        return
+    share = memory.needed_gib / memory.usable_gib
+    text = f"the model fills {100 * share:.0f} % of the accelerator: other models can share it as inference components"
+    part = (cost.usd_per_month * Decimal(f"{share:.4f}")).quantize(Decimal("0.01"))
+    yield replace(
+        best,
+        hosting=Hosting.PACKED,
+        action=Action.PROPOSE,
+        cost=replace(cost, usd_per_month=part, usd_per_1000_requests=None, usd_per_million_tokens=None),
+        estimates=(),
+        reasons=(Reason(f"{text}; the month is that share of the price", f"{SECTION}, E3"),),
+        effort="inference components, or a multi-model endpoint on Triton; the call of the client names the model",
+        risk="medium",
+    )
+
+
+def _cold_start(best: AdvisedOption) -> Estimate:
+    """Minutes from zero instances to the first answer."""
+    weights = best.memory.parts[0][1] if best.memory and best.memory.parts else 1.0
+    why = ("start of an instance 2 to 6 minutes, image 1 to 4, weights at 0.2 to 1 GiB a second: assumptions",)
+    span = Interval(3 + weights / 60, 6 + weights / 30, 10 + weights / 12, why)
+    return Estimate("cold start from zero instances", "min", span)
+
+
+def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[Reason]:
+    """The traffic at which one kind of hosting becomes cheaper than another, as notes."""
+    first = next((each for each in options if each.cost.usd_per_hour is not None), None)
+    if first is None or first.cost.usd_per_hour is None:
+        return
+    month = float(first.cost.usd_per_hour) / first.count * 730
+    if serverless_refusal(workload) is None and (each := serverless_of(workload).usd_per_request):
+        text = f"serverless is cheaper than one {first.instance_type} below {month / each:,.0f} requests a month"
+        yield Reason(text, "arithmetic")
+    alone = 730 / (HOLD_H + (workload.data.seconds_per_request or 1.0) / 3600)
+    if first.accelerators:
+        text = f"giving the instance back pays below {alone:,.0f} requests a month that come alone; bursts allow more"
+        yield Reason(text, "arithmetic")
 
 
 def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
@@ -287,7 +339,9 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     section = "hardware selection, section 10"
     if limits.edge:
         text = "the model runs at the edge, outside SageMaker hosting; price and type stand for a comparable CPU"
-        return replace(each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, "section 7.1"), *each.reasons))
+        return replace(
+            each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, "hardware selection, section 7.1"), *each.reasons)
+        )
     peak, rate = workload.traffic.peak, workload.traffic.rate
     varies = peak is not None and rate is not None and peak > 1.5 * rate
     if shape is Shape.FLUCTUATING or (shape is Shape.UNKNOWN and varies):
@@ -299,11 +353,18 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         text = "a steady load that is right-sized: a SageMaker Savings Plan, whose rates only the account can see"
         return replace(each, purchase=Purchase.COMMIT, reasons=(Reason(text, section), *each.reasons))
     reasons = [*each.reasons]
+    if shape is Shape.STEADY and not limits.new_launch:
+        reasons.append(
+            Reason("a SageMaker Savings Plan is worth a look once the type is right-sized", f"{section}, C1")
+        )
     if shape is Shape.SPIKY or limits.new_launch:
         reasons.insert(0, Reason("no commitment before the load is known and the type is right", f"{section}, C1"))
     if needs_two(limits) and each.count == 1:
         reasons.append(
-            Reason("production wants two instances for guarded updates and a lost zone: twice the price", "12")
+            Reason(
+                "production wants two instances for guarded updates and a lost zone: twice the price",
+                "hardware selection, section 12",
+            )
         )
     return replace(each, reasons=tuple(reasons))
 

@@ -32,6 +32,12 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         cost = replace(cost, usd_per_run=Interval(run, run, run, ("the duration was given",)))
         if runs:
             cost = replace(cost, usd_per_month=(hourly * int(runs * hours * 100) / 100))
+    elif hourly is not None and (rate := _rate(each)):
+        thousand = rate.inverse(float(hourly) / each.count / 3600 * 1000)
+        cost = replace(cost, usd_per_1000_requests=replace(thousand, reasons=("at full load", *thousand.reasons)))
+        requests = workload.traffic.monthly_requests
+        if requests:
+            cost = replace(cost, usd_per_run=thousand.scaled(requests / (runs or 1) / 1000))
     elif hourly is not None:
         reasons.append(Reason(f"USD {dollars(hourly)} for each hour of the job; its duration is not known", "snapshot"))
     kept = [reason for reason in each.reasons if "requests a second" not in reason.text]
@@ -45,6 +51,11 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     )
 
 
+def _rate(each: AdvisedOption) -> Interval | None:
+    """Estimated requests a second of one instance, where there is an estimate."""
+    return next((made.interval for made in each.estimates if made.name.startswith("requests a second")), None)
+
+
 def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
     """A processing or training job on CPU types: enough memory, then the cheapest vCPU."""
     needed, parts = _needed(workload)
@@ -54,7 +65,7 @@ def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
         if offer.type.cpu_arch == "x86_64" and offer.type.memory_gib >= needed and offer.type.vcpu >= LEAST_VCPU
     ]
     if not offers:
-        return []
+        return _distributed(workload, market, needed)
     limit = DEAREST * offers[0].hourly
     smallest: dict[str, Offer] = {}
     for offer in offers:
@@ -62,6 +73,28 @@ def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
             smallest.setdefault(offer.type.family, offer)
     ranked = sorted(smallest.values(), key=lambda each: (each.hourly / each.type.vcpu, each.hourly))
     return [_as_job(workload, each, Memory(parts, needed, each.type.memory_gib)) for each in ranked[:4]]
+
+
+def _distributed(workload: Workload, market: Market, needed: float) -> list[AdvisedOption]:
+    """Data beyond the memory of any type, spread over several instances; nothing for a model that must be in one."""
+    if workload.model.size and workload.task.is_training:
+        return []
+    offers = [each for each in market.offers((HardwareClass.CPU_GEN,), TRAINING) if each.type.memory_gib >= SPREAD_GIB]
+    if not offers:
+        return []
+    offer = min(offers, key=lambda each: each.hourly / each.type.memory_gib)
+    count = -int(-needed // offer.type.memory_gib)
+    part = needed / count
+    memory = Memory((("its share of the data in memory", part),), part, offer.type.memory_gib)
+    made = _as_job(workload, offer, memory)
+    text = f"{needed:.0f} GiB of data in memory fit no single type: process it in parts, or with Spark over {count}"
+    cost = replace(offer.cost(count), usd_per_month=None)
+    reasons = (Reason(text, "arithmetic"), *made.reasons)
+    return [replace(made, count=count, plan=f"{made.plan} over {count} instances", cost=cost, reasons=reasons)]
+
+
+SPREAD_GIB = 64
+"""Memory of an instance from which spreading data over several is worth its overhead; an assumption."""
 
 
 def _needed(workload: Workload) -> tuple[float, tuple[tuple[str, float], ...]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rightsizer.advice.answer import Action, AdvisedOption, HardwareClass, Hosting, Memory, Purchase, Reason, Refused
+from rightsizer.advice.fitting import need_of
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.workload import Environment, Running, Workload
@@ -29,7 +30,9 @@ def running_options(workload: Workload, market: Market) -> tuple[list[AdvisedOpt
     keep = _keep(now, today)
     notes = list(_notes(now, today))
     if now.alarm:
-        hint = Reason("an alarm is a hint: read the metrics again before anything is decided", "section 13")
+        hint = Reason(
+            "an alarm is a hint: read the metrics again before anything is decided", "hardware selection, section 13"
+        )
         return [replace(keep, reasons=(hint, *keep.reasons))], [], [*notes, hint]
     if now.metrics_missing:
         text = "no datapoints: missing is not idle, so nothing can be said about its size"
@@ -154,16 +157,27 @@ def _judge(workload: Workload, now: Running, today: Offer, offer: Offer) -> Advi
     policy = Policy()
     margin = 1 + policy.memory_margin + policy.memory_margin_small_sample / now.gpu_memory_days**0.5
     need = None if now.gpu_memory_max_gib is None else now.gpu_memory_max_gib * margin
+    if now.gpu_memory_reserved:
+        need = None if chip.usable_gib >= old.usable_gib else _declared(workload)
     if need is not None and need > chip.usable_gib:
         return f"{name} offers {chip.usable_gib:g} GiB, the model needs {need:.1f} GiB with margin"
     speed = slowdown(old, chip, policy)
     option = _move(now, today, offer, need)
+    if now.gpu_memory_reserved and chip.usable_gib < old.usable_gib:
+        text = "the server reserves its memory, so metrics do not tell whether a smaller card holds the model: test it"
+        return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, SECTION)))
     if now.p95_ms is None or workload.objectives.p95_ms is None:
         text = (
             f"no latency objective and measurement: up to {speed.bound:.2f} times slower is possible, so test it first"
         )
         return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, SECTION)))
     return _by_latency(option, speed, now.p95_ms, SAFETY * workload.objectives.p95_ms)
+
+
+def _declared(workload: Workload) -> float | None:
+    """GiB that the description of the model asks for; None where it tells no size."""
+    need = need_of(workload.model)
+    return need.gib if need.is_known else None
 
 
 def _by_latency(option: AdvisedOption, speed: Slowdown, p95_ms: float, limit_ms: float) -> AdvisedOption | str:
@@ -173,7 +187,7 @@ def _by_latency(option: AdvisedOption, speed: Slowdown, p95_ms: float, limit_ms:
     said = Reason(f"{figures}; the objective leaves {limit_ms:.0f} ms", "decision, section 4.3")
     if bound <= limit_ms:
         return replace(option, reasons=(*option.reasons, said))
-    if middle <= limit_ms:
+    if middle <= limit_ms / SAFETY:
         return replace(option, action=Action.TEST, reasons=(*option.reasons, said))
     return f"{name}: the bound is {bound:.0f} ms and the middle {middle:.0f} ms, the objective leaves {limit_ms:.0f} ms"
 
@@ -218,7 +232,12 @@ def _compiled(workload: Workload, market: Market, today: Offer) -> Iterator[Advi
         1,
         1,
         cost=offer.cost(),
-        reasons=(Reason("where the model compiles with Neuron; only the price of a request decides", "section 9.3"),),
+        reasons=(
+            Reason(
+                "where the model compiles with Neuron; only the price of a request decides",
+                "hardware selection, section 9.3",
+            ),
+        ),
         risk="medium",
         effort="compile with torch-neuronx, use a Neuron image, test accuracy",
         measure="measure requests a second at the required latency",

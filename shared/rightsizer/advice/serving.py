@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Purchase, Reason, Refused
-from rightsizer.advice.fitting import Need, Placement, need_of, place
+from rightsizer.advice.fitting import Need, Placement, need_of, placements
 from rightsizer.advice.market import TRANSFORM, Market, Offer, dollars
 from rightsizer.advice.speed import Speed, speed_of
 from rightsizer.advice.throughput import Interval
@@ -17,6 +17,8 @@ LOW_RATE = 1.0
 """Requests a second below which a classical model needs no compute-optimised type."""
 SMALL_PARAMETERS, LOOSE_MS = 2e8, 500.0
 """A network of at most so many parameters with an objective no tighter may be tried on CPU."""
+TINY_PARAMETERS = 2e7
+"""A network of at most so many parameters is tried on CPU first; an assumption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ def serving_options(workload: Workload, market: Market) -> tuple[list[AdvisedOpt
     """Always-on options in the order of the goal, and the types that are ruled out."""
     need = need_of(workload.model)
     found, refused = _candidates(workload, market, need)
-    ranked = sorted(found, key=_order(workload.objectives.goal, found))
+    found, dear = _without_dear(found, workload.objectives.goal)
+    refused += dear
+    ranked = sorted(found, key=_order(workload, found))
     reference = min((each for each in found if not each.offer.hardware.is_neuron), key=_hourly, default=None)
     return [_option(each, workload, reference) for each in ranked], refused
 
@@ -99,24 +103,46 @@ def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Ca
 
 def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
     """The type as a candidate, or why it is none."""
-    placed = place(offer, need)
+    placed = placements(offer, need)
     if isinstance(placed, str):
         return placed
-    if not offer.type.accelerator and offer.type.vcpu < 4 and workload.task is Task.BATCH_INFERENCE:
+    if not offer.type.accelerator and offer.type.vcpu < LEAST_VCPU and workload.task is Task.BATCH_INFERENCE:
         return f"{offer.type.name} has {offer.type.vcpu} vCPUs, which a batch of data would keep waiting"
+    deep = workload.model.kind is not ModelKind.CLASSICAL
+    if deep and not offer.type.accelerator and offer.type.vcpu < LEAST_VCPU:
+        return f"{offer.type.name} has {offer.type.vcpu} vCPUs, too few for a network"
     if workload.task is Task.BATCH_INFERENCE and not offer.type.accelerator:
         held = (workload.data.size_gib or 0) * TABLE_FACTOR
         if held > offer.type.memory_gib and workload.model.kind is ModelKind.CLASSICAL:
             return f"{offer.type.name} has {offer.type.memory_gib:.0f} GiB, the table in memory takes {held:.0f} GiB"
-    speed = speed_of(placed, workload, need)
+    placement, speed = _best_placement(placed, workload, need)
     if speed is not None and not speed.may_meet:
         return f"{offer.type.name} misses the objective even at the hopeful end of the estimate"
     count = speed.count(workload.traffic.peak) if speed else 1
     if count > MOST_INSTANCES:
         return f"{count:,} x {offer.type.name} would be needed at the peak, more than {MOST_INSTANCES:,} instances"
-    return Candidate(placed, speed, count)
+    return Candidate(placement, speed, count)
 
 
+def _best_placement(placed: Sequence[Placement], workload: Workload, need: Need) -> tuple[Placement, Speed | None]:
+    """The placement that serves most on the instance; with the goal performance the one that answers first."""
+    made = [(each, speed_of(each, workload, need)) for each in placed]
+    known = [(each, speed) for each, speed in made if speed is not None]
+    if not known:
+        return made[0]
+    fast = workload.objectives.goal is Goal.PERFORMANCE
+
+    def worth(pair: tuple[Placement, Speed]) -> tuple[float, ...]:
+        speed = pair[1]
+        latency = speed.latency_s.middle if speed.latency_s else 0.0
+        rate = speed.requests_per_second.middle
+        return (speed.may_meet, speed.meets, -latency if fast else rate, rate)
+
+    return max(known, key=worth)
+
+
+LEAST_VCPU = 4
+"""vCPUs from which a network, or a batch of data, is worth trying on a CPU type; an assumption."""
 MOST_INSTANCES = 1000
 """Instances of one endpoint beyond which an option is no advice."""
 
@@ -156,27 +182,52 @@ def _hourly(each: Candidate) -> float:
     return each.offer.hourly * each.count
 
 
-def _order(goal: Goal, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
+DEAR = 6.0
+"""An option that costs so many times the cheapest one of a known load is no alternative to it."""
+
+
+def _without_dear(found: list[Candidate], goal: Goal) -> tuple[list[Candidate], list[Refused]]:
+    """Candidates of a sensible price for the load, and the others with their price."""
+    known = [each for each in found if each.speed is not None]
+    if goal is Goal.PERFORMANCE or not known:
+        return found, []
+    least = min(known, key=lambda each: each.monthly)
+    dear = [each for each in known if each.monthly > DEAR * least.monthly]
+    refused = [Refused(each.offer.type.name, Reason(_dear(each, least), "model of throughput")) for each in dear]
+    return [each for each in found if each not in dear], refused
+
+
+def _dear(each: Candidate, least: Candidate) -> str:
+    times, name = each.monthly / least.monthly, each.offer.type.name
+    return f"{each.count} x {name} for the same load cost {times:.0f} times what {least.offer.type.name} costs"
+
+
+def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
     """Sort key: lower comes first."""
-    accelerated = any(not each.offer.hardware.is_cpu for each in found)
+    tiny = workload.model.size is not None and workload.model.size <= TINY_PARAMETERS
+    accelerated = any(not each.offer.hardware.is_cpu for each in found) and not tiny
+    batch = workload.task is Task.BATCH_INFERENCE
+    loaded = bool(workload.traffic.peak) and not batch
 
     def balanced(each: Candidate) -> tuple[float, ...]:
         other = each.offer.hardware.is_neuron or each.offer.type.cpu_arch != "x86_64"
         untried = accelerated and each.offer.hardware.is_cpu
         memory = each.offer.hardware is HardwareClass.CPU_MEM
-        return (untried, other, bool(each.speed and not each.speed.meets), memory, each.monthly)
+        price = each.per_work if batch and each.speed is not None else each.monthly
+        return (untried, other, bool(each.speed and not each.speed.meets), memory, price)
 
     def cheapest(each: Candidate) -> tuple[float, ...]:
         untried = accelerated and each.offer.hardware.is_cpu
-        known = each.speed is not None
-        return (untried, each.per_work if known else each.monthly, each.monthly)
+        late = bool(each.speed and not each.speed.meets)
+        unit = each.per_work if each.speed is not None and not loaded else each.monthly
+        return (untried, late, unit, each.monthly)
 
     def fastest(each: Candidate) -> tuple[float, ...]:
         latency = each.speed.latency_s.middle if each.speed and each.speed.latency_s else 0.0
         chip = each.offer.type.accelerator
         return (each.offer.hardware.is_cpu, latency, -chip.fp16_tflops if chip else 0.0, each.monthly)
 
-    return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(goal, balanced)
+    return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(workload.objectives.goal, balanced)
 
 
 def _option(each: Candidate, workload: Workload, reference: Candidate | None) -> AdvisedOption:
@@ -269,7 +320,10 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
         )
         reasons.append(Reason(f"{text} at the required latency", "hardware selection, section 9.3"))
     reasons.append(
-        Reason("no metric of Neuron cores is known for endpoints, so it is not right-sized automatically", "9.1")
+        Reason(
+            "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically",
+            "hardware selection, section 9.1",
+        )
     )
     return replace(
         option,
@@ -277,7 +331,7 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
         risk="medium",
         effort="compile the model with torch-neuronx for fixed shapes, use a Neuron image, test accuracy and latency",
         phases=(
-            "assess: check that Neuron supports every operator",
+            "assess: check that Neuron supports every operator and the precision",
             "pilot: compile, deploy on one instance, compare accuracy, latency and requests a second",
             "roll out: move traffic step by step and keep the GPU variant to fall back on",
         ),

@@ -11,6 +11,8 @@ from rightsizer.advice.workload import ModelKind, Workload
 
 TARGET_USE = 0.7
 """Share of the estimated capacity that instances are counted for; the rest is for bursts and a lost instance."""
+UNCOUNTED = 10**9
+"""Instances beyond which nobody counts."""
 ENCODER_SHARE = 0.30
 """Share of the dense peak that an encoder reaches with small batches; an assumption, hence the wide interval."""
 MOST_AT_ONCE = 64
@@ -34,7 +36,8 @@ class Speed:
         """Instances for the highest rate."""
         if not peak:
             return 1
-        return max(1, math.ceil(peak / (TARGET_USE * self.requests_per_second.middle)))
+        each = TARGET_USE * self.requests_per_second.middle
+        return max(1, math.ceil(min(peak / each, UNCOUNTED))) if each > 0 else UNCOUNTED
 
 
 def speed_of(placement: Placement, workload: Workload, need: Need) -> Speed | None:
@@ -42,6 +45,8 @@ def speed_of(placement: Placement, workload: Workload, need: Need) -> Speed | No
     chip = placement.offer.type.accelerator
     if workload.model.kind is ModelKind.LLM and need.architecture and chip and workload.model.size:
         return _generating(placement, workload, need)
+    if workload.model.kind is ModelKind.LLM and need.architecture and workload.model.size:
+        return _on_cpu(placement, workload)
     if workload.model.kind is ModelKind.TRANSFORMER and chip and workload.model.size:
         return _encoding(placement, workload)
     seconds = workload.data.seconds_per_request
@@ -74,12 +79,40 @@ def _generating(placement: Placement, workload: Workload, need: Need) -> Speed |
     tokens, requests = best.tokens_per_second.scaled(copies), best.requests_per_second.scaled(copies)
     estimates = (
         Estimate("tokens a second of one instance", "1/s", tokens),
+        Estimate("requests a second of one instance", "1/s", requests),
         Estimate("sequences at once of one copy", "", Interval(best.batch, best.batch, best.batch, (best.bound_by,))),
         Estimate("time to first token", "s", best.first_token_s),
         Estimate("time between tokens", "s", best.seconds_per_token),
         Estimate("time of one request", "s", latency),
     )
     return Speed(requests, tokens, latency, estimates, _meets(best, workload, 0), _meets(best, workload, 1))
+
+
+VCPU_FLOPS, VCPU_BYTES = 25e9, 3e9
+"""Operations and bytes a second that one vCPU gives to a decoder; an assumption, a factor of three either way."""
+
+
+def _on_cpu(placement: Placement, workload: Workload) -> Speed:
+    """A decoder on a CPU, one sequence at a time: prompt by operations, each token by reading the weights."""
+    model, vcpu = workload.model, placement.offer.type.vcpu
+    assert model.size is not None
+    why = ("25 GFLOPS and 3 GB/s a vCPU are assumed, a factor of three either way",)
+
+    def around(middle: float) -> Interval:
+        return Interval(middle / 3, middle, middle * 3, why)
+
+    first = around(2 * model.size * model.tokens_in / (vcpu * VCPU_FLOPS))
+    each = around(placement.memory.parts[0][1] * 2**30 / (vcpu * VCPU_BYTES))
+    made = Throughput(each.inverse(), each.inverse(1 / model.tokens_out), first, each, 1, "bandwidth")
+    latency = _request_s(made, workload)
+    estimates = (
+        Estimate("tokens a second of one instance", "1/s", each.inverse()),
+        Estimate("time to first token", "s", first),
+        Estimate("time of one request", "s", latency),
+    )
+    return Speed(
+        latency.inverse(), each.inverse(), latency, estimates, _meets(made, workload, 0), _meets(made, workload, 1)
+    )
 
 
 def _request_s(made: Throughput, workload: Workload) -> Interval:

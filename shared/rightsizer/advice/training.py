@@ -28,6 +28,8 @@ SPOT_SHARE = (0.25, 0.40, 0.80)
 """What Spot costs of On-Demand: 60 to 70 % off is typical (weak evidence), AWS names 90 % at most."""
 LOST_HOURS = 0.5
 """Work and start that one interruption costs, with a checkpoint each half hour."""
+SHORT_H = 1.0
+"""Hours that a run without checkpoints may take so that starting it again is no loss worth mentioning."""
 PHASES = (
     "assess: check that Neuron supports every operator of the model",
     "pilot: one small run, same quality, cost of the run compared",
@@ -40,7 +42,21 @@ def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOp
     plans, refused = _plans(workload, market)
     ranked = _ranked(plans, workload)
     baseline = _baseline(plans)
-    return [_option(each, workload, baseline) for each in ranked], refused
+    options = [_option(each, workload, baseline) for each in ranked]
+    if len(ranked) > 1 and _is_tied(ranked[0], ranked, workload):
+        tie = Reason(
+            "others cost the same for an operation within 15 %, so the cheaper hour comes first", "range of use"
+        )
+        options[0] = replace(options[0], reasons=(*options[0].reasons, tie))
+    return options, refused
+
+
+def _is_tied(first: Plan, plans: Sequence[Plan], workload: Workload) -> bool:
+    """Whether the first plan came first by its hour and not by the price of an operation."""
+    by_hour = workload.objectives.goal in (Goal.PERFORMANCE, Goal.EXPERIMENT)
+    if by_hour or (workload.model.size or 0) < SMALL_MODEL:
+        return False
+    return any(each is not first and each.usd_per_exaflop <= TIE * first.usd_per_exaflop for each in plans)
 
 
 def _plans(workload: Workload, market: Market) -> tuple[list[Plan], list[Refused]]:
@@ -220,10 +236,18 @@ def _reasons(plan: Plan, workload: Workload) -> Iterator[Reason]:
 def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[Reason, ...]]:
     """Spot where an interrupted run goes on from a checkpoint; else On-Demand with what stands against it."""
     limits, section = workload.constraints, "hardware selection, section 10"
+    deadline = workload.objectives.deadline_hours
+    if limits.checkpoints and deadline is not None and (hours is None or 2 * hours.middle > deadline):
+        text = f"On-Demand: the deadline of {deadline:g} h leaves no room to wait for Spot capacity and interruptions"
+        return Purchase.ON_DEMAND, (Reason(text, f"{section}, T3"), _warm_pool())
+    if limits.checkpoints is None and limits.retriable and hours is not None and hours.high <= SHORT_H:
+        text = "managed Spot without checkpoints: a short run starts again; its wait is limited to 3600 s"
+        return Purchase.SPOT, (Reason(text, f"{section}, S2"), _warm_pool())
     if limits.checkpoints:
         most = f"{2 * hours.high:.0f} h" if hours else "twice the longest run"
         text = f"managed Spot training goes on from checkpoints; MaxWaitTimeInSeconds about {most}"
-        return Purchase.SPOT, (Reason(text, f"{section}, T3"), _warm_pool())
+        scarce = "Spot capacity of P and Trainium types is scarce: a run may wait the whole MaxWaitTimeInSeconds"
+        return Purchase.SPOT, (Reason(text, f"{section}, T3"), Reason(scarce, "general knowledge"), _warm_pool())
     if limits.checkpoints is False:
         text = "On-Demand: without a checkpoint one interruption loses the whole run; write checkpoints, then use Spot"
         return Purchase.ON_DEMAND, (Reason(text, f"{section}, S2"), _warm_pool())

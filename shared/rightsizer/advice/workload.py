@@ -252,6 +252,8 @@ class Running:
     gpu_memory_max_gib: float | None = None
     """Highest memory of one GPU."""
     gpu_memory_days: int = 1
+    gpu_memory_reserved: bool = False
+    """Whether the server takes its share of the card at its start, as vLLM and TGI do; its use then tells no need."""
     metrics_missing: bool = False
     alarm: str = ""
 

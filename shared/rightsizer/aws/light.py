@@ -27,7 +27,7 @@ FRESH = timedelta(minutes=5)
 PAUSE = timedelta(seconds=10)
 """No second reading so soon after one that failed, or for a key that does not fit: forged requests cost no calls."""
 LASTS = timedelta(minutes=15)
-"""Long enough to click; a link that was passed on opens nothing the next day."""
+"""Long enough to click; a link that was passed on opens nothing the next day. Signature Version 4 allows a week."""
 
 
 class LightSession:
@@ -167,7 +167,10 @@ class PageLinks:
         self._bucket = bucket
 
     def link(self, key: str) -> str:
-        """The link to `key`, good for `LASTS`. No call to AWS: whether the page exists is seen when it is opened."""
+        """The link to `key`, good for `LASTS` at most; no call to AWS: that the page exists is seen when it is opened.
+
+        It ends with the session that signs it, where that is sooner. Lambda does not say when its role's session ends.
+        """
         from botocore.auth import S3SigV4QueryAuth
         from botocore.awsrequest import AWSRequest
         from botocore.exceptions import NoCredentialsError

@@ -59,7 +59,7 @@ class Allowance:
             if number >= self.limits.changes_per_day:
                 sentence = f"{number} changes started that day, Limits allows {self.limits.changes_per_day}"
             else:
-                sentence = f"the switches of that day would cost more than USD {self.limits.usd_per_day}"
+                sentence = f"the switches of that day would cost more than ${self.limits.usd_per_day}"
             return Reason(Code.BUDGET_SPENT, sentence)
         self.started[at.date()] = number + 1, usd + option.switch_usd
         return None

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
-from rightsizer.changes.approver import stranger
+from rightsizer.changes.preflight.consent import stranger
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows.apply import Apply
     from rightsizer.flows.change_capacity import Errands as ErrandFlow
-    from rightsizer.flows.component_orders import Asking
-    from rightsizer.flows.orders import Orders
+    from rightsizer.flows.orders import Asking, Orders
     from rightsizer.flows.report import ReportSources
 
 
@@ -129,8 +128,7 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
-    from rightsizer.flows.component_orders import Asking
-    from rightsizer.flows.orders import Orders
+    from rightsizer.flows.orders import Asking, Orders
 
     known = None if table_name else stack_of(account, stack)
     name = known.table if known else table_name

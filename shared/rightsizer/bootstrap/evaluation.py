@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from rightsizer.domain.recommendation import Recommendation
     from rightsizer.domain.scaling_group import Reaction
     from rightsizer.domain.trigger import EvaluationReason, JobMoved, LookBeyond, Received, SweepKind, Trigger
-    from rightsizer.flows.group_options import CapacityPorts
-    from rightsizer.flows.hyperpod import HyperPodPorts
-    from rightsizer.flows.jobs import TrainingPorts
-    from rightsizer.flows.spot_stand_in import StandInPorts
+    from rightsizer.flows.group_options import CapacityPorts, StandInPorts
+    from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts
     from rightsizer.flows.sweep import Swept
     from rightsizer.ports.spot import LookQueue
     from rightsizer.recommender.proposal import Reach
@@ -59,7 +57,7 @@ def _beyond_of_the_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
     from rightsizer.aws.groups import Groups
     from rightsizer.aws.spot_store import InterruptionBook
     from rightsizer.aws.training import TrainingJobs
-    from rightsizer.flows import sweep_groups as flow
+    from rightsizer.flows import sweep as flow
 
     client = session().client
     groups = Groups(client("autoscaling"), client("ec2"), session().region)
@@ -74,12 +72,11 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.messaging import SqsPages
     from rightsizer.aws.s3 import S3Digests
-    from rightsizer.flows.evaluate import Keeping, NotDone
+    from rightsizer.flows.evaluate import Keeping, NotDone, turns_of
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
     from rightsizer.flows.read_usage import Memory
     from rightsizer.flows.sweep import send_pages
-    from rightsizer.flows.turns import turns_of
 
     ports, policy = reading_ports(session(), store().history), policy_of(settings())
     keeping = Keeping(store(), _reach(settings()), settings().proposal_days)
@@ -119,10 +116,8 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
         from rightsizer.aws.prices import PriceListBook
         from rightsizer.aws.spot_store import InterruptionBook
         from rightsizer.aws.training import TrainingJobs
-        from rightsizer.flows.group_options import CapacityPorts
-        from rightsizer.flows.hyperpod import HyperPodPorts
-        from rightsizer.flows.jobs import TrainingPorts
-        from rightsizer.flows.spot_stand_in import StandInPorts
+        from rightsizer.flows.group_options import CapacityPorts, StandInPorts
+        from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts
 
         client, writes, days = session().client, not settings().dry_run, settings().proposal_days
         errands, ledger, jobs = Errands(table()), SavingsBook(table()), TrainingJobs(client("sagemaker"))
@@ -137,9 +132,9 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
         )
 
     def look(asked: LookBeyond | JobMoved, at: datetime) -> None:
-        from rightsizer.flows.beyond import look as flow
+        from rightsizer.flows.jobs import look
 
-        flow(flows(), asked, at)
+        look(flows(), asked, at)
 
     return look
 

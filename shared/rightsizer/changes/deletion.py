@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from rightsizer.changes.baseline import REQUESTS
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, Verdict
@@ -14,7 +15,6 @@ from rightsizer.domain.plan import Before, command, placed
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
 
-REQUESTS = Signal("Invocations", "Sum")
 ALIVE = (Signal("MemoryUtilization", "Maximum"), Signal("GPUMemoryUtilization", "Maximum"))
 """What an instance publishes whether or not it serves."""
 SEEN_SHARE = 0.9

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from rightsizer.changes import baseline_queue as queue
 from rightsizer.changes.baseline import (
     ERRORS,
     HOST_MEMORY,
@@ -23,14 +22,16 @@ from rightsizer.changes.baseline import (
     PERIOD_S,
     REQUESTS,
     SIGNALS,
+    WINDOW,
     Period,
     Windows,
+    baseline,
+    behind,
     by_hour,
     figures,
+    periods,
     signals,
 )
-from rightsizer.changes.baseline import periods as rows_of
-from rightsizer.changes.usual import baseline
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
 from rightsizer.domain.live_state import Verdict
@@ -40,8 +41,6 @@ from rightsizer.domain.usage import MetricWindow, unread
 
 __all__ = ["ERRORS", "HOST_MEMORY", "LATENCY", "PERIOD_S", "REQUESTS", "SIGNALS", "baseline", "judge", "signals"]
 
-WINDOW = 6
-"""Periods in the 30 minutes that are judged together."""
 BAD_REQUESTS = 5
 BAD_SHARE = 0.10
 BASELINE_FACTOR = 3.0
@@ -62,7 +61,7 @@ def judge(change: Change, windows: Windows, now: datetime, limits: ChangeLimits)
 
 def _judged(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> Verdict:
     since = change.turned_at or now
-    rows = ([p for p in rows_of(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
+    rows = ([p for p in periods(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
     bad = next((v for v in (_bad(change, periods) for periods in rows) if v is not None), None)
     if bad is not None:
         return bad
@@ -87,7 +86,8 @@ def _judged(change: Change, windows: Windows, now: datetime, limits: ChangeLimit
     if not enough and now - since >= limits.proof_limit:
         text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"
         return Verdict("given-up", Reason(Code.UNPROVEN, f"{text}; applied, unproven"))
-    wanted = f"watched for {limits.probation}" if enough else elsewhere or f"{limits.proof_requests} are wanted"
+    watched = f"it is watched for {limits.probation.total_seconds() / 3600:g} h"
+    wanted = watched if enough else elsewhere or f"the proof takes {limits.proof_requests:,}"
     return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
 
 
@@ -101,7 +101,7 @@ def _changed(change: Change) -> set[str]:
 def _seen(change: Change, windows: Windows, variant: str, since: datetime) -> list[Period]:
     """The variant's periods that count: of the time since the turn, with a latency where latency is judged."""
     judged = _limit(change) is not None
-    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in rows_of(w))
+    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in periods(w))
     return [p for p in rows if p.at >= since and (p.p95_s is not None or not judged)]
 
 
@@ -131,7 +131,7 @@ def _peak_served(change: Change, variant: str, periods: Sequence[Period]) -> boo
 def _bad(change: Change, periods: Sequence[Period]) -> Verdict | None:
     windows = (periods[start : start + WINDOW] for start in range(len(periods)))
     found = (_errors(change, w) or _slow(change, w) or _memory(w) for w in windows)
-    return next((verdict for verdict in found if verdict is not None), None) or queue.behind(change, periods)
+    return next((verdict for verdict in found if verdict is not None), None) or behind(change, periods)
 
 
 def _errors(change: Change, window: Sequence[Period]) -> Verdict | None:

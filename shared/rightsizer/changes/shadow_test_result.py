@@ -9,20 +9,15 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from rightsizer.changes.baseline import ERRORS, GPU, GPU_MEMORY, LATENCY, MEAN, REQUESTS, SAMPLE_S
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.live_state import Verdict
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
 
-MEAN = Signal("ModelLatency", "Average")
-P95 = Signal("ModelLatency", "p95")
-REQUESTS = Signal("Invocations", "Sum")
-ERRORS = Signal("Invocation5XXErrors", "Sum")
 MODEL_ERRORS = Signal("InvocationModelErrors", "Sum")
 """Answers of the model that are no 2XX: out of memory may be told as a fault of the client."""
 FAILED = (ERRORS, MODEL_ERRORS)
-GPU = Signal("GPUUtilization", "Sum")
-GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
 BAD_SHARE = 0.1
 """Share of failed requests from which production suffers, and from which the shadow needs no more hours."""
 FAILING_SHARE = 0.005
@@ -34,8 +29,6 @@ PATIENCE = timedelta(hours=6)
 """How long the end of a test waits for metrics that cannot be read; its shadow costs money."""
 ANSWERED = 2
 """Answers from which anything is measured."""
-SAMPLE_S = 60
-"""Seconds of a sample of utilisation, unless MetricPublishFrequencyInSeconds says otherwise: then of both alike."""
 
 WIDEST = 4.0
 """Squared variation beyond which the tail tells nothing more, as of the latencies of the days."""
@@ -135,7 +128,7 @@ def _work(windows: Sequence[Window]) -> float | None:
 
 def _spread(windows: Sequence[Window]) -> float:
     """Squared variation of log-normal latencies with the mean and the 95th percentile that were seen; 1 unknown."""
-    mean, p95 = _mean(windows, MEAN), _mean(windows, P95)
+    mean, p95 = _mean(windows, MEAN), _mean(windows, LATENCY)
     if mean is None or p95 is None or mean <= 0:
         return 1.0
     ratio = math.log(max(p95 / mean, 1.0))

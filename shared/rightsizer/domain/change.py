@@ -142,7 +142,7 @@ class Change:
     """Earlier tries that ended for want of capacity."""
     measured: Mapping[str, float] = field(default_factory=dict)
     """Since the turn: ``mean_s``, ``p95_s``, ``gpu_memory_percent`` (0 to 100 x GPUs), ``gpu_s`` over ``gpu_requests``;
-    of a shadow test `rules.trial_end` says what."""
+    of a shadow test `changes.shadow_test_result` says what."""
     models: tuple[str, ...] = ()
     asked_back_by: str = ""
     """Who asked for the way back."""

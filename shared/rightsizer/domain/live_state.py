@@ -153,7 +153,7 @@ class Sight:
         return (*other, *(f"{resource} {name}" for resource, name in sorted(_names(self.scaling) - _names(stored))))
 
     def concrete(self, step: Step) -> Step:
-        """The step as it is asked for now: an alarm wired to the live policies (`model.wiring`), and without idle tags;
+        """The step as it is asked for now: an alarm wired to the live policies (`domain.plan`), and without idle tags;
         a component with the specification that it has now, but for its placement.
 
         Tags belong to the registration of a new target; one that is there still has its own (RegisterScalableTarget).

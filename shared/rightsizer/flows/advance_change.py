@@ -7,26 +7,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.autoscaling.scheduled_actions import SCHEDULE, as_due
-from rightsizer.changes import rollback_size as returning
-from rightsizer.changes.again import again
+from rightsizer.changes import rollback_size
+from rightsizer.changes.failure import again, without_metrics
 from rightsizer.changes.measurement import measured
-from rightsizer.changes.plan.metrics import without_metrics
 from rightsizer.changes.reconcile import advance
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Finish, Replan, Steer, Wait
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import Sight
+from rightsizer.domain.option import Option
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import RightsizerError
-from rightsizer.flows import apply_missing, apply_newest
-from rightsizer.flows.apply_again import ranking
-from rightsizer.flows.apply_images import Comparing
-from rightsizer.flows.apply_met import as_met, meet
+from rightsizer.flows import notify, read_state
 from rightsizer.flows.begin_change import Beginning
-from rightsizer.flows.read_state import Looking
+from rightsizer.flows.read_state import Comparing, Looking
 from rightsizer.flows.record_change import Following
-from rightsizer.flows.roll_back import Returning
+from rightsizer.flows.roll_back import Returning, as_met, meet
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import RecommendationStore
 
@@ -64,11 +61,11 @@ class Walking:
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
             change = self.returning.grown(measured(change, sight, now), sight, now)
             change = meet(self.changer, change, sight, now)
-            change = apply_missing.over(change, sight, now, self.following.tell)
+            change = notify.over(change, sight, now, self.following.tell)
             view = as_met(as_due(change, now), now)
-            due = returning.in_place(view.change, sight)
+            due = rollback_size.in_place(view.change, sight)
             move = advance(due, sight, now, self._switch())
-            change, move = apply_newest.heard(self.store, change, move, now, self.following.tell)
+            change, move = read_state.heard(self.store, change, move, now, self.following.tell)
             match move:
                 case Do():
                     change = self._compared(change, move.step, sight, now, view.said.get(move.step.command, ""))
@@ -118,7 +115,7 @@ class Walking:
         change = self.journal.save(replace(change, journal=(*change.journal, result)))
         if result.status == "done":
             return change
-        told = apply_missing.refused(change, step, sight, result, self.following.tell)
+        told = notify.refused(change, step, sight, result, self.following.tell)
         return change if told is change else self.journal.save(told)
 
     def _replan(self, change: Change, move: Replan, now: datetime) -> Change:
@@ -163,3 +160,13 @@ def _noted(change: Change, said: str, now: datetime) -> Change:
     if not said or any(entry.step == SCHEDULE and entry.detail == said for entry in change.journal):
         return change
     return replace(change, journal=(*change.journal, Entry(now, SCHEDULE, "noted", said)))
+
+
+def ranking(store: RecommendationStore, change: Change) -> tuple[Option, ...]:
+    """The options of the change's proposal, where automatic mode decided on it and capacity lacked; else ()."""
+    if change.failure is not FailureClass.CAPACITY:
+        return ()
+    proposal = store.proposal(change.proposal_id)
+    if proposal is None or proposal.decision is None or proposal.decision.by != "policy":
+        return ()
+    return proposal.recommendation.options

@@ -1,21 +1,23 @@
 """Carry out approved proposals: begin a change, advance it by its journal, tick, follow events, go back when asked.
 
 Law 4: the intent is in the journal before each write; one invocation at a time holds the lease of a change. Killed at
-any point, the next tick looks at AWS and goes on from what it sees.
+any point, the next tick looks at AWS and goes on from what it sees. The time that an invocation has left enters as a
+value, so that the flow does not know Lambda.
 """
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from rightsizer.domain.change import Change, Entry
+from rightsizer.domain.change import Change, ChangeState, Entry
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.errors import ConflictError, InputError, UnreadableError
 from rightsizer.flows.advance_change import Walking
-from rightsizer.flows.approval import approved_again, change_id_of
 from rightsizer.flows.begin_change import Beginning
 from rightsizer.flows.change_capacity import Errands
 from rightsizer.flows.notify import Tell, once, surely
@@ -23,7 +25,6 @@ from rightsizer.flows.orders import Orders
 from rightsizer.flows.read_state import Looking
 from rightsizer.flows.record_change import Following
 from rightsizer.flows.roll_back import Returning
-from rightsizer.flows.time_left import RESERVE_MS, TimeLeft, unlimited
 from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, QuotaReader, RecommendationStore
 from rightsizer.telemetry import Failed, attempt, count
@@ -31,6 +32,18 @@ from rightsizer.telemetry import Failed, attempt, count
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
 LOOK_AGAIN = timedelta(minutes=5)
+RESERVE_MS = 45_000
+"""With less than this no further change is looked at: one look must end, and savings and errands come after."""
+BOOKS_RESERVE_MS = 30_000
+"""With less than this no further saving is booked: the errands come after."""
+
+type TimeLeft = Callable[[], int]
+"""Milliseconds until the invocation is ended from outside."""
+
+
+def unlimited() -> int:
+    """Time without an end, for whoever calls a flow outside Lambda: a day."""
+    return 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +206,19 @@ class Apply:
         return Walking(
             self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following, back
         )
+
+
+def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
+    """One approval leads to one change, however often it is delivered; `again` names the change of a later approval."""
+    said = f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
+    return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def approved_again(proposal: Proposal, known: Change) -> bool:
+    """Whether somebody approved the proposal after its first change was made and refused.
+
+    A refused proposal is withdrawn and may be asked again under the same id. Nothing was written for the refused
+    change, so that the later approval is a change of its own.
+    """
+    decision = proposal.decision
+    return known.state is ChangeState.REFUSED and decision is not None and decision.at > known.created_at

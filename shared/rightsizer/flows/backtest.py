@@ -13,9 +13,8 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import NoMetrics, UsageDigest
-from rightsizer.flows.evaluate import EvaluatePorts, Watcher, surroundings
+from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, Watcher, surroundings
 from rightsizer.flows.read_usage import Usage, UsageReader
-from rightsizer.flows.turns import CHUNK
 from rightsizer.ports.evaluation import EndpointSummary
 from rightsizer.recommender.context import Given
 from rightsizer.telemetry import logger

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rightsizer.changes import again, preflight, proof, window
-from rightsizer.changes import plan as planning
-from rightsizer.changes.approver import stranger
+from rightsizer.changes import failure, plan, preflight, proof, window
+from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.component import ComponentSight
@@ -20,7 +19,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
-from rightsizer.flows import apply_newest
+from rightsizer.flows import read_state
 from rightsizer.flows.notify import Told
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
@@ -59,22 +58,22 @@ class Beginning:
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         ground = self._ground(change, proposal, endpoint, limits)
-        against = apply_newest.held_against(self.store, change, proposal)
+        against = read_state.held_against(self.store, change, proposal)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         if refused:
-            other = again.instead(change, proposal.recommendation.chosen, refused, now)
+            other = failure.instead(change, proposal.recommendation.chosen, refused, now)
             return self._waits(other) if other is not None else self._refuse(change, refused, now)
         deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
         if against is not None:
-            told = apply_newest.told(change, against, now, self.tell)
-            return self._defer(told, now + apply_newest.LOOK_AGAIN, against.sentence, now)
+            told = read_state.told(change, against, now, self.tell)
+            return self._defer(told, now + read_state.LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, ground, now)
-        planned = planning.make(change, ground, catalogue, limits)
-        if not isinstance(planned, planning.Planned):
+        planned = plan.make(change, ground, catalogue, limits)
+        if not isinstance(planned, plan.Planned):
             return self._refuse(change, planned, now)
-        later = planning.until_the_peak(change, planned.plan, limits, now)
+        later = plan.until_the_peak(change, planned.plan, limits, now)
         if later is not None:
             return self._for_the_peak(change, later, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
@@ -114,10 +113,10 @@ class Beginning:
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         ground = self._ground(change, proposal, endpoint, limits)
-        against = apply_newest.held_against(self.store, change, proposal)
+        against = read_state.held_against(self.store, change, proposal)
         refused = (*preflight.refusals(ground), *_forbidden(against))
-        planned = refused or planning.make(change, ground, catalogue, limits)
-        return planned.on(change, now) if isinstance(planned, planning.Planned) else planned
+        planned = refused or plan.make(change, ground, catalogue, limits)
+        return planned.on(change, now) if isinstance(planned, plan.Planned) else planned
 
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
         """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
@@ -149,7 +148,7 @@ class Beginning:
             customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
             quota=quotas.get(target.instance_type),
             quotas=quotas,
-            deploys=change.option.kind in planning.CONFIG_KINDS,
+            deploys=change.option.kind in plan.CONFIG_KINDS,
             sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
             incident_alarms=self._incidents(limits),
             switch=self.journal.switch(),
@@ -162,17 +161,17 @@ class Beginning:
             passes=self._passes(change, config),
             unrestorable=self._unrestorable(change, proposal, scaling),
         )
-        ground = planning.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
-        return replace(ground, most=planning.most(change, ground))
+        ground = plan.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
+        return replace(ground, most=plan.most(change, ground))
 
     def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
         role = _role(config)
-        return self.changer.passes(role) if role and change.option.kind in planning.CONFIG_KINDS else None
+        return self.changer.passes(role) if role and change.option.kind in plan.CONFIG_KINDS else None
 
     def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
         """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
-        taken = change.option.kind in planning.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
+        taken = change.option.kind in plan.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
         return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
@@ -185,7 +184,7 @@ class Beginning:
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
         parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
-        deploys = change.option.kind in planning.CONFIG_KINDS
+        deploys = change.option.kind in plan.CONFIG_KINDS
         names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}
         late = next((sight for sight in found.values() if sight.passing), None)
@@ -201,7 +200,7 @@ class Beginning:
 
     def _blind(self, change: Change, models: list[str], role: str) -> str:
         """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
-        if change.option.kind not in planning.CONFIG_KINDS | {OptionKind.PLACEMENT}:
+        if change.option.kind not in plan.CONFIG_KINDS | {OptionKind.PLACEMENT}:
             return ""
         seen = self.changer.sees_alarms(models, (role,) if role else ())
         return preflight.blindness(seen, self.changer.tags(change.ref), change.ref.arn)
@@ -241,7 +240,7 @@ class Beginning:
 
     def _for_the_peak(self, change: Change, later: Deferred, now: datetime) -> Change:
         """Waits, and looks each hour whether users suffer: what brings room back is not opened beside it."""
-        newest = apply_newest.brings_room(self.store, change.ref.name)
+        newest = read_state.brings_room(self.store, change.ref.name)
         if newest is not None:
             text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
             return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
-from rightsizer.changes.approver import stranger
+from rightsizer.changes.preflight.consent import stranger
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.capacity_change import (
     OPEN,

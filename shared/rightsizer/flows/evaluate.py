@@ -1,15 +1,17 @@
 """Evaluate endpoints: observe, read how they were used, judge. One endpoint's trouble is its own.
 
 `judged` is the whole evaluation and writes nothing; a terminal uses it as it is. `evaluate` is what the evaluation
-queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the judgement saved.
+queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the judgement saved. The work is
+done in turns, so that an invocation ends before its time does: what was not begun is named, and done elsewhere.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
-from rightsizer.changes.foreseen import unless_refused
+from rightsizer.changes.preflight import unless_refused
 from rightsizer.domain.endpoint import Endpoint, Unobserved
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
@@ -21,7 +23,6 @@ from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import NoMetrics, UsageDigest
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.read_usage import Memory, Usage, UsageReader
-from rightsizer.flows.turns import Turns
 from rightsizer.ports.evaluation import (
     EndpointSummary,
     FleetReader,
@@ -41,6 +42,43 @@ ONCE_IN = timedelta(hours=20)
 FULL_ONCE_IN = timedelta(hours=3)
 """The same for the full sweep. A page of which one endpoint failed comes again three times, half an hour apart; the
 others of it are done and are left out."""
+CHUNK = 250
+"""Endpoints that are read and judged together at most."""
+FIRST_DAYS, MOST_DAYS = 350, 3_500
+"""Days of one endpoint in the first turn at most (1.6 million datapoints), and in a later one (310 MiB of digests)."""
+QUICK_S = 5.0
+"""A turn that took less is followed by one of twice the size."""
+SPARE = 0.5
+"""Share of an invocation's time that no turn is meant to use: the next one may be slower than the last one was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How work is divided."""
+
+    left: Callable[[], float] = lambda: math.inf
+    """Seconds that are left; infinite where nothing ends by itself."""
+    first: int = 25
+    """Items of the first turn: what they need is not known yet."""
+    most: int = CHUNK
+    reserve: float = 60.0
+    """Seconds that are left when the last turn ends, if it takes as long as the one before."""
+
+    def divide[T](self, items: Sequence[T]) -> Iterator[tuple[Sequence[T], bool]]:
+        """The items in their order, turn by turn, and whether there is time for them; once there is not, all the rest.
+
+        The caller works on what it is given before it asks for more: that is what is timed.
+        """
+        size, done, last = (self.most if math.isinf(self.left()) else self.first), 0, 0.0
+        while done < len(items):
+            before = self.left()
+            if before < self.reserve + last:
+                yield items[done:], False
+                return
+            yield items[done : done + size], True
+            done += size
+            last = before - self.left() if math.isfinite(before) else 0.0
+            size = min(2 * size, self.most) if last < QUICK_S else max(1, min(size, self.first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,3 +320,9 @@ def _reason(error: RightsizerError) -> Reason:
             return Reason(Code.THROTTLED, str(error))
         case _:
             return Reason(Code.READ_FAILED, str(error))
+
+
+def turns_of(lookback_days: int, left: Callable[[], float]) -> Turns:
+    """The turns of an invocation that has so much time left: they use half of it, however long the look-back is."""
+    first, most = max(1, FIRST_DAYS // lookback_days), max(1, min(CHUNK, MOST_DAYS // lookback_days))
+    return Turns(left, first, most, SPARE * left())

@@ -1,12 +1,27 @@
-"""Tell people without depending on it: a topic that refuses loses a message, never a journal or another change."""
+"""Tell people without depending on it: a topic that refuses loses a message, never a journal or another change.
+
+That an endpoint is left without its autoscaling is told at once, and when it is back. A step that AWS refuses is tried
+for about an hour, in which load may come that nothing answers. What is handed over is told by the hand-over itself.
+"""
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
+from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.live_state import Sight
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.plan import Step, StepKind
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.telemetry import count, logger
+
+INCIDENT, OVER = "incident", "incident-over"
+"""Journal lines of the two messages, with the resource as their detail."""
+DENIED = f"again:{FailureClass.PERMISSION.value}:"
+"""How the line of a step begins that no try will mend soon; other failures pass, and are told when they come again."""
 
 type Tell = Callable[[str, str], None]
 type Told = Callable[[str, str], bool]
@@ -41,3 +56,66 @@ def once(ledger: SavingsLedger, tell: Tell, what: Occurrence, subject: str) -> N
         return
     if first:
         surely(tell)(subject, what.text)
+
+
+def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told) -> Change:
+    """The change with the line of the message, where this refusal leaves a resource without autoscaling; told once."""
+    lack, detail = _lack(change, step, sight), result.detail
+    if not lack or change.ending is ChangeState.HANDED_OVER or _open(change, step.subject):
+        return change
+    if not detail.startswith("again:") or (not detail.startswith(DENIED) and change.attempts(step) < 2):
+        return change
+    text = f"{lack}: {step.key} was refused ({detail}). It serves with the instances that it has. "
+    told = tell(
+        f"INCIDENT {change.ref.name}: its autoscaling is missing",
+        f"{text}It is tried again for about an hour; until then this does it: {sight.concrete(step).command}",
+    )
+    return _noted(change, INCIDENT, step.subject, result.at) if told else change
+
+
+def over(change: Change, sight: Sight, now: datetime, tell: Told) -> Change:
+    """The change with the line of the message that ends each incident; told once, whoever gave autoscaling back."""
+    stored = change.before.scaling if change.before is not None and sight.scaling is not None else ()
+    for had in stored:
+        if not _open(change, had.resource_id) or not _whole(had, sight):
+            continue
+        text = f"{had.resource_id} has its scalable target and its policies, as seen at {now:%Y-%m-%d %H:%M} UTC"
+        if tell(f"{change.ref.name}: its autoscaling is back", text):
+            change = _noted(change, OVER, had.resource_id, now)
+    return change
+
+
+def _whole(had: ScalableTarget, sight: Sight) -> bool:
+    """Whether the target is there, with each policy that it had by its name; bounds follow the new fleet."""
+    key = (had.resource_id, had.dimension)
+    live = next((t for t in sight.scaling or () if (t.resource_id, t.dimension) == key), None)
+    if live is None:
+        return False
+    return {p.get("PolicyName") for p in had.policies} <= {p.get("PolicyName") for p in live.policies}
+
+
+def _lack(change: Change, step: Step, sight: Sight) -> str:
+    """What the resource of the step lacks that it had before the change; empty where it lacks nothing."""
+    had = _had(change, step)
+    if had is None or sight.scaling is None:
+        return ""
+    live = sight.target(step)
+    if step.kind is StepKind.REGISTER_TARGET and live is None:
+        return f"{step.subject} has no scalable target"
+    if step.kind is StepKind.PUT_POLICY and had.policies and (live is None or not live.policies):
+        return f"{step.subject} has no scaling policy"
+    return ""
+
+
+def _had(change: Change, step: Step) -> ScalableTarget | None:
+    stored = change.before.scaling if change.before is not None else ()
+    return next((t for t in stored if t.resource_id == step.subject), None)
+
+
+def _open(change: Change, resource: str) -> bool:
+    lines = (e.step for e in reversed(change.journal) if e.step in (INCIDENT, OVER) and e.detail == resource)
+    return next(lines, OVER) == INCIDENT
+
+
+def _noted(change: Change, line: str, resource: str, now: datetime) -> Change:
+    return replace(change, journal=(*change.journal, Entry(now, line, "noted", resource)))

@@ -1,19 +1,42 @@
-"""What a person orders: go back, freeze, thaw. Recorded by conditional writes; the `apply` door acts on it."""
+"""What a person orders: go back, freeze, thaw, and a proposal for an endpoint of inference components.
 
-from collections.abc import Callable
+Orders are recorded by conditional writes; the `apply` door acts on them. No evaluation proposes for components, since
+nothing here knows what it would save. Such a proposal goes the way of every other: approval, preflight, journal,
+probation. Nothing of it is applied by itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Literal, Protocol
 
 from rightsizer.autoscaling.scheduled_actions import as_due
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.live_state import EndpointSight, Gone
-from rightsizer.domain.policy import Switch
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, ScaleIn, Target, priced
+from rightsizer.domain.policy import Policy, Switch
+from rightsizer.domain.price import Price
+from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.errors import InputError
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.errors import ConflictError, InputError, ReadError
 from rightsizer.ports.changes import Journal
+from rightsizer.ports.evaluation import FleetReader, PriceBook
+from rightsizer.recommender import proposal
+from rightsizer.recommender.pricing import cost_of, monthly
+from rightsizer.recommender.proposal import proposal_id
 
 STANDING = (ChangeState.PROVEN, ChangeState.APPLIED)
 """Ends after which the endpoint runs what the change made."""
+MOST = 6
+"""Components of one change: each is looked at twice while it rolls, and a change costs at most 40 invocations."""
+DAYS = 14
+"""How long it waits for an answer."""
+UNKNOWN = "the saving is not known: how copies are packed on instances is not read, so none is promised or booked"
+SAID_NO = (Mode.OFF, Mode.REPORT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +92,154 @@ class Orders:
     def thaw(self, by: str, now: datetime) -> None:
         """Let changes go on."""
         self.journal.set_switch(Switch(False, False, by, now))
+
+
+class ProposalStore(Protocol):
+    """Where such a proposal is put."""
+
+    def order(self, proposal: Proposal) -> bool:
+        """Open it as the endpoint's only open proposal; False when it was there, or another is being carried out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Drafts and puts the proposals that a person asks for."""
+
+    fleet: FleetReader
+    prices: PriceBook
+    orders: ProposalStore
+    components: Callable[[str], Mapping[str, ComponentSight]]
+    """The inference components of an endpoint, by name."""
+
+    def scale_in(self, name: str, variant: str, asked: ScaleIn, by: str, now: datetime) -> Proposal:
+        """Ask for another scale-in policy; `variant` may be empty where there is one.
+
+        Raises InputError where the endpoint cannot have it, with what to do instead; ConflictError where another
+        proposal is in the way; ReadError.
+        """
+        endpoint = self._endpoint(name)
+        mine = _variant(endpoint, variant)
+        target = Target(mine.instance_type, mine.current_count, scale_in=replace(asked, variant=mine.name))
+        risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.LOW}
+        return self._put(endpoint, mine, OptionKind.SCALE_IN, target, risks, by, now)
+
+    def placement(
+        self, name: str, strategy: Literal["SPREAD", "BINPACK"], wanted: Sequence[str], by: str, now: datetime
+    ) -> Proposal:
+        """Ask for another placement of these components; of all that have resources of their own where none is named.
+
+        Errors as of `scale_in`.
+        """
+        endpoint, known = self._endpoint(name), self.components(name)
+        missing = sorted(set(wanted) - set(known))
+        if missing:
+            raise InputError(f"endpoint {name} has no component {missing[0]}; it has {', '.join(sorted(known))}")
+        names = {*wanted} or {c.name for c in known.values() if not c.base and c.strategies != {strategy}}
+        if not names:
+            raise InputError(f"asking about {name}: every component of {name} is placed so already")
+        if len(names) > MOST:
+            text = f"{len(names)} components are not placed so, and one change moves at most {MOST}: name them with "
+            raise InputError(f"asking about {name}: {text}--component, and ask about the others after it")
+        mine = endpoint.variants[0]
+        placed = tuple((component, strategy) for component in sorted(names))
+        target = Target(mine.instance_type, mine.current_count, placement=placed)
+        risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.MEDIUM}
+        return self._put(endpoint, mine, OptionKind.PLACEMENT, target, risks, by, now)
+
+    def _put(
+        self,
+        endpoint: Endpoint,
+        variant: Variant,
+        kind: OptionKind,
+        target: Target,
+        risks: dict[RiskResource, Risk],
+        by: str,
+        now: datetime,
+    ) -> Proposal:
+        price = self.prices.table(endpoint.ref.region, [variant.instance_type])
+        found = price.find(variant.instance_type)
+        if found is None:
+            raise InputError(
+                f"asking about {endpoint.ref.name}: {variant.instance_type} has no price, so the cost of two fleets is "
+                "not known"
+            )
+        n, usd = variant.current_count, monthly(found, variant.current_count)
+        deploys = kind is OptionKind.SCALE_IN
+        cost = cost_of(usd, found, n, n, 0.0, price.commitment, Policy(), new_fleet=deploys)
+        money = Money(usd, Decimal(0), cost.switch_usd, 0.0)
+        option = priced(kind, target, found, money, 0.0, risks, Effort.LOW, in_place=True, not_checked=(UNKNOWN,))
+        proposal = _proposal(endpoint, variant, option, found, by, now)
+        _refuse_owned(endpoint, proposal.recommendation)
+        if not self.orders.order(proposal):
+            raise ConflictError(
+                f"asking about {endpoint.ref.name}: this is asked already ({proposal.id}), or another change of the "
+                "endpoint is approved or under way; see rightsizer proposals"
+            )
+        return proposal
+
+    def _endpoint(self, name: str) -> Endpoint:
+        found = next(iter(self.fleet.observe(self.fleet.find([name]))), None)
+        if found is None:
+            raise InputError(f"no endpoint is named {name} in this account and Region")
+        if not isinstance(found, Endpoint):
+            raise ReadError(f"reading {name}: {found.reason.sentence}")
+        if found.tags_unread is not None:
+            raise ReadError(f"reading the tags of {name}, which say what may be changed: {found.tags_unread.sentence}")
+        if found.kind is not EndpointKind.INFERENCE_COMPONENTS:
+            raise InputError(f"{name} is of the kind {found.kind.value}: it has no inference components")
+        if found.mode_declared and found.mode in SAID_NO:
+            command = proposal.tag_command(found.ref)
+            raise InputError(
+                f"the tag rightsizer:mode of {name} is {found.mode.value}; its owner lets it be changed with: {command}"
+            )
+        return found
+
+
+def _variant(endpoint: Endpoint, name: str) -> Variant:
+    names = [v.name for v in endpoint.variants]
+    if not name and len(names) == 1:
+        return endpoint.variants[0]
+    found = next((v for v in endpoint.variants if v.name == name), None)
+    if found is None:
+        raise InputError(f"name one variant of {endpoint.ref.name}: {', '.join(names)}")
+    return found
+
+
+def _refuse_owned(endpoint: Endpoint, recommendation: Recommendation) -> None:
+    """What a stack owns is changed in its source, by the lines that are shown."""
+    if endpoint.owned_by:
+        why = f"{endpoint.ref.name} is owned by {endpoint.owned_by}, whose next deployment would undo the change:"
+        raise InputError(proposal.instructions(endpoint, recommendation, why))
+
+
+def _proposal(endpoint: Endpoint, variant: Variant, option: Option, price: Price, by: str, now: datetime) -> Proposal:
+    reason = Reason(Code.NEEDS_APPROVAL, f"asked for by {by}; {UNKNOWN}")
+    recommendation = Recommendation(
+        ref=endpoint.ref,
+        variant=variant.name,
+        kind=endpoint.kind,
+        mode=endpoint.mode,
+        owner=endpoint.owner,
+        fingerprint=endpoint.fingerprint,
+        evaluated_at=now,
+        instance_type=variant.instance_type,
+        instance_count=variant.current_count,
+        price=price,
+        usd_per_month=option.usd_per_month,
+        finding=Finding.NOT_ENOUGH_DATA,
+        reason=reason,
+        gate=Gate.PROPOSE,
+        gate_reason=reason,
+        options=(option,),
+        evidence=None,
+        not_checked=("its use: nothing was measured for this",),
+    )
+    return Proposal(
+        id=proposal_id(recommendation, option),
+        recommendation=recommendation,
+        created_at=now,
+        expires_at=now + timedelta(days=DAYS),
+        state=ProposalState.PENDING,
+        approvable=True,
+    )

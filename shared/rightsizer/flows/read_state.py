@@ -1,18 +1,31 @@
-"""Look at AWS for one decision: only what the change needs now, and nothing from memory."""
+"""Look at AWS and at the newest judgement for one decision: only what the change needs now, and nothing from memory.
 
-from dataclasses import dataclass
+Image tags are compared once more right before a deployment, and a component's before its roll: hours may have passed.
+Forward it stops: nobody asked for other code. On the way back it tells and goes on: users suffer from what runs now, or
+somebody asked, and there is no other way back; who deploys the old code by its digest can do so after it.
+
+The newest judgement is held against what was approved before each write that leads towards it.
+"""
+
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from rightsizer.changes import clone, proof
-from rightsizer.changes import deletion as farewell
-from rightsizer.changes import shadow_test_result as trial_end
+from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result
 from rightsizer.changes.measurement import counted
-from rightsizer.domain.change import Change, ChangeState, Course
+from rightsizer.changes.overruled import needs_no_judgement, overruled
+from rightsizer.changes.reconcile import may_show_until, touched_scaling, updating
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight, Verdict
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.errors import PermissionMissingError, UnreadableError
+from rightsizer.flows.notify import Told
 from rightsizer.ports.changes import Changer
-from rightsizer.ports.evaluation import MetricReader, MetricRequest
+from rightsizer.ports.evaluation import MetricReader, MetricRequest, RecommendationStore
+from rightsizer.telemetry import count
 
 SCALING = frozenset(
     {
@@ -23,11 +36,17 @@ SCALING = frozenset(
         StepKind.PUT_SCHEDULED,
     }
 )
+IMAGES = "images"
+"""The journal line that says that the way back brings other code."""
+LOOK_AGAIN = timedelta(hours=1)
+"""How often a change that waits for a judgement looks for one; the sweep evaluates each endpoint once a day."""
+TOLD = "judgement"
+"""Journal line of the message that a change waits for a judgement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """Makes the sight that `rules.advance` decides on."""
+    """Makes the sight that `changes.reconcile` decides on."""
 
     changer: Changer
     metrics: MetricReader
@@ -81,13 +100,13 @@ class Looking:
         names = [v.name for v in change.plan.after]
         shadows = [change.plan.shadow] if change.plan.shadow else []
         signals = proof.signals(endpoint.asynchronous)
-        signals = (*signals, trial_end.MODEL_ERRORS) if shadows else signals
+        signals = (*signals, shadow_test_result.MODEL_ERRORS) if shadows else signals
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind == "delete":
-            return farewell.judge(change, windows, now)
+            return deletion.judge(change, windows, now)
         if shadows:
-            return trial_end.judge(change, windows[:-1], windows[-1], now)
+            return shadow_test_result.judge(change, windows[:-1], windows[-1], now)
         return proof.judge(counted(change, endpoint, now), windows, now, self.limits)  # with the hours of this look
 
 
@@ -110,3 +129,170 @@ def _alarm_names(change: Change) -> tuple[str, ...]:
     met = change.met.alarms if change.met is not None else ()
     planned = (s.subject for s in _steps(change) if s.kind is StepKind.PUT_ALARM)
     return tuple(sorted({*change.plan.alarms, *planned, *(str(a["AlarmName"]) for a in met)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """Asks the registry only for images by tag, and only before UpdateEndpoint and UpdateInferenceComponent."""
+
+    changer: Changer
+    store: RecommendationStore
+    tell: Told
+
+    def before(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change | Steer:
+        """The change to go on with, or the move in place of the step where it would bring other code."""
+        endpoint = sight.endpoint
+        if isinstance(endpoint, Gone):
+            return change
+        parts, names = _resolved_again(step, sight, endpoint)
+        back, about = change.course is not Course.FORWARD, f"component {step.component}: " if step.component else ""
+        if not names or (back and any(entry.step == IMAGES and about in entry.detail for entry in change.journal)):
+            return change
+        by_itself = not back and self._by_policy(change)
+        found = preflight.moved(endpoint, self.changer.images(change.ref, names), by_itself, parts)
+        if found is None:
+            return change
+        if not back:
+            return _stopped(change, found)
+        return self._told(change, replace(found, sentence=about + found.sentence), now)
+
+    def _by_policy(self, change: Change) -> bool:
+        proposal = self.store.proposal(change.proposal_id)
+        return proposal is not None and proposal.decision is not None and proposal.decision.by == "policy"
+
+    def _told(self, change: Change, found: Reason, now: datetime) -> Change:
+        text = f"the way back is deployed all the same, since what runs now has to go: {found.sentence}"
+        self.tell(f"{change.ref.name}: its way back does not bring the image that ran before", text)
+        return replace(change, journal=(*change.journal, Entry(now, IMAGES, "noted", text[:500])))
+
+
+def _resolved_again(
+    step: Step, sight: Sight, endpoint: EndpointSight
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The images of the component that the step rolls, and the names by tag of all images that it resolves again."""
+    if step.kind is StepKind.UPDATE_ENDPOINT:
+        return (), preflight.tagged(endpoint)
+    live = sight.components.get(step.component)
+    if step.kind is not StepKind.UPDATE_COMPONENT or live is None:
+        return (), ()
+    parts = tuple(pair for pair in live.images if "@sha256:" not in pair[0])
+    return parts, tuple(dict.fromkeys(name for name, _ in parts))
+
+
+def _stopped(change: Change, found: Reason) -> Steer:
+    """Nothing was deployed: refused, or rolled back where something was taken away or rolled, and goes back."""
+    touched = touched_scaling(change)
+    text = f"{found.sentence}; seen right before the deployment, after the preflight, and it was not made"
+    if touched:
+        what = "what was changed before goes back" if change.plan.turn is None else "autoscaling goes back as it was"
+        text += f"; {what}"
+    ending = ChangeState.ROLLED_BACK if touched else ChangeState.REFUSED
+    return Steer(Reason(Code.MOVING_TAG, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
+
+
+def held_against(store: RecommendationStore, change: Change, proposal: Proposal | None) -> Reason | None:
+    """Why the change is not carried out on the newest judgement of its endpoint; None where it may be.
+
+    NEWER_JUDGEMENT where that forbids it. JUDGEMENT_UNKNOWN where nobody knows what the newest one says, so that the
+    change waits: this release cannot read it, or it is older than the table. Such a table was restored from a backup,
+    or copied, and what was judged after the backup is not in it. Raises ReadError. Without a proposal that can be read,
+    what was judged since the change was created counts; the rest was looked at when it began.
+    """
+    if needs_no_judgement(change.option):
+        return None
+    name = change.ref.name
+    try:
+        newest = store.recommendation(name)
+    except UnreadableError as error:
+        count(RowsUnreadable=1)
+        text = f"the newest judgement of {name} cannot be read by this release ({error}), so nobody knows what it says"
+        return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
+    decided = proposal.recommendation if proposal is not None else newest and _begun_on(newest, change)
+    if decided is None:
+        return None
+    found = overruled(change.option, decided, newest, by_policy=_by_policy(proposal))
+    return found if found is not None else _copied(newest or decided, name, store.made_at())
+
+
+def _begun_on(newest: Recommendation, change: Change) -> Recommendation:
+    """A judgement of the time when the change was created, in place of the one that cannot be read."""
+    gate = Gate.TEST if change.plan.kind == "shadow-test" else Gate.PROPOSE
+    return replace(newest, evaluated_at=change.created_at, gate=gate)
+
+
+def _by_policy(proposal: Proposal | None) -> bool:
+    """Whether automatic mode decided; where nobody knows, the stricter answer."""
+    return proposal is None or (proposal.decision is not None and proposal.decision.by == "policy")
+
+
+def _copied(newest: Recommendation, name: str, made: datetime) -> Reason | None:
+    if newest.evaluated_at >= made:
+        return None
+    text = (
+        f"the newest judgement of {name} is of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC and older than the table,"
+        f" which was restored or copied on {made:%Y-%m-%d %H:%M} UTC: a later one may be lost"
+    )
+    return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
+
+
+def heard(store: RecommendationStore, change: Change, move: Move, now: datetime, tell: Told) -> tuple[Change, Move]:
+    """The change and its move, where the newest judgement allows it; else the end of the change, or a wait.
+
+    Asked before each write until the first that serves differently: between two of them a window, an alarm or a freeze
+    may have kept the change waiting for days. While autoscaling is taken away nothing waits for a judgement, or for the
+    permission to read it: autoscaling goes back at once. A read that failed otherwise is tried again (ReadError).
+    An update of which the answer was lost is not asked again against the newest judgement. It may still show for an
+    hour (`SHOWS`); until then it counts as made, and an endpoint with all its autoscaling waits for it.
+    """
+    if not isinstance(move, Do) or change.course is not Course.FORWARD or change.turned_at is not None:
+        return change, move
+    touched = touched_scaling(change)
+    try:
+        found = None if _step_by_step(change, now) else _against(store, change)
+    except PermissionMissingError as error:
+        if not touched:
+            raise
+        found = Reason(Code.JUDGEMENT_UNKNOWN, f"the newest judgement of {change.ref.name} may not be read: {error}")
+    if found is None:
+        return change, move
+    if found.code is Code.JUDGEMENT_UNKNOWN and not touched:
+        return told(change, found, now, tell), Wait(now + LOOK_AGAIN, found.sentence)
+    until = may_show_until(change, now)
+    if until is not None and not touched:
+        text = f"{found.sentence}; the update that was asked already may still show until {until:%H:%M} UTC"
+        return change, Wait(until, f"{text}, and is not asked again")
+    text = f"{found.sentence}; seen right before the next write, and it was not made"
+    if touched:
+        text += "; autoscaling goes back as it was"
+    ending = ChangeState.ROLLED_BACK if touched else ChangeState.REFUSED
+    return change, Steer(Reason(found.code, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
+
+
+def told(change: Change, why: Reason, now: datetime, tell: Told) -> Change:
+    """The change with the line of the message that it waits for a judgement; told once."""
+    known = any(entry.step == TOLD for entry in change.journal)
+    if known or not tell(f"{change.ref.name}: approved, and waits for a new judgement", why.sentence):
+        return change
+    return replace(change, journal=(*change.journal, Entry(now, TOLD, "noted", why.sentence)))
+
+
+def brings_room(store: RecommendationStore, endpoint: str) -> Recommendation | None:
+    """The newest recommendation, where it brings room back for users who suffer; None where it cannot be read."""
+    try:
+        newest = store.recommendation(endpoint)
+    except UnreadableError:
+        return None
+    return newest if newest is not None and newest.chosen is not None and newest.chosen.restores else None
+
+
+def _against(store: RecommendationStore, change: Change) -> Reason | None:
+    try:
+        proposal = store.proposal(change.proposal_id)
+    except UnreadableError:
+        return held_against(store, change, None)  # the change itself holds what was approved
+    return held_against(store, change, proposal) if proposal is not None else None
+
+
+def _step_by_step(change: Change, now: datetime) -> bool:
+    """Whether a plan without an update of the endpoint was begun: AWS made one of its steps, or may have."""
+    return change.plan.turn is None and updating(change, now)

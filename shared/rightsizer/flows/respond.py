@@ -95,7 +95,10 @@ def _page(click: Click, ports: RespondPorts) -> Answer:
         link = ports.link(PAGES[click.verb].format(click.proposal_id))
     except RightsizerError as error:
         return Answer(503, "The link could not be made; please try again in a minute.", f"{what}: {error}")
-    text = "The page opens for 15 minutes, for you only. Press the button of the message again for another link."
+    text = (
+        "The page opens for at most 15 minutes, for you only. Where it does not open, press the button of the message "
+        "again for another link."
+    )
     return Answer(200, text, what, link=link)
 
 

@@ -2,6 +2,10 @@
 
 Where that cannot be had (the configuration cannot be cloned, or AWS refuses so many), the stored way back stands: going
 back too small is better than staying on what proved bad.
+
+Autoscaling as a return meets it is stored before it is taken away, and given back where the return does not arrive.
+Between the end of a change and its return weeks may pass, in which the owner edits bounds and adds policies. What the
+change had settled is then as foreign to them as what it had stored.
 """
 
 from collections.abc import Mapping
@@ -9,17 +13,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from rightsizer.autoscaling.scheduled_actions import as_due
-from rightsizer.changes import clone, guardrail
-from rightsizer.changes import rollback_size as returning
+from rightsizer.autoscaling import policies
+from rightsizer.autoscaling.scheduled_actions import Due, as_due, caught_up
+from rightsizer.changes import clone, guardrail, rollback_size
 from rightsizer.changes.plan.capacity import capacity_step
 from rightsizer.changes.plan.config import create, update
-from rightsizer.changes.reconcile import rolled_back
+from rightsizer.changes.reconcile import given_back, rolled_back
 from rightsizer.domain.change import Change, Course, Entry, FailureClass
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.option import Target
-from rightsizer.domain.plan import Plan, Step, StepKind, VariantCount
+from rightsizer.domain.plan import Met, Plan, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import Changer
@@ -31,6 +35,8 @@ WAY_BACK = "way-back"
 
 REFUSED = ("refused:", f"again:{FailureClass.PERMISSION.value}:")
 """How the journal's line of a failed step begins where trying it again would only lose time."""
+MET = "met"
+"""The journal line that says since when the return knows what it met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +69,11 @@ class Returning:
             return change  # the way back keeps them too
         change = self._edited(change, sight, now)
         plan, due = change.plan, as_due(change, now).change
-        if not plan.grown and returning.counts(due, endpoint, {}) == (change.before.variants if change.before else ()):
+        if not plan.grown and rollback_size.counts(due, endpoint, {}) == (
+            change.before.variants if change.before else ()
+        ):
             return change  # without a look at the quotas
-        wanted = returning.counts(due, endpoint, self._quotas())
+        wanted = rollback_size.counts(due, endpoint, self._quotas())
         if change.before is None or wanted == (plan.grown or change.before.variants):
             return change
         made = self._plan(change, endpoint, wanted)
@@ -105,12 +113,12 @@ class Returning:
 
     def _edited(self, change: Change, sight: Sight, now: datetime) -> Change:
         """The change with the bounds that its owner raised since, and with a line about every edit, once."""
-        edits = returning.edits(as_due(change, now).change, sight)
+        edits = rollback_size.edits(as_due(change, now).change, sight)
         text = f"autoscaling was edited since the change ({', '.join(edits)}); the way back gives back what was stored"
         if not edits or any(e.step == WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal):
             return change
         due = as_due(change, now).change
-        restore = returning.raised(replace(due, plan=replace(due.plan, restore=change.plan.restore)), sight)
+        restore = rollback_size.raised(replace(due, plan=replace(due.plan, restore=change.plan.restore)), sight)
         if restore != change.plan.restore:
             text += ", with bounds as large as yours"
         return _noted(change, replace(change.plan, restore=restore), "noted", text, now)
@@ -191,3 +199,43 @@ def _named(step: Step | None) -> frozenset[str]:
 def _noted(change: Change, plan: Plan, status: str, text: str, now: datetime) -> Change:
     entry = Entry(now, WAY_BACK, "failed" if status == "failed" else "noted", text[:500])
     return replace(change, plan=plan, journal=(*change.journal, entry))
+
+
+def meet(changer: Changer, change: Change, sight: Sight, now: datetime) -> Change:
+    """The change with autoscaling and alarms as they are now, while its return has taken nothing away yet.
+
+    Raises ReadError when the alarms could not be seen: nothing is taken away that could not be given back.
+    """
+    if change.course is not Course.BACK or not change.plan.clear or sight.scaling is None or not given_back(change):
+        return change
+    arns = [p["PolicyARN"] for t in sight.scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
+    alarms = tuple(dict(a) for a in changer.alarms_pointing_at(arns)) if arns else ()
+    note = Entry(now, MET, "noted", "autoscaling is stored as it is before the way back takes it away")
+    journal = change.journal if change.met is not None else (*change.journal, note)
+    return replace(change, met=Met(now, sight.scaling, alarms), journal=journal)
+
+
+def as_met(due: Due, now: datetime) -> Due:
+    """The change with what its return met in the place of what it had settled, with what a schedule set since.
+
+    A view of one look, as `as_due`; the same where no return took anything away.
+    """
+    change = due.change
+    if change.met is None or given_back(change):
+        return due
+    caught = caught_up(_steps(change), change.met.scaling, change.met.at, now, all_actions=True)
+    said = {step.command: told for step in caught.steps if (told := caught.said.get(step.key))}
+    return Due(replace(change, plan=replace(change.plan, settle=caught.steps)), {**due.said, **said})
+
+
+def added(change: Change) -> tuple[str, ...]:
+    """Command lines that put again what the owner added before the return, and what the return does not give back."""
+    ours = {step.key for step in change.plan.restore}
+    return tuple(
+        step.command for step in _steps(change) if step.kind is not StepKind.REGISTER_TARGET and step.key not in ours
+    )
+
+
+def _steps(change: Change) -> tuple[Step, ...]:
+    met = change.met
+    return policies.rebuild(met.scaling, met.alarms, met.scaling) if met is not None else ()

@@ -5,14 +5,18 @@ closes the proposals that nobody answered in time; their messages follow by the 
 
 One page of the queue that is refused stops no other. Its endpoints are found by the next light sweep, as every
 endpoint that was not evaluated for a day.
+
+Beside the endpoints it remembers the Auto Scaling groups: `interruption` acts on these facts within the two minutes and
+reads nothing else. Looking at groups and training jobs is for `evaluate`: the sweep sends it messages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Literal
 
-from rightsizer.domain.trigger import EvaluationReason, SweepDue, SweepKind, Trigger
+from rightsizer.domain.trigger import EvaluationReason, LookBeyond, SweepDue, SweepKind, Trigger
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.ports.evaluation import (
     AlarmReader,
@@ -22,6 +26,7 @@ from rightsizer.ports.evaluation import (
     PageQueue,
     ProposalCloser,
 )
+from rightsizer.ports.spot import GroupReader, JobReader, LookQueue, SpotBook, Unread
 from rightsizer.recommender.usage_cache import DAYS, page_of
 from rightsizer.telemetry import Failed, attempt, count, logger
 
@@ -29,6 +34,8 @@ PAGE = 25
 """Endpoints in one message, of one page of digests where they can be: one reading serves them all."""
 MISSED = timedelta(hours=25)
 """An endpoint that was not evaluated for so long was missed by the daily sweep, or its message was lost."""
+GROUP_PAGE = 10
+"""Groups or jobs in one message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +185,72 @@ def _alarmed(ports: SweepPorts) -> set[str]:
         "asking which endpoints are in alarm", ports.alarm, lambda: ports.alarms.endpoints_in_alarm(ports.alarm)
     )
     return set() if isinstance(found, Failed) else set(found)
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondPorts:
+    """What it needs."""
+
+    groups: GroupReader
+    jobs: JobReader
+    book: SpotBook
+    queue: LookQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a sweep of the groups and jobs did."""
+
+    kept: int
+    unread: tuple[Unread, ...]
+    asked: int = 0
+    """Groups and jobs that `evaluate` was asked to look at."""
+
+
+def remember_groups(reader: GroupReader, book: SpotBook, now: datetime) -> Remembered:
+    """Store the facts of every Spot or opted-in group; one that cannot be read or stored stops no other."""
+    kept, unread = 0, []
+    for found in reader.groups(now):
+        if isinstance(found, Unread):
+            logger.warning("an Auto Scaling group could not be read", group=found.name, reason=str(found.reason))
+            unread.append(found)
+        elif not isinstance(attempt("keeping the facts of a group", found.name, partial(book.keep, found)), Failed):
+            kept += 1
+    return Remembered(kept, tuple(unread))
+
+
+def look_beyond(ports: BeyondPorts, sweep: SweepKind, now: datetime) -> Remembered:
+    """Groups and training jobs after a sweep of the endpoints: facts each time, groups' options after a full one.
+
+    What cannot be read costs itself only, never the sweep of the endpoints.
+    """
+    found = attempt("remembering groups", "all", partial(remember_groups, ports.groups, ports.book, now))
+    done = Remembered(0, ()) if isinstance(found, Failed) else found
+    asked = 0
+    if sweep is SweepKind.FULL:
+        asked += _asked(ports.queue, "group", lambda: _spot_groups(ports.book), now)
+    asked += _asked(ports.queue, "training-job", ports.jobs.open_jobs, now)
+    return Remembered(done.kept, done.unread, asked)
+
+
+def _spot_groups(book: SpotBook) -> Sequence[str]:
+    return [group.name for group in book.groups() if group.purchase.uses_spot]
+
+
+def _asked(
+    queue: LookQueue, subject: Literal["group", "training-job"], listed: Callable[[], Sequence[str]], now: datetime
+) -> int:
+    """Ask for a look at what is listed, page by page; how many the queue took. A page that is refused stops no other.
+
+    The next sweep asks again for what is left out: groups each day, jobs each hour.
+    """
+    names = attempt(f"listing each {subject}", "all", listed)
+    if isinstance(names, Failed):
+        return 0
+    taken = 0
+    for start in range(0, len(names), GROUP_PAGE):
+        some = tuple(names[start : start + GROUP_PAGE])
+        look = LookBeyond(subject, some, "sweep", now, f"{subject}|sweep|{now.isoformat()}|{start}")
+        done = attempt(f"asking for a look at each {subject}", str(start), partial(queue.send_beyond, look))
+        taken += 0 if isinstance(done, Failed) else len(some)
+    return taken

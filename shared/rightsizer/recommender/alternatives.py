@@ -116,7 +116,7 @@ def _later(option: Option) -> Reason:
     """Why a migration waits: measuring a type in place is cheaper than compiling a model for another chip."""
     return Reason(
         Code.RISK_TOO_HIGH,
-        f"would save USD {option.saving_usd_per_month} per month after a migration; a type that runs the model as it is"
+        f"would save ${option.saving_usd_per_month:,.2f} a month after a migration; a type that runs the model as it is"
         " may do, and is to be measured first",
     )
 
@@ -148,7 +148,7 @@ def _proposal(base: Recommendation, at: Situation, options: list[Option]) -> Rec
         where = "which Limits does not open to automatic mode. Otherwise"
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.kind.value} ({_fleet(best)}) would save USD {best.saving_usd_per_month} per month, {where}:"
+        f"{best.kind.value} ({_fleet(best)}) would save ${best.saving_usd_per_month:,.2f} a month, {where}:"
         f" {base.reason.sentence}",
     )
     return replace(
@@ -241,7 +241,9 @@ def bill_of(at: Situation, price: Price, mean: float, count: int, risk_share: fl
 def unsaved(at: Situation, what: str) -> Reason:
     """That it would save nothing, with today's bill and what is committed."""
     plan = at.given.prices.commitment.usd_per_hour
-    return Reason(Code.NOT_CHEAPER, f"{what} saves nothing against USD {at.usd} per month (committed: USD {plan}/h)")
+    return Reason(
+        Code.NOT_CHEAPER, f"{what} saves nothing: today it costs ${at.usd:,.2f} a month (committed: ${plan} an hour)"
+    )
 
 
 def out(at: Situation, kind: OptionKind, reason: Reason) -> Excluded:

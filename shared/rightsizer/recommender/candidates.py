@@ -101,7 +101,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     busy = at.demand.load.mean_rate * at.latency.mean_s * ratio.mid / workers * 0.8
     least = float(price.usd_per_hour) * 730 * max(busy, 1.0)
     if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
-        return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least USD {least:.0f} per month")
+        return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month")
     return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
 
 
@@ -149,11 +149,11 @@ def _holds(at: Situation, ratio: Ratio, seen: bool) -> bool:
 
 
 def _too_slow(at: Situation, hardware: InstanceType, ratio: Ratio, source: SlowdownSource, seen: bool) -> Reason:
-    worst = f" and {at.bearable:.2f} at worst" if ratio.mid <= at.stretch and seen else ""
+    worst = f", {at.bearable:.2f}-fold at worst" if ratio.mid <= at.stretch and seen else ""
     return Reason(
         Code.TOO_SLOW,
-        f"latency on {hardware.name} may grow {ratio.bound:.2f}-fold ({source}); {at.stretch:.2f} is the most"
-        f" at which the objective of {at.goal.p95_s:.2f} s holds{worst}",
+        f"{hardware.name} may be too slow: latency may grow {ratio.bound:.2f}-fold ({source}), and the p95 of"
+        f" {at.goal.p95_s:.2f} s allows {at.stretch:.2f}-fold{worst}",
     )
 
 
@@ -183,8 +183,9 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
     where = " behind another endpoint with the same model" if elsewhere else ""
     return Reason(
         Code.BLACKLISTED,
-        f"{hardware.name} failed {times} time(s), last on {known.refuted.at:%Y-%m-%d}{where}"
-        f" ({known.refuted.failure or 'unknown cause'}); it rests until {until:%Y-%m-%d}",
+        f"{hardware.name} failed {'once' if times == 1 else f'{times} times'}, last on"
+        f" {known.refuted.at:%Y-%m-%d}{where} ({known.refuted.failure or 'unknown cause'}); it is not tried again"
+        f" before {until:%Y-%m-%d}",
     )
 
 

@@ -91,7 +91,7 @@ def _testing(
 ) -> Recommendation:
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{test.option.target.instance_type} would save USD {test.option.saving_usd_per_month} per month if it is fast"
+        f"{test.option.target.instance_type} would save ${test.option.saving_usd_per_month:,.2f} a month if it is fast"
         f" enough and the model fits{_gpus(at)}",
     )
     found = replace(
@@ -133,8 +133,8 @@ def _gated(
     unsure = tuple(_with_test(u) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.target.instance_count} x {best.target.instance_type} ({best.kind.value}) serves the same load for"
-        f" USD {best.usd_per_month} per month, today USD {at.usd}{_gpus(at)}",
+        f"{best.target.instance_count} × {best.target.instance_type} ({best.kind.value}) can serve the same load for"
+        f" ${best.usd_per_month:,.2f} a month; today it costs ${at.usd:,.2f}{_gpus(at)}",
     )
     found = replace(
         base,
@@ -225,20 +225,20 @@ def _why_kept(options: Options, at: Situation) -> Reason:
     if options.unsure:
         best = max(options.unsure, key=lambda u: u.prize)
         why = not_planned(best, at.usd * 0, at.endpoint, at.given.history, at.policy)
-        return Reason(
-            Code.RISK_TOO_HIGH,
-            f"{best.option.target.instance_type} would be cheaper, but is only {100 * best.chance:.0f} % likely fast"
-            f" enough and large enough; {why}",
-        )
+        name = best.option.target.instance_type
+        chance = f"{100 * best.chance:.0f} %" if best.chance >= 0.01 else "less than 1 %"
+        if best.chance < at.policy.test_chance:
+            text = f"no cheaper type fits: {name}, which comes closest, is {chance} likely to be fast and large enough"
+        else:
+            text = f"{name} would be cheaper, and is {chance} likely to be fast and large enough; {why}"
+        return Reason(Code.RISK_TOO_HIGH, text)
     cheaper = [
         e
         for e in options.excluded
         if (p := at.given.prices.find(e.instance_type)) and p.usd_per_hour < at.price.usd_per_hour
     ]
-    tail = f"; closest: {cheaper[-1].reason.sentence}" if cheaper else ""
-    return Reason(
-        Code.ALREADY_RIGHT, f"none of {len(options.excluded)} types is cheaper and serves this load{_gpus(at)}{tail}"
-    )
+    tail = f". The next cheaper type: {cheaper[-1].reason.sentence}" if cheaper else ""
+    return Reason(Code.ALREADY_RIGHT, f"already right: no cheaper type serves this load{_gpus(at)}{tail}")
 
 
 def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:

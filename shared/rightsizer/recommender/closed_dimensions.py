@@ -90,7 +90,7 @@ def _no_better(found: Recommendation, at: Situation, kind: OptionKind, first: Op
 
 
 def _less(kind: OptionKind, least: Decimal) -> Reason:
-    sentence = f"{kind.value} saves no more than what is offered without it (USD {least} per month)"
+    sentence = f"{kind.value} saves no more than what is offered without it (${least:,.2f} a month)"
     return Reason(Code.NOT_CHEAPER, sentence)
 
 
@@ -113,7 +113,7 @@ def _answer(at: Situation, kind: OptionKind, least: Decimal) -> Option | Exclude
 def _idle(at: Situation, kind: OptionKind) -> Reason | None:
     """Why the dimension can save nothing here; told before any fleet is computed."""
     if at.peak < 2:
-        return Reason(Code.NOT_APPLICABLE, f"{kind.value} moves fleets of two instances or more")
+        return Reason(Code.NOT_APPLICABLE, f"{kind.value} helps only where two instances or more run")
     match kind:
         case OptionKind.ROUTING:
             if at.endpoint.scaling:

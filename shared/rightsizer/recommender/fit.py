@@ -95,20 +95,20 @@ def _memory(now: InstanceType, candidate: InstanceType, demand: Demand, room: fl
     if need is not None and need > usable:
         return Reason(
             Code.MEMORY_TOO_SMALL,
-            f"the model needs {need:.1f} GiB per GPU ({demand.memory.peak_gib:.1f} GiB seen, margin"
-            f" {100 * (demand.memory.margin - 1):.0f} %), {candidate.name} offers {usable:.1f} GiB",
+            f"{candidate.name} offers {usable:.1f} GiB, and the model needs {need:.1f} GiB per GPU"
+            f" ({demand.memory.peak_gib:.1f} GiB seen, and a margin of {100 * (demand.memory.margin - 1):.0f} %)",
         )
     had = now.accelerator.usable_gib if now.accelerator else usable
     if need is not None and seen is not None and (1 + room) * seen > usable and usable < had:
         return Reason(
             Code.MEMORY_TOO_SMALL,
-            f"{seen:.1f} GiB per GPU were seen, and {candidate.name} offers {usable:.1f} GiB: a card"
-            f" smaller than today's keeps {100 * room:.0f} % for a new version of the model",
+            f"{candidate.name} offers {usable:.1f} GiB, and {seen:.1f} GiB per GPU were seen: on a smaller card"
+            f" {100 * room:.0f} % are kept free for a new version of the model",
         )
     if demand.memory.kind is MemoryClass.PREALLOCATED and demand.memory.lower_gib > usable:
         return Reason(
             Code.MEMORY_TOO_SMALL,
-            f"the weights alone need {demand.memory.lower_gib:.1f} GiB, {candidate.name} offers {usable:.1f} GiB",
+            f"{candidate.name} offers {usable:.1f} GiB, and the weights alone need {demand.memory.lower_gib:.1f} GiB",
         )
     return None
 
@@ -129,17 +129,18 @@ def _host(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason 
     if need is None and candidate.memory_gib < now.memory_gib:
         return Reason(
             Code.HOST_MEMORY_TOO_SMALL,
-            f"host memory use is unknown and {candidate.name} has {candidate.memory_gib:.0f} GiB,"
-            f" {now.name} has {now.memory_gib:.0f} GiB",
+            f"{candidate.name} has {candidate.memory_gib:.0f} GiB of host memory, {now.name} has"
+            f" {now.memory_gib:.0f} GiB, and how much is in use is unknown",
         )
     if need is not None and need > candidate.memory_gib and candidate.memory_gib < now.memory_gib:
         return Reason(
             Code.HOST_MEMORY_TOO_SMALL,
-            f"the host needs {need:.0f} GiB with margin, {candidate.name} has {candidate.memory_gib:.0f} GiB",
+            f"{candidate.name} has {candidate.memory_gib:.0f} GiB of host memory, and with a margin {need:.0f} GiB are"
+            " needed",
         )
     if cores is not None and cores > candidate.vcpu and candidate.vcpu < now.vcpu:
         return Reason(
-            Code.VCPU_TOO_FEW, f"the host needs {cores:.1f} vCPU with margin, {candidate.name} has {candidate.vcpu}"
+            Code.VCPU_TOO_FEW, f"{candidate.name} has {candidate.vcpu} vCPU, and with a margin {cores:.1f} are needed"
         )
     return None
 

@@ -53,8 +53,8 @@ def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict
             Gate.APPLY,
             Reason(
                 Code.SAFE_TO_APPLY,
-                f"opted in, risk {int(case.option.risk)}, {case.demand.confidence:.1f} days of evidence,"
-                f" {paid_back(case.option)}",
+                f"safe to apply by itself: performance risk {int(case.option.risk)} of 4,"
+                f" {case.demand.confidence:.1f} days' worth of evidence, {paid_back(case.option)}",
             ),
         )
     )
@@ -69,13 +69,14 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     if case.demand.confidence < policy.confidence_propose:
         return Gate.SILENT, Reason(
             Code.TOO_LITTLE_CONFIDENCE,
-            f"confidence {case.demand.confidence:.2f} is below {policy.confidence_propose:g}"
-            f" ({case.demand.days:.1f} days of data, {case.demand.requests:,.0f} requests)",
+            f"too little was seen: {case.demand.days:.1f} days of data with {case.demand.requests:,.0f} requests are"
+            f" {case.demand.confidence:.2f} days' worth of evidence; a proposal takes {policy.confidence_propose:g}",
         )
     if option.risk > policy.risk_propose:
         return Gate.SILENT, Reason(
             Code.RISK_TOO_HIGH,
-            f"performance risk {int(option.risk)} is above {policy.risk_propose}: too likely to harm",
+            f"too likely to harm: its performance risk is {int(option.risk)} of 4, and rightsizer asks up to"
+            f" {policy.risk_propose}",
         )
     if (waits := cooling(history, policy, now, option.target.instance_type)) is not None:
         return Gate.SILENT, waits
@@ -101,7 +102,7 @@ def _too_small(case: Case, policy: Policy) -> Reason | None:
         text = f"{of_all} (USD {usd} per month) is below the least of {least:g} %"
     else:
         text = f"USD {usd} per month is {below_usd}, and {of_all} is below the least of {least:g} %"
-    return Reason(Code.SAVING_TOO_SMALL, f"the saving of {text}")
+    return Reason(Code.SAVING_TOO_SMALL, f"not worth a change: the saving of {text}")
 
 
 def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
@@ -117,8 +118,8 @@ def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Re
         if left > timedelta(0):
             return Reason(
                 Code.COOLDOWN,
-                f"the last change ({past.from_type} to {past.to_type}) was on {past.at:%Y-%m-%d %H:%M} UTC;"
-                f" {left.total_seconds() / 3600:.0f} h of the {hours:g} h of rest remain",
+                f"changed on {past.at:%Y-%m-%d %H:%M} UTC ({past.from_type} to {past.to_type}); the next change"
+                f" can come {hours:g} h after that, in {left.total_seconds() / 3600:.0f} h",
             )
         return None
     return None
@@ -137,8 +138,9 @@ def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> 
         return None
     return Reason(
         Code.BLACKLISTED,
-        f"{target.instance_type} x {target.instance_count} failed {len(failures)} time(s), last on"
-        f" {failures[-1].at:%Y-%m-%d} ({failures[-1].failure or 'unknown'}); it rests until {until:%Y-%m-%d}",
+        f"{target.instance_count} × {target.instance_type} failed here {times(len(failures))}, last on"
+        f" {failures[-1].at:%Y-%m-%d} ({failures[-1].failure or 'unknown cause'}); it is not tried again before"
+        f" {until:%Y-%m-%d}",
     )
 
 
@@ -147,6 +149,11 @@ def _same(past: PastChange, target: Target) -> bool:
     if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
     return _mean(target) <= 1.02 * (past.mean_instances or past.to_count)
+
+
+def times(number: int) -> str:
+    """How often: ``once``, ``3 times``."""
+    return "once" if number == 1 else f"{number} times"
 
 
 def _mean(target: Target) -> float:
@@ -176,30 +183,43 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
     endpoint, option = case.endpoint, case.option
     if not endpoint.plain:
         return Gate.PROPOSE, Reason(
-            Code.OTHER_KIND, f"the endpoint is not plain ({endpoint.kind.value}): proposed, never applied by itself"
+            Code.OTHER_KIND, f"needs your approval: {endpoint.kind.value} endpoints are never changed automatically"
         )
     if endpoint.unknown_fields:
         return Gate.PROPOSE, Reason(
-            Code.UNKNOWN_FIELD, f"the configuration has fields we do not know: {', '.join(endpoint.unknown_fields[:3])}"
+            Code.UNKNOWN_FIELD,
+            "needs your approval: its configuration has fields that rightsizer does not know:"
+            f" {', '.join(endpoint.unknown_fields[:3])}",
         )
     if endpoint.configuration_replaced:
         return Gate.PROPOSE, Reason(
-            Code.CONFIGURATION_REPLACED, f"the configuration {endpoint.config_name} was replaced after its deployment"
+            Code.CONFIGURATION_REPLACED,
+            f"needs your approval: the configuration {endpoint.config_name} was replaced after it was deployed",
         )
     if endpoint.owned_by:
         return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
     bounds = option.kind is OptionKind.AUTOSCALING  # these are what autoscaling goes by
     every = policy.several_at_once and OptionKind.AUTOSCALING in policy.by_itself
     if endpoint.scaling and not bounds and not every:
-        return Gate.PROPOSE, Reason(Code.AUTOSCALED, "Application Auto Scaling manages its count, so a person decides")
+        return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
     if case.gpus[1] < case.gpus[0]:
         text = (
-            f"{case.gpus[0]} to {case.gpus[1]} GPUs in one instance splits the model differently, so a person decides"
+            f"needs your approval: {case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model"
+            " differently"
         )
         return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
     if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
-        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, f"{option.kind.value} cannot be carried out on this endpoint")
+        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _by_hand(option))
     return None
+
+
+def _by_hand(option: Option) -> str:
+    """Why a person does what is no change of the same endpoint."""
+    if option.kind is OptionKind.DELETE:
+        return (
+            "needs your approval: rightsizer then watches it for some days, and its owner gets the command to delete it"
+        )
+    return f"its owner has to do this: rightsizer cannot carry out {option.kind.value} here"
 
 
 def _failing(case: Case, policy: Policy) -> Verdict | None:
@@ -208,58 +228,63 @@ def _failing(case: Case, policy: Policy) -> Verdict | None:
     allowed = policy.error_share if declared is None else declared
     if failed <= allowed:
         return None
-    whose = f"that a change may have (the tag {ERROR_TAG} allows more)" if declared is None else f"of {ERROR_TAG}"
-    text = f"{100 * failed:.2f} % of the requests failed, above the {100 * allowed:g} % {whose}, so a person decides"
+    whose = f"the tag {ERROR_TAG} can allow more" if declared is None else f"tag {ERROR_TAG}"
+    text = f"needs your approval: {100 * failed:.2f} % of its requests fail, and {100 * allowed:g} % may ({whose})"
     return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
+
+
+def _no_objective(case: Case, policy: Policy, smaller: bool) -> str:
+    """Why a person decides where nobody declared a latency objective."""
+    if smaller and case.lengthening > policy.lengthening:
+        grow = f"the p95 latency may grow by {100 * case.lengthening:.0f} %"
+        return f"needs your approval: {grow}, and no tag rightsizer:p95-ms says how much is too much"
+    return "needs your approval: no tag rightsizer:p95-ms says which latency is too much"
 
 
 def _not_yet(case: Case, policy: Policy) -> Verdict | None:
     endpoint, option = case.endpoint, case.option
     if endpoint.mode is not Mode.AUTO:
         return Gate.PROPOSE, Reason(
-            Code.NOT_OPTED_IN, f"the mode is {endpoint.mode.value}, so a person decides; rightsizer:mode=auto opts in"
+            Code.NOT_OPTED_IN, "needs your approval (the tag rightsizer:mode=auto applies such changes by itself)"
         )
     smaller = option.target.instance_type != case.instance_type
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
-    ask = policy.ask_without_objective
-    if ask and smaller and not case.declared and case.lengthening > policy.lengthening:
-        return Gate.PROPOSE, Reason(
-            Code.NO_OBJECTIVE,
-            f"p95 may lengthen by {100 * case.lengthening:.0f} % and no objective is declared (rightsizer:p95-ms)",
-        )
-    if ask and not case.declared:
-        return Gate.PROPOSE, Reason(
-            Code.NO_OBJECTIVE, "no latency objective is declared (tag rightsizer:p95-ms), so a person decides"
-        )
+    if policy.ask_without_objective and not case.declared:
+        return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective(case, policy, smaller))
     today = case.endpoint.variants[0].desired_count if case.endpoint.variants else 0
     if case.demand.confidence < needed:
         return Gate.PROPOSE, Reason(
             Code.TOO_LITTLE_CONFIDENCE,
-            f"confidence {case.demand.confidence:.1f} is below the {needed:g} that applying asks",
+            f"needs your approval: {case.demand.confidence:.1f} days' worth of evidence, and an automatic change takes"
+            f" {needed:g}",
         )
     if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
-            f"{today} to {option.target.instance_count} instance leaves one Availability Zone, so a person decides;"
-            " rightsizer:min-instances=1 accepts it",
+            f"needs your approval: {option.target.instance_count} instance in place of {today} is in one Availability"
+            " Zone only (the tag rightsizer:min-instances=1 accepts that)",
         )
     if option.risk > policy.risk_apply:
         return Gate.PROPOSE, Reason(
-            Code.RISK_TOO_HIGH, f"performance risk {int(option.risk)} is above {policy.risk_apply}, so a person decides"
+            Code.RISK_TOO_HIGH,
+            f"needs your approval: its performance risk is {int(option.risk)} of 4, and automatic changes take"
+            f" {policy.risk_apply} at most",
         )
     mean = _mean(option.target)
     if policy.halve_at_most and 2 * mean < today:
         return Gate.PROPOSE, Reason(
-            Code.RISK_TOO_HIGH, f"{today} to {mean:g} instances is more than half in one step, so a person decides"
+            Code.RISK_TOO_HIGH,
+            f"needs your approval: from {today} to {mean:g} instances is more than half in one step",
         )
     if option.payback_days > policy.payback_days:
         return Gate.PROPOSE, Reason(
             Code.PAYBACK_TOO_LONG,
-            f"the change pays back in {option.payback_days:.1f} days, above {policy.payback_days:g}",
+            f"needs your approval: it takes {option.payback_days:.1f} days until the change has paid for itself, and"
+            f" automatic changes take {policy.payback_days:g} at most",
         )
     if option.kind not in policy.by_itself:
         return Gate.PROPOSE, Reason(
             Code.NEEDS_APPROVAL,
-            f"{option.kind.value} is not a dimension that Limits opens for automatic mode, so a person decides",
+            f"needs your approval: the stack's parameter Limits does not open {option.kind.value} to automatic mode",
         )
     return None

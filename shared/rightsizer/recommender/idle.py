@@ -33,7 +33,7 @@ def idled(
         # Its queue keeps what comes, so it can sleep and wake: deleting it would save no more.
         saved = Money(Decimal(0), saving, Decimal(0), 0.0)
         option = nap_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
-        why = f"it would save no more than sleep does (USD {saving} per month), and its queue keeps what comes"
+        why = f"it would save no more than scaling to zero (${saving:,.2f} a month), where its queue keeps what comes"
         other = Excluded(runs[0], Reason(Code.NOT_CHEAPER, why), OptionKind.DELETE)
     found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,))
     return _gated(found, option, demand, endpoint, given)
@@ -45,7 +45,7 @@ def _not_asleep(endpoint: Endpoint, saving: Decimal, zero: bool) -> Reason:
     if queued and zero:
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
     woken = "" if queued else ", and it has no queue that keeps the request that wakes it"
-    return Reason(Code.NOT_CHEAPER, f"it would save no more than deletion does (USD {saving} per month){woken}")
+    return Reason(Code.NOT_CHEAPER, f"it would save no more than deletion does (${saving:,.2f} a month){woken}")
 
 
 def unheard(

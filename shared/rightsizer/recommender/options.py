@@ -201,11 +201,14 @@ def _fleet_of(at: Situation, draft: Draft) -> Option | Reason:
     if plan is None:
         return Reason(
             Code.TOO_BUSY,
-            f"{draft.hardware.name}: no count up to {most} kept the replayed days within {at.goal.p95_s:.2f} s",
+            f"{draft.hardware.name} would miss the p95 of {at.goal.p95_s:.2f} s even with {most}"
+            f" {'instance' if most == 1 else 'instances'}",
         )
     option = _option(at, draft, plan, LEAST if switch and at.random and max(plan.counts) > 1 else None)
     if option.saving_usd_per_month <= 0 and not at.tight:
-        return Reason(Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost USD {option.usd_per_month}")
+        return Reason(
+            Code.NOT_CHEAPER, f"{_fleet(plan)} {draft.hardware.name} would cost ${option.usd_per_month:,.2f} a month"
+        )
     return option
 
 
@@ -223,8 +226,8 @@ def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
     if not roomy:
         return Reason(
             Code.TOO_SLOW,
-            f"{draft.hardware.name} may be {draft.ratio.bound:.2f}-fold slower; behind autoscaling that lags by minutes"
-            f" {at.stretch:.2f}-fold leaves too little room",
+            f"{draft.hardware.name} may be {draft.ratio.bound:.2f} times slower; {at.stretch:.2f} times is the most,"
+            " which leaves too little room while autoscaling takes minutes to add instances",
         )
     grown = max(draft.ratio.mid, 1.0)
     busy = at.demand.load.mean_rate * at.latency.mean_s * draft.ratio.mid / draft.workers
@@ -235,7 +238,7 @@ def _rescaled(at: Situation, draft: Draft) -> Option | Reason:
     bounds = replace(option.target, minimum=max(low, 1), maximum=maximum, per_instance=round(1 / grown, 4))
     option = replace(option, target=bounds)
     if option.saving_usd_per_month <= 0:
-        return Reason(Code.NOT_CHEAPER, f"{draft.hardware.name} would cost USD {option.usd_per_month} per month")
+        return Reason(Code.NOT_CHEAPER, f"{draft.hardware.name} would cost ${option.usd_per_month:,.2f} a month")
     return option
 
 

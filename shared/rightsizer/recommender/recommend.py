@@ -181,11 +181,12 @@ def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | N
 def _silent(since: datetime | None, policy: Policy, now: datetime) -> Reason:
     """Why there is nothing to judge from: a new configuration, or no datapoint at all."""
     if since is not None and since > now - timedelta(days=1):
+        changed = since - timedelta(minutes=policy.mask_minutes)  # whose datapoints mix both configurations
         sentence = (
-            f"it was changed on {since:%d %b} at {since:%H:%M} UTC or shortly before; what it needs is not known yet"
+            f"it was changed on {changed:%d %b} at {changed:%H:%M} UTC; what it needs since then is not known yet"
         )
     else:
-        sentence = f"CloudWatch has no datapoints of the last {policy.lookback_days} days; missing is not idle"
+        sentence = f"CloudWatch has no datapoints of the last {policy.lookback_days} days; that is unknown, not idle"
     return Reason(Code.NO_DATAPOINTS, sentence)
 
 

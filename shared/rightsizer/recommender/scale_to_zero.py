@@ -55,8 +55,7 @@ def _nap(at: Situation) -> Nap | Reason:
     if not tolerated and at.peak > 1:
         return Reason(
             Code.NOT_OPTED_IN,
-            f"a fleet of {at.peak} wakes into a crowd, no tag {COLD_TAG}=true says that callers can wait, and its"
-            f" traffic has not stopped ({at.policy.stopped_hours:g} silent hours)",
+            f"not scaled to zero: callers would wait for a cold start (the tag {COLD_TAG}=true accepts that)",
         )
     return best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
 
@@ -79,7 +78,7 @@ def _option(at: Situation, found: Nap) -> Option | Reason:
     cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=beside)
     if cost.saving <= 0:
         slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
-        return Reason(Code.NOT_CHEAPER, f"{slept} of USD {at.usd} per month (committed: USD {plan.usd_per_hour}/h)")
+        return Reason(Code.NOT_CHEAPER, f"{slept} of ${at.usd:,.2f} a month (committed: ${plan.usd_per_hour} an hour)")
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (at.runs.name, at.variant.current_count)
     sure, share = at.demand.confidence, found.asleep_share
@@ -191,15 +190,15 @@ def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, cert
     """
     quiet = sum(digest.requests.count(0.0) for digest in days) * SLOT_S / 60 / max(len(days), 1)
     if quiet < TIMEOUTS[0]:
-        sentence = f"it was silent for {quiet:.0f} minutes a day, and would sleep after {TIMEOUTS[0]} at the earliest"
+        sentence = (
+            f"never idle for long: {quiet:.0f} quiet minutes a day, and scaling to zero takes at least {TIMEOUTS[0]}"
+        )
         return Reason(Code.NOT_CHEAPER, sentence)
     if tolerated:
         return _asleep(nap(days, TIMEOUTS[0]))
     seen = len({d.day for d in days})
     if seen < certain_days:
-        sentence = (
-            f"{seen} days were seen; without the tag {COLD_TAG}=true it sleeps after {certain_days:g} at the earliest"
-        )
+        sentence = f"{seen} days were seen, and without the tag {COLD_TAG}=true it takes {certain_days:g}"
         return Reason(Code.TOO_FEW_DAYS, sentence)
     for minutes in TIMEOUTS:
         tight = nap(days, minutes // 2)
@@ -207,9 +206,9 @@ def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, cert
             return _asleep(nap(days, minutes))
     return Reason(
         Code.NOT_OPTED_IN,
-        f"no tag {COLD_TAG}=true says that callers can wait for a start, and even after {tight.minutes} silent minutes"
-        f" {tight.cold:.0f} of {tight.requests:.0f} requests would have met one"
-        f" ({100 * tight.cold / tight.requests:.2f} %, at most {25 * cold_share:.2f} % may)",
+        f"not scaled to zero: even after {tight.minutes} minutes without a request, {tight.cold:.0f} of"
+        f" {tight.requests:.0f} callers would have waited for a cold start ({100 * tight.cold / tight.requests:.2f} %);"
+        f" without the tag {COLD_TAG}=true at most {25 * cold_share:.2f} % may",
     )
 
 

@@ -56,11 +56,13 @@ def impossible(endpoint: Endpoint) -> Reason | None:
                 Code.TEST_NOT_POSSIBLE, f"no shadow test is possible: {NO_SHADOW[kind]}; use a guarded canary"
             )
     if endpoint.kind not in CHANGEABLE:
-        text = f"no shadow test is run: {endpoint.kind.value} is a kind that its owner changes, and a test is a change"
+        text = (
+            f"no shadow test: it would change the endpoint, and {endpoint.kind.value} ones are changed by their owner"
+        )
         return Reason(Code.TEST_NOT_POSSIBLE, text)
     if endpoint.mode is not Mode.AUTO:
-        twice = f", and {SHADOW_TAG}=true, for it serves requests twice" if forbidden(endpoint.tags) else ""
-        text = f"a shadow test needs the tag rightsizer:mode=auto, it says {endpoint.mode.value}{twice}"
+        twice = f" and {SHADOW_TAG}=true (it serves each request twice)" if forbidden(endpoint.tags) else ""
+        text = f"a shadow test needs the tag rightsizer:mode=auto{twice}; the mode is {endpoint.mode.value}"
         return Reason(Code.TEST_NOT_ALLOWED, text)
     return forbidden(endpoint.tags)
 
@@ -69,7 +71,7 @@ def forbidden(tags: Mapping[str, str]) -> Reason | None:
     """Why the tags of an endpoint do not allow that a request is served twice, or None where they do."""
     if tags.get(SHADOW_TAG, "").strip().lower() == "true":
         return None
-    text = f"a shadow test serves its requests twice, which only the tag {SHADOW_TAG}=true allows"
+    text = f"a shadow test serves each request twice; only the tag {SHADOW_TAG}=true allows that"
     return Reason(Code.TEST_NOT_ALLOWED, text)
 
 
@@ -130,9 +132,9 @@ def worth_testing(
     hours = policy.test_hours if best.option.test_hours is None else best.option.test_hours
     return best, Reason(
         Code.TEST_WORTH_IT,
-        f"a {hours:g} h shadow test of {best.option.target.instance_type} over the busiest hour costs about"
-        f" USD {best.cost:.2f} and wins USD {gain:.0f} per month on average"
-        f" ({100 * best.chance:.0f} % that it is fast enough and fits)",
+        f"worth a test first: {hours:g} h of {best.option.target.instance_type} beside today's fleet, over the busiest"
+        f" hour, cost about ${best.cost:,.2f} and bring ${gain:,.0f} a month on average"
+        f" ({100 * best.chance:.0f} % likely to be fast and large enough)",
     )
 
 
@@ -162,8 +164,9 @@ def _over_budget(item: Unsure, history: History, policy: Policy) -> str | None:
     if float(history.tests_usd_this_month) + item.cost <= budget:
         return None
     return (
-        f"a shadow test would cost USD {item.cost:.2f}; tests of this month cost USD {history.tests_usd_this_month:.2f}"
-        f" and may cost USD {budget:.2f}, {100 * policy.test_budget_share:g} % of what GPU endpoints cost a month"
+        f"a shadow test would cost ${item.cost:,.2f}; the tests of this month have cost"
+        f" ${history.tests_usd_this_month:,.2f} of ${budget:,.2f} ({100 * policy.test_budget_share:g} % of what GPU"
+        " endpoints cost a month)"
     )
 
 
@@ -176,13 +179,13 @@ def not_planned(item: Unsure, sure: Decimal, endpoint: Endpoint, history: Histor
     if history.tests_this_month >= policy.tests_per_month:
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
     if item.chance < policy.test_chance:
-        return f"a shadow test is run from {100 * policy.test_chance:.0f} % on"
+        return f"a shadow test takes a chance of {100 * policy.test_chance:.0f} % at least"
     if (spent := _over_budget(item, history, policy)) is not None:
         return spent
     gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
     return (
-        f"a shadow test would cost USD {item.cost:.2f} and win USD {max(gain, 0.0):.0f} per month on average, which is"
-        f" less than {1 + policy.test_value:g} times its cost"
+        f"a shadow test is not worth its money: it would cost ${item.cost:,.2f} and bring ${max(gain, 0.0):,.0f} a"
+        f" month on average; it has to bring {1 + policy.test_value:g} times its cost"
     )
 
 

@@ -35,7 +35,7 @@ def plain(asked: Asked, details: str = "") -> tuple[str, str]:
     lines += [f"{name}: {said}" for name, said in _facts(asked)]
     lines += [f"Not checked: {'; '.join(asked.not_checked)}"] if asked.not_checked else []
     lines += ["", f"The request: {asked.command}"] if asked.command else []
-    lines += [f"The way back: {asked.undo}"] if asked.undo else []
+    lines += [f"To roll it back: {asked.undo}"] if asked.undo else []
     lines += ["", *_answers(asked)] if asked.state is ProposalState.PENDING else []
     lines += text.stored("Details", details)
     return one_line(f"rightsizer: {asked.headline}"), text.body(lines)
@@ -53,7 +53,7 @@ def html(asked: Asked) -> str:
         section("Figures", facts(list(_facts(asked)))),
         section("Not checked", tag("p", "; ".join(asked.not_checked) or "nothing left out")),
         section("The request", tag("pre", asked.command or "nothing can be sent")),
-        section("The way back", tag("pre", asked.undo or "none is needed")),
+        section("Rollback", tag("pre", asked.undo or "none is needed")),
     )
 
 
@@ -62,7 +62,7 @@ def standing(errand: Errand) -> str:
     by = f" by {who(errand.decision.by)}" if errand.decision else ""
     words = {
         ProposalState.PENDING: f"Waiting for an answer until {when(errand.expires_at)}.",
-        ProposalState.APPROVED: f"Approved{by}. It starts with the next tick.",
+        ProposalState.APPROVED: f"Approved{by}. It starts within minutes.",
         ProposalState.REJECTED: f"Rejected{by}.",
         ProposalState.SNOOZED: f"Snoozed{by}. It comes back after 30 days if it still helps.",
         ProposalState.EXPIRED: f"Expired after it was approved{by}." if by else "Expired without an answer.",
@@ -70,8 +70,8 @@ def standing(errand: Errand) -> str:
         ProposalState.APPLYING: f"Being carried out; approved{by}.",
         ProposalState.APPLIED: "Done.",
         ProposalState.PROVEN: "Done and proven.",
-        ProposalState.ROLLED_BACK: "Rolled back: it is as it was.",
-        ProposalState.HANDED_OVER: "Handed over to a person: nothing more is changed by itself.",
+        ProposalState.ROLLED_BACK: "Rolled back: it is as it was before the change.",
+        ProposalState.HANDED_OVER: "Handed over to a person: rightsizer changes nothing more here.",
     }
     return f"{words[errand.state]} {one_line(errand.outcome)}".strip()
 

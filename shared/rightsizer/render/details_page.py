@@ -41,7 +41,7 @@ def _cards(found: Recommendation) -> Node:
         today,
         card(f"a month then: {then}", _usd(option.usd_per_month)),
         card("performance risk", sentences.risk(option.risk)),
-        card("days' worth of evidence", f"{option.confidence:.1f}"),
+        card("of evidence", sentences.days_of_evidence(option.confidence)),
         class_="cards",
     )
 
@@ -58,7 +58,7 @@ def _weeks(found: Recommendation) -> Markup:
         parts += [tag("p", label, class_="note"), charts.course(found.hourly_requests, label)]
     if found.replay and found.replay.hourly_load:
         over = f"{found.replay.hours_above_80:g} h above 80 %, {found.replay.hours_above_100:g} h above 100 %"
-        label = f"The look-back replayed on the option: share of its capacity; {over}"
+        label = f"The past days replayed on the option: share of its capacity; {over}"
         parts += [tag("p", label, class_="note"), charts.load(found.replay.hourly_load, label)]
     if not parts:
         return section("The look-back period", tag("p", "There is no hourly series to draw.", class_="soft"))
@@ -73,7 +73,7 @@ def _evidence(found: Recommendation) -> Markup:
             ("Window", f"{sentences.when(seen.start)} to {sentences.when(seen.end)} ({seen.days:.1f} days)"),
             ("Periods with data", sentences.percent(seen.valid_share)),
             ("Requests", f"{seen.requests:,}"),
-            ("Signals", f"{seen.rung} of the signal ladder"),
+            ("Known from", sentences.signals(seen.rung)),
             *sentences.figures(seen),
         ]
     panel: list[Node] = [facts(pairs) if pairs else "Nothing was measured."]

@@ -77,10 +77,12 @@ for(const table of document.querySelectorAll('table')){const body=table.tBodies[
 const heads=[...table.querySelectorAll('th')].map(th=>th.textContent);
 for(const row of body.rows)[...row.cells].forEach((cell,index)=>{cell.dataset.label=heads[index]});
 table.querySelectorAll('th button').forEach(button=>button.addEventListener('click',()=>{
-const head=button.closest('th'),column=head.cellIndex,up=head.getAttribute('aria-sort')!=='ascending';
+const head=button.closest('th'),column=head.cellIndex,was=head.getAttribute('aria-sort');
 table.querySelectorAll('th').forEach(th=>th.removeAttribute('aria-sort'));
-head.setAttribute('aria-sort',up?'ascending':'descending');
 const key=row=>{const cell=row.cells[column];return cell.dataset.key??cell.textContent.trim().toLowerCase()};
+const figures=[...body.rows].every(row=>!Number.isNaN(Number(key(row))));
+const up=was?was!=='ascending':!figures;
+head.setAttribute('aria-sort',up?'ascending':'descending');
 [...body.rows].sort((a,b)=>{const x=key(a),y=key(b),n=Number(x)-Number(y);
 return (Number.isNaN(n)?x.localeCompare(y):n)*(up?1:-1)}).forEach(row=>body.append(row))}))}
 """

@@ -246,7 +246,7 @@ def _method(told: Report) -> Markup:
         f"Made {sentences.when(told.made_at)}. A month has 730 hours. Savings are estimates net of commitments."
         " Identified is everything that the window knew of; proposed, approved, applied and proven are each a part of"
         " the one before, as it stood at the end of the window. “Could still be saved” leaves out what was declined,"
-        " went back or is in force. “Saved” is counted at the hours billed since each change, "
+        " was rolled back or already runs. “Saved” is counted at the hours billed since each change, "
         f"less what changes and shadow tests cost.{unpriced} Prices: {prices}."
     )
     return tag("p", text, class_="note", style="margin-top:40px")

@@ -14,16 +14,16 @@ from rightsizer.render.html import Cell, Markup, badge, join, table, tag
 
 UNKNOWN = "not known"
 HOW = (
-    "A slowdown is the GPU seconds of a request on the new type over those on the old one: promised as the decision"
-    " took it to be most likely, and at worst (the bound). Latency is the mean after the change over that before it,"
-    " or the shadow's over production's."
+    "A slowdown of 1.2 × says that a request takes 1.2 times the GPU seconds that it took on the old type. Two are"
+    " promised: the most likely one, and a limit. Latency is the mean after the change over the mean before it; in a"
+    " shadow test, the shadow's over production's."
 )
 NOT_RECONCILED = "not reconciled"
 """Both figures are our prices times hours: only the bill tells how wrong an estimate was, and no bill was read."""
 WENT_BACK = (
-    "Went back: for latency, failed requests, memory or an alarm, or because the model did not start; also where"
-    " the way back failed, and where a change stood until a later one had to restore what ran before. Other changes"
-    " that stand unproven, or went back for want of capacity or because somebody asked, tell nothing here."
+    "Rolled back: for latency, failed requests, memory or an alarm, or because the model did not start; also where"
+    " the rollback failed, and where a later change had to restore what ran before. Changes that are not proven, or"
+    " were rolled back for lack of capacity or because somebody asked, say nothing about the risk."
 )
 ENDED = {
     "proven": "proven",
@@ -66,11 +66,21 @@ def slowdowns(record: TrackRecord | None) -> Markup:
     return tag("div", said, tag("p", HOW, class_="note"), *spaced)
 
 
-EACH = ("Endpoint", "Ended", "Change", "Framework", "Promised", "Bound", "Measured", "Over promised", "Latency")
+EACH = (
+    "Endpoint",
+    "Ended",
+    "Change",
+    "Framework",
+    "Promised",
+    "Limit",
+    "Measured",
+    "Measured over promised",
+    "Latency",
+)
 
 
 def _outcome(one: SpeedOutcome) -> list[Cell]:
-    beyond = tag("div", "beyond the bound", class_="note") if one.beyond else None
+    beyond = tag("div", "beyond the limit", class_="note") if one.beyond else None
     return [
         Cell(join(tag("b", one.endpoint), tag("div", one.change_id, class_="note")), one.endpoint, "name"),
         Cell(badge(ENDED[one.ended]), ENDED[one.ended]),
@@ -85,14 +95,14 @@ def _outcome(one: SpeedOutcome) -> list[Cell]:
 
 
 def _groups(what: str, groups: Sequence[SpeedSummary]) -> Markup | None:
-    heads = (what, "Outcomes", "Measured over promised", "Spread, a factor of", "Beyond the bound")
+    heads = (what, "Outcomes", "Measured over promised", "Spread, a factor of", "Beyond the limit")
     rows = [
         [
             Cell(one.name or UNKNOWN, look="name"),
             Cell(one.n, one.n, "n"),
             _factor(one.bias),
             Cell("one outcome has none" if one.spread is None else f"{one.spread:.2f}", one.spread or 0.0, "n"),
-            Cell(f"{one.beyond} of {one.bounded}" if one.bounded else "no bound recorded", one.beyond, "n"),
+            Cell(f"{one.beyond} of {one.bounded}" if one.bounded else "no limit recorded", one.beyond, "n"),
         ]
         for one in groups
     ]
@@ -119,7 +129,7 @@ def risks(record: TrackRecord | None) -> Markup:
         ]
         for level in record.levels
     ]
-    heads = ("Stated risk", "Stated chance of going back", "Went back", "Against what was stated")
+    heads = ("Stated risk", "Stated chance of a rollback", "Rolled back", "Against what was stated")
     return tag("div", said, tag("p", WENT_BACK, class_="note"), table("Stated risk", heads, rows, ""))
 
 
@@ -131,33 +141,39 @@ def factor(value: float) -> str:
 def slowdown(record: TrackRecord) -> str:
     """How the slowdowns that were measured compare with the promised ones, in one or two sentences."""
     if not record.ended:
-        return f"No change and no shadow test ended {_when(record)}: there is no slowdown to hold against a promise."
+        return f"No change and no shadow test ended {_when(record)}, so there is no speed to compare."
     ended = f"Of {sentences.count(record.ended, 'change or shadow test', 'changes and shadow tests')} that ended"
     ended += f" {_when(record)}"
     measured, every = len(record.outcomes), record.overall
     if not measured:
-        return f"{ended}, none measured a slowdown: that takes another type, one variant, and enough requests."
-    if every.bias is None:
-        return f"{ended}, {measured} measured a slowdown, none of them with a promise to hold it against."
-    said = f"{ended}, {every.n} measured a slowdown that was promised"
-    if every.spread is None:
         return (
-            f"{said}: {factor(every.bias)} the promised one; {bound(every)}. One outcome tells nothing about the next."
+            f"{ended}, none shows how fast the new type is: that takes another type, one variant and enough requests."
         )
-    mean = f"{factor(every.bias)} the promised one on the geometric mean, spread by a factor of {every.spread:.2f}"
-    return f"{said}: {mean}; {bound(every)}."
+    if every.bias is None:
+        return f"{ended}, {measured} showed how fast the new type is, and none of them was promised a speed."
+    pace = f"It ran {_pace(every.bias)}" if every.n == 1 else f"They ran {_pace(every.bias)} on average"
+    said = f"{ended}, {every.n} showed how fast the new type is. {pace}; {bound(every)}."
+    return f"{said} One outcome tells nothing about the next." if every.spread is None else said
+
+
+def _pace(ratio: float) -> str:
+    """Measured slowdowns over promised ones, as a pace: ``11 % slower than promised``."""
+    slower = round(100 * (ratio - 1))
+    if not slower:
+        return "as fast as promised"
+    return f"{abs(slower)} % {'slower' if slower > 0 else 'faster'} than promised"
 
 
 def bound(group: SpeedSummary) -> str:
     """How many outcomes were slower than the bound that was promised."""
     if not group.bounded:
-        return "no bound was recorded"
+        return "no limit was promised"
     number = group.beyond or "none"
     was = "was" if group.beyond <= 1 else "were"
-    told = f"{number} of {group.bounded} {was} slower than the promised bound"
+    told = f"{number} of {group.bounded} {was} slower than the limit that was promised"
     if group.bounded >= CONFORMAL:
         return told
-    return f"{told} ({CONFORMAL} outcomes are needed to see whether 97.5 % stay within it)"
+    return f"{told} (it takes {CONFORMAL} outcomes to see whether 97.5 % stay within it)"
 
 
 def risk(record: TrackRecord) -> str:
@@ -167,11 +183,11 @@ def risk(record: TrackRecord) -> str:
     ended = f"{sentences.count(record.changes, 'change')} ended {_when(record)}"
     if record.brier is None or record.brier_without is None:
         of = "and it does not tell" if record.changes == 1 else "and none tells"
-        why = "a change tells once it is proven, or goes back for how it served"
+        why = "a change shows that once it is proven, or is rolled back for how it served"
         return f"{ended}, {of} whether a stated risk was right: {why}."
     stood, back = record.told - record.fell_short, record.fell_short
     it = "it" if back == 1 else "they"
-    parts = [f"{stood} proven"] * bool(stood) + [f"{back} went back for how {it} served"] * bool(back)
+    parts = [f"{stood} proven"] * bool(stood) + [f"{back} rolled back for how {it} served"] * bool(back)
     tell = "tells" if record.told == 1 else "tell"
     said = f"{ended}; {record.told} {tell} whether the stated risk was right: {', '.join(parts)}."
     if all(level.missing for level in record.levels):

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -38,6 +39,22 @@ FINDINGS = {
     Finding.NOT_ENOUGH_DATA: "Not enough data",
 }
 
+GATES = {
+    Gate.SILENT: "nobody is asked",
+    Gate.PROPOSE: "asks first",
+    Gate.TEST: "tests first",
+    Gate.APPLY: "by itself",
+}
+"""What rightsizer does about a recommendation."""
+SIGNALS = {
+    "L0": "the configuration alone",
+    "L1": "the endpoint's own metrics",
+    "L2": "the endpoint's own metrics, each GPU by itself",
+    "L3": "the endpoint's own metrics, and those of the model server",
+    "L4": "the endpoint's own metrics, and a shadow test",
+    "L5": "the endpoint's own metrics, and what an earlier change showed",
+}
+"""What each rung of a stored judgement means to a reader."""
 ELSEWHERE = frozenset({"requests", "confidence"})
 """Figures of judgements that earlier releases stored: the requests stand beside them, an option has the confidence."""
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
@@ -203,9 +220,9 @@ def replayed(found: Recommendation) -> str:
     """What was replayed, as the heading of its figures: of many requests the heaviest minutes alone."""
     some = found.replay.requests if found.replay else 0
     every = found.evidence.requests if found.evidence else some
-    part = f" ({some:,} of {every:,} requests, those of the heaviest minutes)" if 0 < some < every else ""
-    speed = ", at the speed that the test is to show" if found.gate is Gate.TEST else ""
-    return f"The look-back replayed on it{part}{speed}"
+    part = f" ({some:,} of {every:,} requests: those of the heaviest minutes)" if 0 < some < every else ""
+    speed = ", at the speed that the test has to show" if found.gate is Gate.TEST else ""
+    return f"The past days replayed on it{part}{speed}"
 
 
 def replay(found: Recommendation) -> list[tuple[str, str]]:
@@ -218,7 +235,7 @@ def replay(found: Recommendation) -> list[tuple[str, str]]:
     left = "not known" if then.memory_margin_gib is None else f"{then.memory_margin_gib:.1f} GiB beyond the need"
     late = f"{then.requests_over_objective:,}"
     if then.requests:
-        late += f" of {then.requests:,}, {then.over_objective_today:,} as it was"
+        late += f" of {then.requests:,} ({then.over_objective_today:,} today)"
     return [
         ("load", f"{then.hours_above_80:g} h above 80 %, {then.hours_above_100:g} h above 100 %"),
         ("worst p95 of an hour", worst),
@@ -227,11 +244,29 @@ def replay(found: Recommendation) -> list[tuple[str, str]]:
     ]
 
 
+def days_of_evidence(confidence: float) -> str:
+    """How much was seen: ``14 days' worth``; gaps and few requests make it less than the days that passed."""
+    return f"{confidence:.1f}".removesuffix(".0") + " days' worth"
+
+
+def option_facts(option: Option) -> list[tuple[str, str]]:
+    """The figures of an option with their names; the length of a shadow test only where one comes first."""
+    hours = with_older_facts(option).test_hours
+    test = () if hours is None or not option.test_usd else (("length of the test", f"{hours:g} h"),)
+    return [*test, *((name, said) for name, said in option.facts.items() if name != HOURS_FACT)]
+
+
+def signals(rung: str) -> str:
+    """What a recommendation rests on, the best of it: ``the endpoint's own metrics``."""
+    return SIGNALS.get(rung, rung)
+
+
 def starts(found: Recommendation) -> str:
     """When what was approved begins, in one sentence."""
     if found.gate is Gate.TEST and found.peak is not None:
-        return f"The test starts at once or waits for a busiest hour ({found.peak.hour:02d}:00 UTC) in its window."
-    return "The change starts with the next tick, or when its window opens."
+        hour = f"{found.peak.hour:02d}:00 UTC"
+        return f"The test starts within minutes, or waits for the busiest hour ({hour}) in the change window."
+    return "The change starts within minutes, or when the change window opens."
 
 
 def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
@@ -260,12 +295,12 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
         case ProposalState.ROLLED_BACK:
             words = "Rolled back: the endpoint runs as it did before the change."
         case ProposalState.HANDED_OVER:
-            words = "Handed over to a person: nothing more is changed by itself."
+            words = "Handed over to a person: rightsizer changes nothing more here."
         case unreachable:
             assert_never(unreachable)
     back = ""
     if proposal.asked_back_by and proposal.state is not ProposalState.ROLLED_BACK:
-        back = f" {who(proposal.asked_back_by)} asked for the way back."
+        back = f" {who(proposal.asked_back_by)} asked to roll it back."
     return f"{words}{back} {one_line(proposal.outcome)}".strip()
 
 

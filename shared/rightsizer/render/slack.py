@@ -94,7 +94,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         ("Then", f"{sentences.change(option)}, {sentences.a_month(option.usd_per_month)}"),
         ("Performance risk", sentences.risk(option.risk)),
         ("Restart", effects.restart_of(found)),
-        ("The way back", effects.way_back_of(found, proposal.approvable)),
+        ("Rollback", effects.way_back_of(found, proposal.approvable)),
         ("Owner", one_line(found.owner) or "nobody is named (tag rightsizer:owner)"),
     ]
     if option.p95_s is not None:

@@ -19,7 +19,7 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
             f"Then:    {sentences.change(option)}, {sentences.a_month(option.usd_per_month)}",
             f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
             f" {effects.restart_of(found)}",
-            f"Back:    {effects.way_back_of(found, asked.approvable)}",
+            f"Undo:    {effects.way_back_of(found, asked.approvable)}",
         ]
         lines += [f"Callers: {option.client_change}"] if option.client_change else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]

@@ -24,10 +24,21 @@ from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey, survey
 from rightsizer.terminal.tables import Screen
 
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: lines to copy, each kept whole (``\\b`` is click's mark for that)."""
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+
+
 app = typer.Typer(
     name="rightsizer",
-    help="Find SageMaker GPU endpoints that cost more than their traffic needs.",
-    epilog="Exit codes: 0 nothing to do, 1 failed, 2 usage, 10 savings found, 20 something could not be read.",
+    help="Find SageMaker GPU endpoints that cost more than their traffic needs, and answer what rightsizer proposes.",
+    epilog=examples(
+        "rightsizer doctor --region eu-west-1  # what your credentials may read",
+        "rightsizer scan --region eu-west-1    # what could be saved; writes nothing",
+        "rightsizer explain --help             # one command, with examples",
+    )
+    + "\n\nExit codes: 0 nothing to do, 1 failed, 2 wrong usage, 10 savings found, 20 something could not be read.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -62,14 +73,19 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def every_command(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the versions in use, and stop.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the versions of rightsizer, Python and boto3."
+        ),
     ] = False,
 ) -> None:
     """What stands before the name of a command."""
 
 
-Region = Annotated[str | None, typer.Option("--region", help="AWS Region; else AWS_REGION or the profile's.")]
-Profile = Annotated[str | None, typer.Option("--profile", help="Profile of the AWS configuration.")]
+Region = Annotated[
+    str | None, typer.Option("--region", help="AWS Region, such as eu-west-1; else AWS_REGION, else the profile's.")
+]
+Profile = Annotated[str | None, typer.Option("--profile", help="Profile of your AWS configuration.")]
 
 
 def _url(text: str | None) -> str | None:
@@ -80,7 +96,10 @@ def _url(text: str | None) -> str | None:
 
 
 EndpointUrl = Annotated[
-    str | None, typer.Option("--endpoint-url", callback=_url, help="Send every call there (a simulated account).")
+    str | None,
+    typer.Option(
+        "--endpoint-url", callback=_url, help="Send every call to this address, such as a simulated account's."
+    ),
 ]
 LookBack = Annotated[
     int,
@@ -89,10 +108,10 @@ LookBack = Annotated[
         min=LOOKBACK.start,
         max=LOOKBACK.stop - 1,
         metavar="DAYS",
-        help="Days of metrics behind a judgement and its replay, 14 to 63.",
+        help="Days of metrics to look at.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output (docs/cli.md) and no table.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text; docs/cli.md explains its keys.")]
 
 
 def _money(text: str) -> Decimal:
@@ -106,19 +125,32 @@ def _money(text: str) -> Decimal:
 
 
 @app.command(
-    epilog="Examples: rightsizer scan --region eu-west-1; in CI: rightsizer scan --json --min-saving 200 > scan.json"
+    epilog=examples(
+        "rightsizer scan --region eu-west-1",
+        "rightsizer scan --json --min-saving 200 > scan.json  # in CI: 10 if $200 can be saved",
+    )
 )
 def scan(
     region: Region = None,
     profile: Profile = None,
     min_saving: Annotated[
-        Decimal, typer.Option("--min-saving", parser=_money, metavar="USD", help="Smallest saving a month that counts.")
+        Decimal,
+        typer.Option(
+            "--min-saving",
+            parser=_money,
+            metavar="USD",
+            help="Smallest monthly saving, in US dollars, that counts as found.",
+        ),
     ] = Decimal(50),
     look_back: LookBack = 14,
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge every endpoint of the account and Region. Reads only; nothing needs to be deployed."""
+    """List the endpoints of a Region and what each could save.
+
+    Reads only, and needs nothing deployed. The largest saving comes first. An endpoint without datapoints is unknown,
+    not idle.
+    """
     session = Session(region, profile, endpoint_url)
     found = _survey(session, min_saving, look_back)
     if as_json:
@@ -130,7 +162,12 @@ def scan(
     raise typer.Exit(code_of(found))
 
 
-@app.command(epilog="Example: rightsizer explain chat-prod --region eu-west-1")
+@app.command(
+    epilog=examples(
+        "rightsizer explain chat-prod --region eu-west-1",
+        "rightsizer explain chat-prod --json | jq '.excluded[]'  # types that were ruled out",
+    )
+)
 def explain(
     endpoint: Annotated[str, typer.Argument(help="Name of the endpoint.")],
     region: Region = None,
@@ -139,7 +176,10 @@ def explain(
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show everything that the judgement of one endpoint rests on. Reads only."""
+    """Show the figures, options and refusals of one endpoint.
+
+    Reads only. Each option has its saving, its risk and how it is undone; each type that was ruled out has its reason.
+    """
     session = Session(region, profile, endpoint_url)
     found = _survey(session, Decimal(50), look_back, endpoint)
     errors = Screen(stderr=True)
@@ -154,27 +194,30 @@ def explain(
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
 
-@app.command(epilog="Example: rightsizer doctor --deployed --region eu-west-1")
+@app.command(
+    epilog=examples(
+        "rightsizer doctor --region eu-west-1             # before the first scan",
+        "rightsizer doctor --deployed --region eu-west-1  # after each deployment",
+    )
+)
 def doctor(
     region: Region = None,
     profile: Profile = None,
     endpoint_url: EndpointUrl = None,
     stack: Annotated[
-        str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="The stack of which the settings are checked.")
+        str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed stack.")
     ] = "rightsizer",
     deployed: Annotated[
         bool,
-        typer.Option(
-            "--deployed", help="Ask each function of the deployed stack what works, and look at what is around it."
-        ),
+        typer.Option("--deployed", help="Also let each function of the stack test itself."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what works, what does not and what was not checked, each with its remedy. Nothing is changed.
+    """Check credentials, permissions and the deployed stack.
 
-    Without --deployed it tries every read that a scan makes with your credentials. With it, each function of the stack
-    tries its own permissions, bucket and Slack; schedules, queues, subscriptions, table and the roles' writes are
-    looked at from here.
+    Changes nothing. Says what works, what does not with its remedy, and what could not be checked. Without --deployed
+    it tries every read that a scan makes. With it, each function tests its own permissions, its bucket and Slack, and
+    schedules, queues, subscriptions, table and roles are looked at from here.
     """
     session = Session(region, profile, endpoint_url)
     if deployed:

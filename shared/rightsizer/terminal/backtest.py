@@ -22,7 +22,7 @@ from rightsizer.flows.backtest import backtests
 from rightsizer.flows.evaluate import Watcher
 from rightsizer.settings import Settings, change_limits, from_environment
 from rightsizer.terminal import document, tables
-from rightsizer.terminal.app import AsJson, EndpointUrl, Exit, Profile, Region, app, print_json, progress_of
+from rightsizer.terminal.app import AsJson, EndpointUrl, Exit, Profile, Region, app, examples, print_json, progress_of
 from rightsizer.terminal.backtest_tables import NOT_KNOWN, Account, shown
 from rightsizer.terminal.tables import Screen
 
@@ -39,30 +39,31 @@ def _limits(text: str | None) -> str | None:
 
 
 @app.command(
-    epilog="Examples: rightsizer backtest --region eu-west-1; what counts by the hour would have brought:"
-    """ rightsizer backtest --limits '{"dimensions": ["schedule"]}'"""
+    epilog=examples(
+        "rightsizer backtest --region eu-west-1",
+        """rightsizer backtest --limits '{"dimensions": ["schedule"]}'  # with counts by the hour""",
+    )
 )
 def backtest(
-    days: Annotated[
-        int, typer.Option("--days", min=2, max=63, help="Days to go back; CloudWatch keeps 63 days in all.")
-    ] = 14,
+    days: Annotated[int, typer.Option("--days", min=2, max=63, help="Days to go back; CloudWatch keeps 63.")] = 14,
     region: Region = None,
     profile: Profile = None,
     endpoint_url: EndpointUrl = None,
     stack: Annotated[
-        str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="The stack whose parameter Limits counts.")
+        str,
+        typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the stack whose parameter Limits is taken."),
     ] = "rightsizer",
     limits: Annotated[
         str | None,
-        typer.Option("--limits", callback=_limits, metavar="JSON", help="Limits to try in place of the stack's."),
+        typer.Option("--limits", callback=_limits, metavar="JSON", help="Limits to try instead of the stack's."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what automatic mode would have done, had it been switched on some days ago, and how it would have gone.
+    """Show what automatic mode would have done in past days.
 
-    Every past morning is judged with what was known then, as if each endpoint were opted in; the days after a change
-    are served by the replay on the new fleet. What a type that never ran would have published is not known: its speed
-    is taken between bounds, and where these disagree the verdict says so. Reads only.
+    Reads only. Each past morning is judged with what was known then, as if every endpoint had the tag
+    rightsizer:mode=auto. The days after a change are replayed on the new instances. How fast a type is that never ran
+    is known between two bounds only; where they disagree, the verdict says so.
     """
     session = Session(region, profile, endpoint_url)
     errors = Screen(stderr=True)

@@ -24,10 +24,10 @@ SAID = {
     Verdict.UNKNOWN: ("cannot be told", "yellow"),
 }
 NOT_KNOWN = (
-    "What no back-test knows: the metrics of the days after are those of the fleet that really ran. Requests and"
-    " service times are real, waiting is replayed, the speed of another type lies between a likely value and a bound;"
-    " late is counted at the bound. No shadow test is run, no start fails, no type lacks capacity. Incidents, freezes,"
-    " and the changes and tests that really were are left out."
+    "What no back-test knows: requests and service times are those that really were, and waiting is replayed. How fast"
+    " another type would have been is known between a likely value and a limit only; late requests are counted at the"
+    " limit. No shadow test is run, every start succeeds, and no type is out of capacity. Incidents, freezes and your"
+    " real changes and tests are left out."
 )
 
 
@@ -110,7 +110,7 @@ def _late(after: Hindsight) -> str:
 def _verdict(change: Rehearsed) -> Text:
     (word, style), after = SAID[change.after.verdict], change.after
     if after.verdict is Verdict.HELD:
-        text = Text.assemble((word, style), f" ({after.late_before:,} late as it was)")
+        text = Text.assemble((word, style), f" ({after.late_before:,} late without the change)")
     else:
         text = Text.assemble((word, style), f": {after.reason.sentence}")
     if change.option.restores:
@@ -148,7 +148,7 @@ def _why_left(each: Backtest) -> str:
     if each.last is None:
         return "no whole day with datapoints before the last morning"
     mornings = ", ".join(f"{gate} {number}" for gate, number in each.mornings.items())
-    more = f". Not dared: {_missed(each)}" if each.missed else ""
+    more = f". Missed: {_missed(each)}" if each.missed else ""
     return f"{each.last.gate_reason.sentence} (mornings: {mornings}){more}"
 
 
@@ -158,7 +158,7 @@ def _missed(each: Backtest) -> str:
     what = sentences.change(option).removeprefix("run on ")
     return (
         f"{what} from {since.day} {since:%b} on, USD {each.missed.regret_usd:,.0f} more in"
-        f" {sentences.count(after.days, 'day')}, {_late(after)} requests late, {after.late_before or 0:,} as it was"
+        f" {sentences.count(after.days, 'day')}, {_late(after)} requests late, {after.late_before or 0:,} without it"
     )
 
 
@@ -193,7 +193,7 @@ def _standing(change: Rehearsed) -> Decimal:
 
 def _total(found: Account) -> Text:
     acted = sum(1 for each in found.tried if each.changes)
-    more = f"; USD {found.calibration.regret_usd:,.0f} more were not dared" if found.calibration.regret_usd else ""
+    more = f"; USD {found.calibration.regret_usd:,.0f} more were missed" if found.calibration.regret_usd else ""
     text = (
         f"{sentences.count(len(found.tried), 'endpoint')} in {found.region} over {found.days} days:"
         f" {acted} changed, {_saved(found)}{more} (by {found.source})"

@@ -18,7 +18,10 @@ Stack = Annotated[
     str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")
 ]
 Table = Annotated[
-    str, typer.Option("--table", envvar="RIGHTSIZER_TABLE", help="The stack's table; saves looking for the stack.")
+    str,
+    typer.Option(
+        "--table", envvar="RIGHTSIZER_TABLE", help="Name of the stack's table, where the stack itself may not be read."
+    ),
 ]
 
 
@@ -56,7 +59,7 @@ def obey(at: Desk, doing: str) -> None:
     """Refuse who is not on the stack's list (NotApproverError); warn where no stack can be asked for it."""
     unasked = at.obey(doing)
     if unasked:
-        text = f"warning: {doing}: the stack's list Approvers was not asked here: {unasked}"
+        text = f"warning: {doing}: who may decide (the stack's parameter Approvers) was not checked here: {unasked}"
         Screen(stderr=True).print(text, style="yellow", markup=False)
 
 

@@ -23,12 +23,14 @@ from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.report import made, window
 from rightsizer.render import report_json, sentences, text
 from rightsizer.terminal import document, tables
-from rightsizer.terminal.app import app, print_json
+from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import Given, obey, order
 
 HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
 PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."
-ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, such as p-1f0c...")]
+ProposalId = Annotated[
+    str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, as rightsizer proposals lists it.")
+]
 
 
 class Strategy(StrEnum):
@@ -58,116 +60,149 @@ PLACEMENTS: Mapping[Placement, Literal["BINPACK", "SPREAD"]] = {
 
 
 @app.command(
-    epilog="Example: rightsizer components chat --scale-in consolidation --cooldown 30; or --placement binpack"
+    epilog=examples(
+        "rightsizer components chat --scale-in consolidation --cooldown 30",
+        "rightsizer components chat --placement binpack --component summariser",
+    )
 )
 @order
 def components(
     given: Given,
-    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="An endpoint of inference components.")],
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Name of an endpoint with inference components.")],
     scale_in: Annotated[
         Strategy | None,
-        typer.Option("--scale-in", help="Move copies together to empty instances, or give back empty ones only."),
+        typer.Option(
+            "--scale-in", help="Move copies together to free instances, or give back only those that are empty."
+        ),
     ] = None,
     placement: Annotated[
-        Placement | None, typer.Option("--placement", help="Place copies on few instances, or evenly.")
+        Placement | None, typer.Option("--placement", help="Pack copies on few instances, or spread them.")
     ] = None,
-    step: Annotated[int | None, typer.Option("--step", help="Instances that go at a time, 1 to 100.")] = None,
-    cooldown: Annotated[int | None, typer.Option("--cooldown", help="Minutes between, 5 to 1440.")] = None,
-    variant: Annotated[str, typer.Option("--variant", help="Of several variants, which.")] = "",
+    step: Annotated[int | None, typer.Option("--step", help="Instances to give back at a time, 1 to 100.")] = None,
+    cooldown: Annotated[
+        int | None, typer.Option("--cooldown", help="Minutes between two such steps, 5 to 1440.")
+    ] = None,
+    variant: Annotated[str, typer.Option("--variant", help="Which variant, where there are several.")] = "",
     component: Annotated[
-        list[str] | None, typer.Option("--component", help="Only this one; may be given again. Else all.")
+        list[str] | None,
+        typer.Option("--component", help="Only this component; repeat it for several. Without it, all."),
     ] = None,
 ) -> None:
-    """Ask for another scale-in policy, or another placement of the copies: one of the two at a time.
+    """Propose how inference components use their instances.
 
-    It is proposed; an approval lets the stack carry it out with a way back.
+    Either how instances are given back (--scale-in) or where copies are placed (--placement). It is only proposed:
+    nothing happens until somebody approves it.
     """
     at = given.desk()
     if (scale_in is None) is (placement is None):
-        raise typer.BadParameter("give one of --scale-in and --placement: one change moves one of them")
+        raise typer.BadParameter(
+            "give either --scale-in or --placement, not both and not neither: a change does one of them"
+        )
     if scale_in is not None:
         wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
         made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
     if placement is not None:
         made = at.asking.placement(endpoint, PLACEMENTS[placement], component or (), at.who, bootstrap.now())
+    _proposed(made, given.as_json)
+
+
+def _proposed(made: Proposal, as_json: bool) -> None:
     option = made.recommendation.options[0]
-    if given.as_json:
+    if as_json:
         row = {
             "id": made.id,
-            "endpoint": endpoint,
+            "endpoint": made.ref.name,
             "state": made.state.value,
             "recommended": document.of_option(option),
         }
         print_json({"version": document.VERSION, "proposal": row})
         return
     tables.say(
-        f"Proposed: {endpoint} can {sentences.change(option)} ({made.id}). {option.not_checked[0].capitalize()}."
+        f"Proposed: {made.ref.name} can {sentences.change(option)} ({made.id}). {option.not_checked[0].capitalize()}."
     )
     tables.say(f"Nothing happens until somebody approves it: rightsizer approve {made.id}")
 
 
-@app.command(epilog="Example: rightsizer proposals --state pending --region eu-west-1")
+@app.command(
+    epilog=examples(
+        "rightsizer proposals --state pending  # what waits for an answer",
+        "rightsizer proposals --json | jq -r '.proposals[].id'",
+    )
+)
 @order
 def proposals(
     given: Given,
     state: Annotated[
-        list[ProposalState] | None, typer.Option("--state", help="Only these states; may be given again.")
+        list[ProposalState] | None, typer.Option("--state", help="Show only this state; repeat it for several.")
     ] = None,
 ) -> None:
-    """List proposals with where they stand, the newest first. Reads only."""
+    """List proposals and how each stands, the newest first.
+
+    Reads only. The id of a change is what rightsizer rollback takes.
+    """
     unread: list[UnreadRow] = []
     found = list(given.desk().store.proposals(state or (), unread))
     if given.as_json:
         listed = [_proposal(one) for one in found]
         print_json({"version": document.VERSION, "proposals": listed, "unreadable": _lost(unread)})
         return
-    grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "How it stands", box=None)
+    grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "Id of change", "How it stands", box=None)
     for one in found:
         option = one.recommendation.chosen
         saving = sentences.money(one.recommendation.saving_usd_per_month)
         said = one.outcome or sentences.standing(one)
-        row = (one.id, one.ref.name, one.state.value, sentences.change(option) if option else "", saving, said)
+        what = sentences.change(option) if option else ""
+        row = (one.id, one.ref.name, one.state.value, what, saving, one.change_id, said)
         grid.add_row(*(Text(one_line(cell)) for cell in row))
     if found or not unread:
-        tables.output().print(grid if found else "There is no such proposal.")
+        tables.output().print(grid if found else "No proposal yet." if not state else "No proposal has this state.")
     for lost in unread:
         tables.say(one_line(sentences.unread_row(lost)))
 
 
-@app.command(epilog="Example: rightsizer approve p-1f0c2a --region eu-west-1")
+@app.command(epilog=examples("rightsizer approve p-1f0c2a --region eu-west-1"))
 @order
 def approve(given: Given, proposal: ProposalId) -> None:
-    """Approve a proposal: the deployed stack carries it out with a way back."""
+    """Approve a proposal; the deployed stack carries it out.
+
+    The stack checks everything again first, and goes back by itself where an alarm or the requests say so.
+    """
     at = given.deciding(f"approving {proposal}")
     _decided(at.decide(proposal, ProposalState.APPROVED), given.as_json)
 
 
-@app.command(epilog='Example: rightsizer reject p-1f0c2a --reason "needed for the launch in May"')
+@app.command(epilog=examples('rightsizer reject p-1f0c2a --reason "needed for the launch in May"'))
 @order
 def reject(
     given: Given,
     proposal: ProposalId,
-    reason: Annotated[str, typer.Option("--reason", help="Why not; it is kept with the decision.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why not, for those who read it later.")] = "",
 ) -> None:
-    """Reject a proposal."""
+    """Reject a proposal, and keep the reason.
+
+    The same change is not proposed again for 180 days.
+    """
     at = given.deciding(f"rejecting {proposal}")
     _decided(at.decide(proposal, ProposalState.REJECTED, reason), given.as_json)
 
 
-@app.command(epilog="Example: rightsizer snooze p-1f0c2a")
+@app.command(epilog=examples("rightsizer snooze p-1f0c2a"))
 @order
 def snooze(given: Given, proposal: ProposalId) -> None:
-    """Put a proposal aside for 30 days."""
+    """Put a proposal aside for 30 days.
+
+    It is proposed again after that, if the saving is still there.
+    """
     at = given.deciding(f"putting {proposal} aside")
     _decided(at.decide(proposal, ProposalState.SNOOZED), given.as_json)
 
 
-@app.command("apply", epilog="Example: rightsizer apply p-1f0c2a; again: shows how its change stands")
+@app.command("apply", epilog=examples("rightsizer apply p-1f0c2a  # the same again shows how far the change is"))
 @order
 def apply_(given: Given, proposal: ProposalId) -> None:
-    """Approve a proposal where that is still to be done, and show how its change stands.
+    """Approve a proposal if needed, and show its change so far.
 
-    The change is made by the deployed stack, not from here: it goes on when this terminal is closed.
+    The deployed stack makes the change, not this terminal: it goes on when the terminal is closed.
     """
     at = given.desk()
     found = at.store.proposal(proposal)
@@ -188,15 +223,22 @@ def apply_(given: Given, proposal: ProposalId) -> None:
         tables.say(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
 
 
-@app.command(epilog="Example: rightsizer rollback c-0a1b2c; the change's id is in rightsizer proposals")
+@app.command(epilog=examples("rightsizer rollback c-0a1b2c  # rightsizer proposals lists the ids of changes"))
 @order
 def rollback(
     given: Given,
     change: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of the change (c-0a1b...) or of the errand about a group.")
+        str,
+        typer.Argument(
+            metavar="ID", help="Id of the change, such as c-0a1b2c, or of a change of an Auto Scaling group."
+        ),
     ],
 ) -> None:
-    """Bring an endpoint back to its old configuration, or a group to its old policy, also after it was proven."""
+    """Bring back what ran before a change.
+
+    An endpoint gets its old configuration, a group its old policy; also after the change was proven. The deployed
+    stack does it, within minutes.
+    """
     from rightsizer import bootstrap
 
     at = given.deciding(f"rolling back {change}")
@@ -206,30 +248,37 @@ def rollback(
             row = {"id": errand.id, "subject": errand.subject, "state": errand.state.value, "outcome": errand.outcome}
             print_json({"version": document.VERSION, "errand": row})
             return
-        tables.say(f"Recorded: {errand.subject} gets its old policy back with the next tick.")
+        tables.say(f"Recorded: {errand.subject} gets its old policy back within minutes.")
         return
     asked = at.orders.ask_back(change, at.who, bootstrap.now())
     if given.as_json:
         print_json({"version": document.VERSION, "change": document.of_change(asked)})
         return
     old = asked.before.config_name if asked.before else "what it ran before"
-    tables.say(f"Recorded: {asked.ref.name} goes back to {old} with the next tick.")
+    tables.say(f"Recorded: {asked.ref.name} goes back to {old} within minutes.")
 
 
-@app.command(epilog="Example: rightsizer freeze --hard; and rightsizer freeze --off")
+@app.command(
+    epilog=examples(
+        "rightsizer freeze         # no change starts or goes forward",
+        "rightsizer freeze --hard  # in an emergency: nothing at all is done",
+        "rightsizer freeze --off   # changes go on",
+    )
+)
 @order
 def freeze(
     given: Given,
     hard: Annotated[
         bool,
-        typer.Option("--hard", help="Also stop steps that restore, and Spot replacements."),
+        typer.Option("--hard", help="Stop everything: also steps that restore, and replacements of Spot instances."),
     ] = False,
-    off: Annotated[bool, typer.Option("--off", help="Let document go on.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="End the freeze.")] = False,
 ) -> None:
-    """Start no change and take no forward step; steps that restore go on, and so does the replacement of Spot capacity
-    that is taken away. Lists what is left open.
+    """Stop all changes, or let them go on (--off).
 
-    With --hard also the command lines that would bring each endpoint back, because then nothing does it by itself.
+    No change starts and none goes forward. Steps that restore an endpoint go on, and Spot instances that AWS takes
+    away are still replaced. Changes that are under way are listed. With --hard nothing at all is done, so the list has
+    the command lines that bring each endpoint back by hand.
     """
     from rightsizer import bootstrap
 
@@ -307,18 +356,16 @@ def _proposal(one: Proposal) -> dict[str, Any]:
     }
 
 
-@app.command(epilog="Examples: rightsizer report; rightsizer report --monthly --json > report.json")
+@app.command(epilog=examples("rightsizer report", "rightsizer report --monthly --json > report.json"))
 @order
 def report(
     given: Given,
-    monthly: Annotated[
-        bool, typer.Option("--monthly", help="The last whole month, not the last whole week (from Monday, UTC).")
-    ] = False,
+    monthly: Annotated[bool, typer.Option("--monthly", help="The last whole month instead of the last week.")] = False,
 ) -> None:
-    """Show what was spent, saved and kept of what was promised, in the last whole week. Reads only.
+    """Show what was spent and saved in the last whole week.
 
-    It is made anew from the stack's table, and nothing is stored or sent. What rightsizer itself costs is in the
-    reports that the stack stores.
+    A week begins on Monday, 00:00 UTC. The report is made from the stack's table; nothing is stored or sent. What
+    rightsizer itself costs is only in the reports that the stack stores.
     """
     now = bootstrap.now()
     told = made(given.report_sources(), *window("monthly" if monthly else "weekly", now), now)

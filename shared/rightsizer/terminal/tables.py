@@ -146,7 +146,7 @@ def explanation(each: Recommendation) -> RenderableType:
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
-    parts += [Text(), _facts("Then", {each.gate.value: each.gate_reason.sentence})]
+    parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
     for title, lines in _lists(each):
@@ -168,7 +168,9 @@ def _why(each: Recommendation) -> Text:
     option = each.chosen
     if option is None:
         return Text(each.reason.sentence)
-    return Text.assemble((sentences.change(option), "bold"), f"; {each.gate.value}: {each.gate_reason.sentence}")
+    return Text.assemble(
+        (sentences.change(option), "bold"), f"; {sentences.GATES[each.gate]}: {each.gate_reason.sentence}"
+    )
 
 
 def _now(each: Recommendation) -> dict[str, str]:
@@ -191,15 +193,15 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
         "price": _price(option.price),
         "shadow test": f"USD {option.test_usd:,.2f} once, whatever it shows" if option.test_usd else "",
-        "test's way back": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
+        "what a test does": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
         "switch": _switch(option),
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
-        "confidence": f"{option.confidence:.1f} days' worth of evidence",
-        "p95 then": "" if option.p95_s is None else f"{option.p95_s:.3f} s predicted",
+        "evidence": sentences.days_of_evidence(option.confidence),
+        "p95 then": "" if option.p95_s is None else f"{sentences.seconds(option.p95_s)}, predicted",
         "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart(option)}",
-        "way back": effects.undone(option, ours),
+        "rollback": effects.undone(option, ours),
         "callers": option.client_change,
-        **option.facts,
+        **dict(sentences.option_facts(option)),
     }
     return {name: value for name, value in facts.items() if value}
 
@@ -222,8 +224,14 @@ def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
 def _excluded(each: Recommendation) -> list[str]:
     """A line for each, and one for all that have no price."""
     unpriced = [out.instance_type for out in each.excluded if _unpriced(out)]
-    found = [f"{out.what}: {out.reason.sentence}" for out in each.excluded if not _unpriced(out)]
+    found = [_said(out) for out in each.excluded if not _unpriced(out)]
     return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
+
+
+def _said(out: Excluded) -> str:
+    """The reason, behind the name where it does not say the name itself."""
+    named = out.dimension is None and out.instance_type in out.reason.sentence
+    return out.reason.sentence if named else f"{out.what}: {out.reason.sentence}"
 
 
 def _unpriced(out: Excluded) -> bool:

@@ -16,6 +16,7 @@ _numbers = count()
 VARIANT_NAME = "AllTraffic"
 TOKEN = {"NextToken": "bm9uZQ=="}
 WEIGHTS = "UpdateEndpointWeightsAndCapacities"
+SERVERLESS = {"MemorySizeInMB": 1024, "MaxConcurrency": 1}
 MIG = {"AcceleratorPartitionTypes": ["mig-1g.10gb"]}
 BATCH = {"Type": "INSTANCE_COUNT", "Value": 1}
 
@@ -206,6 +207,28 @@ def component(box: Sandbox, busy: bool = False, copies: int = 4) -> str:
 def of_component(busy: bool = False, **change: Any) -> Given:
     """An update of a component."""
     return lambda box: {"InferenceComponentName": component(box, busy), **change}
+
+
+def of_model(shadowed: bool = False, **model: Any) -> Given:
+    """A configuration of a model with these members: with a shadow, or serverless."""
+
+    def given(box: Sandbox) -> Change:
+        row: Change = VARIANT | {"ModelName": f"{endpoint(box, model=model)}-model"}
+        if shadowed:
+            shadow = [VARIANT | {"VariantName": "s"}]
+            return {"EndpointConfigName": name("c"), "ProductionVariants": [row], "ShadowProductionVariants": shadow}
+        row = {"VariantName": "v", "ModelName": row["ModelName"], "ServerlessConfig": SERVERLESS}
+        return {"EndpointConfigName": name("c"), "ProductionVariants": [row]}
+
+    return given
+
+
+def partitioned(box: Sandbox) -> Change:
+    """An update of a component on a variant without partitions to one of them."""
+    needs = {"MinMemoryRequiredInMb": 1024, "NumberOfAcceleratorDevicesRequired": 1.0}
+    return of_component(
+        Specification={"ComputeResourceRequirements": needs | {"AcceleratorPartitionType": "mig-1g.10gb"}}
+    )(box)
 
 
 def tagged(*keys: str) -> Given:

@@ -31,9 +31,11 @@ from tests.sandbox.strictness.situations import (
     no_pool,
     of_component,
     of_four,
+    of_model,
     of_two_variants,
     other_layouts,
     outside_group,
+    partitioned,
     planned,
     promql,
     rolling,
@@ -202,6 +204,10 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "names": variants(2, same=True),
         "role": new(ModelName=None),
         "model": new(ModelName="nothing"),
+        "shadow containers": of_model(
+            True, PrimaryContainer={"Image": "i", "ModelDataUrl": "s3://m/", "Mode": "MultiModel"}
+        ),
+        "serverless containers": of_model(VpcConfig={"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}),
         "capacity": new(ServerlessConfig={"MemorySizeInMB": 1024, "MaxConcurrency": 1}, InitialInstanceCount=None),
         "serverless count": new(InstanceType=None, ServerlessConfig={"MemorySizeInMB": 1024, "MaxConcurrency": 1}),
         "memory": new(
@@ -264,6 +270,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "UpdateInferenceComponent"): {
         "unknown": {"InferenceComponentName": "nobody"},
         "busy": of_component(True, RuntimeConfig={"CopyCount": 2}),
+        "profile": partitioned,
         "both": of_component(Specification={"ModelName": "m"}, Specifications=[{"ModelName": "m"}]),
         "share": of_component(DeploymentConfig=rolling(MaximumBatchSize={"Type": "COPY_COUNT", "Value": 3})),
     },

@@ -22,7 +22,8 @@ from sandbox.strict.tables import CHECKS
 from tests.sandbox.strictness.accepted import ACCEPTED
 from tests.sandbox.strictness.situations import spots
 from tests.sandbox.strictness.states import STATES
-from tests.sandbox.strictness.wrong import GONE, WRONG
+from tests.sandbox.strictness.wrong import GONE
+from tests.sandbox.strictness.wrong_texts import FINE, MORE, REQUESTS
 
 type Key = tuple[str, str]
 type Refused = tuple[str, str] | None
@@ -113,7 +114,7 @@ AT_THE_GATE = [(key, check) for key, check in ROWS if check.by is By.RULE]
 
 @pytest.mark.parametrize(("key", "check"), AT_THE_GATE, ids=ids(AT_THE_GATE))
 def test_a_request_that_breaks_a_rule_is_refused_by_that_rule(box: Sandbox, key: Key, check: Check) -> None:
-    params = changed(key, WRONG[key][check.id])
+    params = changed(key, REQUESTS[key][check.id])
     refused = asked(box, key, params)
     assert refused is not None
     assert refused[0] == check.code
@@ -122,12 +123,26 @@ def test_a_request_that_breaks_a_rule_is_refused_by_that_rule(box: Sandbox, key:
         assert judge(*key, params) is None
 
 
+@pytest.mark.parametrize(("key", "check", "change"), MORE)
+def test_each_form_of_a_broken_rule_is_refused(key: Key, check: str, change: dict[str, Any]) -> None:
+    params = changed(key, change)
+    rule = next(one for one in CHECKS[key] if one.id == check)
+    assert judge(*key, params) == (rule.code, rule.message)
+    with without(key[1], check):
+        assert judge(*key, params) is None
+
+
+@pytest.mark.parametrize(("key", "change"), FINE)
+def test_what_is_just_allowed_passes_the_gate(key: Key, change: dict[str, Any]) -> None:
+    assert judge(*key, changed(key, change)) is None
+
+
 BY_SHAPE = [(key, check) for key, check in ROWS if check.by is By.SHAPE]
 
 
 @pytest.mark.parametrize(("key", "check"), BY_SHAPE, ids=ids(BY_SHAPE))
 def test_a_request_of_another_shape_is_refused_by_its_shape(box: Sandbox, key: Key, check: Check) -> None:
-    params = changed(key, WRONG[key]["shape"])
+    params = changed(key, REQUESTS[key]["shape"])
     refused = asked(box, key, params)
     assert refused is not None
     assert refused[0] == check.code

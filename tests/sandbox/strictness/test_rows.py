@@ -13,7 +13,7 @@ from sandbox.strict.page import page
 from sandbox.strict.tables import CHECKS
 from tests.sandbox.strictness.accepted import ACCEPTED
 from tests.sandbox.strictness.states import STATES
-from tests.sandbox.strictness.wrong import WRONG
+from tests.sandbox.strictness.wrong_texts import REQUESTS
 
 ROOT = Path(__file__).parents[3]
 LIBRARY = ROOT / "shared" / "rightsizer"
@@ -109,7 +109,7 @@ def test_every_check_has_a_request_that_it_refuses() -> None:
     for key, checks in CHECKS.items():
         by_request = {check.id for check in checks if check.by in {By.RULE, By.SHAPE}}
         by_state = {check.id for check in checks if check.by in {By.STATE, By.MOTO}}
-        assert set(WRONG.get(key, {})) == by_request, key
+        assert set(REQUESTS.get(key, {})) == by_request, key
         assert set(STATES.get(key, {})) == by_state, key
     assert set(ACCEPTED) == set(CHECKS)
 

@@ -19,16 +19,15 @@ from tests.sandbox.strictness.accepted import (
 from tests.sandbox.strictness.wrong_functions import OF_A_STACK
 
 type Change = dict[str, Any]
-
 GONE = object()
 """The member is left out."""
-LONG = "x" * 3001
 _TRACKING = "TargetTrackingScalingPolicyConfiguration"
 _STEPS = "StepScalingPolicyConfiguration"
-_STEP = {"ScalingAdjustment": 1, "MetricIntervalLowerBound": 0.0}
+_LOWER, _UPPER = "MetricIntervalLowerBound", "MetricIntervalUpperBound"
+_STEP = {"ScalingAdjustment": 1, _LOWER: 0.0}
 _SPACE = {"ServiceNamespace": "fleet"}
 _DIMENSION = {"ScalableDimension": "sagemaker:variant:DesiredInstanceCount"}
-_METRICS: Change = {name: GONE for name in ("Namespace", "MetricName", "Statistic", "Period")} | {"Metrics": [QUERY]}
+METRICS: Change = {name: GONE for name in ("Namespace", "MetricName", "Statistic", "Period")} | {"Metrics": [QUERY]}
 _ODD = {"Name": "EndpointName", "Value": "ü"}
 _TWO = {"Key": "k", "Value": "v"}
 _LARGE: Change = {"sk": {"S": "b"}, "doc": {"S": "x" * 399_000}}
@@ -40,9 +39,10 @@ def custom(**specification: Any) -> Change:
     return {_TRACKING: {"TargetValue": 1.0, "CustomizedMetricSpecification": specification}}
 
 
-def steps(*rows: Change, kind: str = "ChangeInCapacity") -> Change:
-    """Step scaling."""
-    return {_TRACKING: GONE, "PolicyType": "StepScaling", _STEPS: {"AdjustmentType": kind, "StepAdjustments": [*rows]}}
+def steps(*rows: Change, **of: Any) -> Change:
+    """Step scaling; `of` is other than its kind of adjustment."""
+    whole = {"AdjustmentType": "ChangeInCapacity", "StepAdjustments": [*rows]} | of
+    return {_TRACKING: GONE, "PolicyType": "StepScaling", _STEPS: {k: v for k, v in whole.items() if v is not None}}
 
 
 def queries(*rows: Change) -> Change:
@@ -91,7 +91,7 @@ _CONDITIONS: dict[str, Change] = {
 _SLACK: dict[str, Change] = {
     "blocks": blocks(*[SECTION] * 51),
     "kinds": blocks({"type": "sektion"}),
-    "section": blocks({"type": "section", "text": {"type": "mrkdwn", "text": LONG}}),
+    "section": blocks({"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}),
     "header": blocks({"type": "header", "text": {"type": "plain_text", "text": "x" * 151}}),
     "elements": blocks({"type": "actions", "elements": [BUTTON | {"action_id": str(n)} for n in range(26)]}),
     "button": button(text={"type": "plain_text", "text": "x" * 76}),
@@ -117,9 +117,9 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "label": {_TRACKING: TRACKING | {"PredefinedMetricSpecification": PREDEFINED | {"ResourceLabel": "x"}}},
         "value": {_TRACKING: TRACKING | {"TargetValue": 1e109}},
         "steps": steps(),
-        "many steps": steps(*[_STEP] * 21),
-        "step bounds": steps(_STEP | {"MetricIntervalUpperBound": 0.0}),
-        "exact": steps({"ScalingAdjustment": -1}, kind="ExactCapacity"),
+        "many steps": steps(*(_STEP | {_LOWER: float(n), _UPPER: n + 1.0} for n in range(20)), _STEP | {_LOWER: 20.0}),
+        "step bounds": steps(_STEP | {_UPPER: 0.0}),
+        "exact": steps(_STEP | {"ScalingAdjustment": -1}, AdjustmentType="ExactCapacity"),
     },
     ("application-autoscaling", "DeleteScalingPolicy"): {"shape": _SPACE},
     ("application-autoscaling", "PutScheduledAction"): {
@@ -243,9 +243,9 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "period": {"Period": 90},
         "span": {"Period": 300, "EvaluationPeriods": 300},
         "m of n": {"DatapointsToAlarm": 2},
-        "ids": _METRICS | {"Metrics": [QUERY | {"Id": "Q"}]},
-        "one": _METRICS | {"Metrics": [{"Id": "q"}]},
-        "results": _METRICS | {"Metrics": [QUERY, QUERY | {"Id": "q1"}]},
+        "ids": METRICS | {"Metrics": [QUERY | {"Id": "Q"}]},
+        "one": METRICS | {"Metrics": [{"Id": "q"}]},
+        "results": METRICS | {"Metrics": [QUERY, QUERY | {"Id": "q1"}]},
         "dimensions": {"Dimensions": [{"Name": "EndpointName", "Value": " "}]},
         "actions": {"AlarmActions": ["pager"]},
         "tags": {"Tags": [_TWO, _TWO]},

@@ -1,14 +1,10 @@
 """From an approved proposal and a look at the ground to a plan: every step of both directions, made once."""
 
 from rightsizer.autoscaling import policies, scheduled_actions
-from rightsizer.changes.plan.capacity import bounds_only, by_the_hour, copies_only, count_only, to_zero
-from rightsizer.changes.plan.config import new_config
-from rightsizer.changes.plan.farewell import two_steps
-from rightsizer.changes.plan.fleet import live, mine, most, unbounded, wanted
-from rightsizer.changes.plan.placement import placement_only
-from rightsizer.changes.plan.planned import Planned
-from rightsizer.changes.plan.scale_in import scale_in_policy, with_live_count
-from rightsizer.changes.plan.shadow_test import is_test, shadow_test, until_the_peak
+from rightsizer.changes.plan.capacity import bounds_only, by_the_hour, copies_only, count_only, placement_only, to_zero
+from rightsizer.changes.plan.config import new_config, scale_in_policy, with_live_count
+from rightsizer.changes.plan.fleet import Planned, live, mine, most, unbounded, wanted
+from rightsizer.changes.plan.shadow_test import is_test, shadow_test, two_steps, until_the_peak
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight

@@ -1,12 +1,19 @@
-"""Plans that deploy a new configuration: clone, guardrail, roll-back alarms, autoscaling taken away and given back."""
+"""Plans that deploy a new configuration: clone, guardrail, roll-back alarms, autoscaling taken away and given back.
 
+The scale-in policy of managed instance scaling is one: a clone with that one property, deployed as any other. SageMaker
+moves the instances of such a variant with the copies on it, so counts are nobody's here: both deployments keep the ones
+that are live, and autoscaling of the copies stays registered. Source: RetainAllVariantProperties of UpdateEndpoint;
+ManagedInstanceScaling is a part of the configuration, which cannot be changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from rightsizer.autoscaling import policies
 from rightsizer.changes import clone, guardrail
-from rightsizer.changes import rollback_alarms as alarms
-from rightsizer.changes.plan.fleet import capacity_of
-from rightsizer.changes.plan.planned import Planned
+from rightsizer.changes.plan.fleet import Planned, capacity_of
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
@@ -89,7 +96,7 @@ def keeping_counts(
 def watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
     """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow."""
     usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k == "p95_s")}
-    return alarms.rollback_alarms(
+    return guardrail.rollback_alarms(
         change.id,
         change.ref.name,
         [v.name for v in after],
@@ -206,3 +213,34 @@ def rebuilt(change: Change, ground: Ground) -> tuple[tuple[Step, ...], tuple[Ste
         policies.rebuild(new, alarms_, ground.scaling),
         policies.rebuild(ground.scaling, alarms_, ground.scaling),
     )
+
+
+def scale_in_policy(
+    change: Change, ground: Ground, config: ConfigSight, before: Before, catalogue: Catalogue, limits: ChangeLimits
+) -> Planned | tuple[Reason, ...]:
+    """The plan, or every reason why there is none."""
+    target, tags = Target("", 0, scale_in=change.option.target.scale_in), {clone.CHANGE_TAG: change.id}
+    if target.scale_in is None:
+        return (Reason(Code.NOT_APPLICABLE, f"no scale-in policy is asked for on {change.ref.name}"),)
+    new = clone.clone(config, clone.as_written(config), target, catalogue, tags, ground.endpoint.capture_stopped)
+    if not isinstance(new, clone.Clone):
+        return new
+    if _scaled(new.body) == _scaled(config.body):
+        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} has the scale-in policy that is asked for"),)
+    watched = watching(change, new.name, before.variants, limits)
+    names = tuple(step.subject for step in watched)
+    guard = chosen_guardrail(change, ground, before, before.variants, names, limits)
+    plan = keeping_counts(change, config, before, new, watched, guard, limits)
+    return Planned(before, plan, new.notes)
+
+
+def _scaled(body: Mapping[str, Any]) -> list[Any]:
+    """Managed instance scaling of each variant."""
+    return [v.get("ManagedInstanceScaling") for v in body["ProductionVariants"]]
+
+
+def with_live_count(ground: Ground) -> Ground:
+    """The ground with an option of as many instances as run now: so many are started beside them."""
+    option, name = ground.option, ground.proposal.recommendation.variant
+    live = max((max(v.current_count, v.desired_count) for v in ground.endpoint.variants if v.name == name), default=0)
+    return replace(ground, option=replace(option, target=replace(option.target, instance_count=live)))

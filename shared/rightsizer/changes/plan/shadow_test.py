@@ -1,17 +1,23 @@
-"""A shadow test as a plan: the candidate beside the fleet on copied requests, measured, and taken away again.
+"""A shadow test as a plan, and two-step deletion as a plan: both watch, and take nothing away that serves.
 
-The production variant stays what it is, so autoscaling stays registered: only a change of type or a removal of a
-variant is refused while it is. For the same reason its count may move at any time: both deployments keep the counts and
-weights that are live. Source: developer guide, shadow tests and endpoint-scaling-update.
+A test puts the candidate beside the fleet on copied requests, measures it, and takes it away again. The production
+variant stays what it is, so autoscaling stays registered: only a change of type or a removal of a variant is refused
+while it is. For the same reason its count may move at any time: both deployments keep the counts and weights that are
+live. Source: developer guide, shadow tests and endpoint-scaling-update.
+
+Two-step deletion marks, waits, watches, then hands over the command and the file that brings it all back. Nothing is
+written to AWS. The mark is the journal and the message: a tag on the endpoint would need AddTags on endpoints, and who
+holds that can opt endpoints in. No role of the program may delete one.
 """
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rightsizer.changes import clone, guardrail, window
+from rightsizer.changes import clone, deletion, guardrail, window
 from rightsizer.changes.plan.config import keeping_counts, watching
-from rightsizer.changes.plan.planned import Planned
+from rightsizer.changes.plan.fleet import Planned
 from rightsizer.domain.change import Change
+from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.older_option import with_older_facts
@@ -21,7 +27,7 @@ from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender import shadow_test as trial
+from rightsizer.recommender.shadow_test import forbidden
 
 PEAK_PATIENCE = timedelta(days=6)
 HOURS = 2.0
@@ -58,7 +64,7 @@ def shadow_test(
     if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
         text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
         return (Reason(Code.TEST_NOT_POSSIBLE, text),)
-    barred = trial.forbidden(ground.tags)
+    barred = forbidden(ground.tags)
     if barred is not None:
         return (barred,)
     new = _with_shadow(change, ground, config, before.variants[0], catalogue)
@@ -113,3 +119,22 @@ def test_hours(option: Option) -> float:
     """Hours that the option asks for, between one and a day."""
     hours = with_older_facts(option).test_hours
     return HOURS if hours is None else min(24.0, max(1.0, hours))
+
+
+def two_steps(
+    change: Change, ground: Ground, config: ConfigSight, before: Before, limits: ChangeLimits
+) -> Planned | tuple[Reason, ...]:
+    """The plan, or why there is none. An asynchronous endpoint publishes no Invocations, so waiting proves nothing."""
+    kind = ground.proposal.recommendation.kind
+    if kind is not EndpointKind.REAL_TIME:
+        text = f"whether an endpoint of kind {kind.value} is used cannot be told by its invocations; its owner decides"
+        return (Reason(Code.OTHER_KIND, text),)
+    days = limits.grace.total_seconds() / 86_400
+    plan = Plan(
+        after=before.variants,
+        kind="delete",
+        guardrail=f"marked for deletion and watched for {days:g} days; rightsizer deletes nothing itself",
+        test_s=int(limits.grace.total_seconds()),
+        restore_file=deletion.restore_file(change.ref, config, before),
+    )
+    return Planned(before, plan)

@@ -1,23 +1,29 @@
 """Every check right before the first write, as typed refusals.
 
 A refusal is for good: the proposal is withdrawn with it. What only takes time (window, freeze, incident, cooldown,
-budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day.
+budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day. IAM is asked before
+anything is touched whether our role may hand over the execution role and could give autoscaling back.
+
+What the observation tells already is refused before anybody is asked: who says yes should not read afterwards that it
+could never be done.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from rightsizer.changes.preflight import components, consent, passing, quota, restoring
-from rightsizer.changes.preflight import images as image
+from rightsizer.autoscaling import policies, scheduled_actions
+from rightsizer.changes import clone
+from rightsizer.changes.preflight import consent, images, quota
 from rightsizer.changes.preflight.images import moved, tagged
-from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.endpoint import Endpoint, EndpointKind
+from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, Hold
-from rightsizer.domain.option import CHANGEABLE, OF_COMPONENTS, ORDERED, OptionKind
+from rightsizer.domain.option import CHANGEABLE, CONFIG_KINDS, OF_COMPONENTS, ORDERED, Option, OptionKind
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Deferred, Ground
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.recommender.proposal import Reach
 
-ALARMS_TAG = "rightsizer:alarms"
 __all__ = [
     "MISSING",
     "blindness",
@@ -28,8 +34,10 @@ __all__ = [
     "replaced",
     "tagged",
     "unchecked",
+    "unless_refused",
 ]
 
+ALARMS_TAG = "rightsizer:alarms"
 MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
 
@@ -41,7 +49,7 @@ def refusals(ground: Ground) -> tuple[Reason, ...]:
 
 def unchecked(ground: Ground) -> tuple[str, ...]:
     """What could not be checked, a sentence each; it stands in the plan's line of the journal."""
-    return (*image.unchecked(ground), *quota.unchecked(ground), *passing.unchecked(ground))
+    return (*images.unchecked(ground), *quota.unchecked(ground), *role_unchecked(ground))
 
 
 def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred | None:
@@ -76,6 +84,31 @@ def hold(
             said = "is firing" if alarm.state == "ALARM" else "does not exist, so nobody knows of an incident"
             return Hold(now + timedelta(minutes=30), Reason(Code.INCIDENT, f"the incident alarm {alarm.name} {said}"))
     return None
+
+
+def unless_refused(endpoint: Endpoint, option: Option | None, catalogue: Catalogue, reach: Reach) -> Reach:
+    """The same, or why an approval would be refused: then there is no button, and the reasons stand in its place."""
+    if option is None or not (reach.approvable or reach.tag):
+        return reach
+    found = tuple(_refusals(endpoint, option, catalogue))
+    return Reach(False, f"preflight would refuse it: {'; '.join(r.sentence for r in found)}") if found else reach
+
+
+def _refusals(endpoint: Endpoint, option: Option, catalogue: Catalogue) -> Iterator[Reason]:
+    if endpoint.configuration_replaced:
+        yield replaced(endpoint.config_name)
+    if option.kind not in ORDERED:
+        yield from policies.refusals(endpoint.scaling, True, ())  # whose alarms start the policies is not observed
+    if option.kind not in CONFIG_KINDS:
+        return
+    yield from scheduled_actions.unreadable(endpoint.scaling)
+    if endpoint.unknown_fields:
+        yield clone.unknown_fields(endpoint.config_name, endpoint.unknown_fields)
+    yield from clone.foreign_key(endpoint.config_name, endpoint.kms_key, endpoint.ref.account)
+    runs = {variant.instance_type for variant in endpoint.variants}
+    for name in option.target.pools or (option.target.instance_type,):
+        hardware = catalogue.find(name) if name not in runs else None
+        yield from clone.key_on_nvme(endpoint.kms_key, hardware)
 
 
 def _dry_run(ground: Ground) -> Reason | None:
@@ -180,7 +213,35 @@ def _sighted(ground: Ground) -> Reason | None:
     return Reason(Code.ALARM_NOT_OK, f"the roll-back alarms would be blind: {ground.blind}")
 
 
+def passing(ground: Ground) -> Reason | None:
+    """IAM says no: the sentence ends with the one command that allows it."""
+    passes = ground.passes
+    if passes is None or passes.allowed is not False:
+        return None
+    text = f"the configuration names the execution role {passes.role}; creating another one like it needs iam:PassRole "
+    text += f"on that role, which {passes.by or 'the role in use'} does not hold. An operator allows it with: "
+    return Reason(Code.PERMISSION_MISSING, text + passes.command)
+
+
+def role_unchecked(ground: Ground) -> tuple[str, ...]:
+    """What nobody could ask: AWS refuses the new configuration then, which touches nothing."""
+    if ground.passes is None or ground.passes.allowed is not None:
+        return ()
+    return (f"nobody could ask whether iam:PassRole on {ground.passes.role} is held",)
+
+
+def restoring(ground: Ground) -> Reason | None:
+    """IAM says no to what puts autoscaling again: the endpoint would stay without it."""
+    if not ground.unrestorable:
+        return None
+    text = f"the change takes the autoscaling of {ground.proposal.ref.name} away for a while, and IAM denies our role "
+    text += f"{', '.join(ground.unrestorable)}, without which it could not be given back; the stack's own policy "
+    return Reason(Code.PERMISSION_MISSING, text + "allows it, so a boundary or an organisation's policy may forbid it")
+
+
 type Check = Callable[[Ground], Reason | None]
+
+
 _CHECKS: tuple[Check, ...] = (
     _dry_run,
     _status,
@@ -195,9 +256,9 @@ _CHECKS: tuple[Check, ...] = (
     _same,
     quota.quota,
     _sold,
-    image.image,
+    images.image,
     _sighted,
-    passing.passing,
-    restoring.restoring,
-    components.components,
+    passing,
+    restoring,
+    images.components,
 )

@@ -1,13 +1,20 @@
-"""What was agreed to, and by whom: the tag of the endpoint, a person, or the settings of automatic mode."""
+"""What was agreed to, and by whom: the tag of the endpoint, a person, or the settings of automatic mode.
 
-from rightsizer.changes.preflight.owners import given_back
-from rightsizer.domain.endpoint import Mode
+A person counts whom the stack's list `Approvers` lets decide. What is the owner's already needs no new consent: a
+minimum that only goes up again, within the maximum that they registered.
+"""
+
+from rightsizer.domain.approvers import Approvers, Caller
+from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 
-MODE_TAG = "rightsizer:mode"
+AUTOMATIC = "policy"
+"""Who decides in automatic mode: the tag of the endpoint's owner, not a person."""
+SHOWN = 10
+"""Entries of a list that a sentence names."""
 
 
 def by_policy(ground: Ground) -> bool:
@@ -51,3 +58,50 @@ def dimension(ground: Ground) -> Reason | None:
         return None
     known = ", ".join(sorted(ground.limits.by_itself))
     return Reason(Code.NEEDS_APPROVAL, f"{kind.value} is changed only after an approval; by itself only {known}")
+
+
+def given_back(ground: Ground) -> bool:
+    """Whether a restore moves nothing but the minimum of the owner's autoscaling, upwards, as it is registered now.
+
+    Users suffer from an earlier change of ours, and what comes back was the owner's: that is no other dimension.
+    """
+    option, target = ground.option, ground.option.target
+    if not option.restores or option.kind is not OptionKind.AUTOSCALING or target.minimum is None:
+        return False
+    variant = ground.proposal.recommendation.variant
+    own = [t for t in ground.scaling if t.variant_name == variant]
+    return bool(own) and all(t.minimum <= target.minimum <= t.maximum == target.maximum for t in own)
+
+
+def stranger(by: str, approvers: Approvers) -> Reason | None:
+    """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does, or where there is no list.
+
+    `by` is what the decision claims. Automatic mode is held by other rules.
+    """
+    if not approvers.entries or by == AUTOMATIC:
+        return None
+    where, _, who = by.partition(":")
+    if where == "slack":
+        text = f"the Slack user {who[:80]} is not on the list Approvers"
+        return None if who in approvers.slack else Reason(Code.NOT_APPROVER, text)
+    caller = Caller.of(who) if where == "cli" else None
+    if caller is not None and approvers.name(caller):
+        return None
+    if caller is None:
+        who = f"{who or by or 'nobody'}"[:200]
+        return Reason(Code.NOT_APPROVER, f"{who} is no identity that the list Approvers can name; {_listed(approvers)}")
+    entry = caller.entry(approvers.home)
+    return Reason(
+        Code.NOT_APPROVER,
+        f"{entry if entry == who else f'{entry} ({who})'} is not on the list Approvers; {_listed(approvers)}; "
+        f"whoever deploys rightsizer adds {entry} to the stack's parameter Approvers"
+        + (", or somebody on the list answers in Slack" if approvers.slack else ""),
+    )
+
+
+def _listed(approvers: Approvers) -> str:
+    names = approvers.terminal
+    if not names:
+        return "the list names Slack users only, so that nobody decides at a terminal"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"at a terminal it lets {', '.join(names[:SHOWN])}{more} decide"

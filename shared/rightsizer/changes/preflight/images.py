@@ -1,16 +1,23 @@
-"""Whether a deployment would resolve an image to other code than the one that runs."""
+"""Whether a deployment would resolve an image to other code, and whether the placement of components may be changed.
+
+Components must be known whole, at rest, and allowed by a tag.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from rightsizer.changes.preflight.consent import by_policy
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.endpoint import MODE_TAG
 from rightsizer.domain.live_state import EndpointSight, ImageSight
+from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
 
 MOVING_WORDS = frozenset({"latest", "stable", "main", "master", "dev", "nightly", "edge", "snapshot"})
 VERSION = re.compile(r"(?:^|[-_+])(?:v?\d+\.\d+|(?:v\d+|\d{3,}|(?=[a-f]*\d)[0-9a-f]{7,40})(?=$|[-_.+]))")
 """In a tag: 1.2, v3, a build number or a date, a commit. A figure in a word (cu124, py310, eu1) is no version."""
+ALLOWED = ("propose", "auto")
 
 
 def image(ground: Ground) -> Reason | None:
@@ -76,3 +83,44 @@ def _moves(image: str) -> bool:
     _, _, tag = image.rpartition("/")[2].partition(":")
     words = set(re.split(r"[-_.+]", tag.lower()))
     return "@sha256:" not in image and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)
+
+
+def components(ground: Ground) -> Reason | None:
+    """The first of the wanted components that cannot be changed, and why."""
+    for name, _ in ground.option.target.placement:
+        live = ground.components.get(name)
+        reason = _gone(ground, name) if live is None else _unfit(ground, live)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _gone(ground: Ground, name: str) -> Reason:
+    return Reason(Code.VANISHED, f"component {name} of {ground.proposal.ref.name} does not exist any more")
+
+
+def _unfit(ground: Ground, live: ComponentSight) -> Reason | None:
+    if live.endpoint != ground.proposal.ref.name:
+        return Reason(Code.CHANGED_SINCE, f"component {live.name} belongs to endpoint {live.endpoint}")
+    if live.unknown_fields:
+        fields = ", ".join(sorted(live.unknown_fields))
+        text = f"component {live.name} has fields that this program does not know: {fields}"
+        return Reason(Code.UNKNOWN_FIELD, text)
+    if live.base:
+        text = f"component {live.name} is an adapter of {live.base}, and is placed with it"
+        return Reason(Code.NOT_APPLICABLE, text)
+    if len(live.strategies) > 1:
+        text = f"the specifications of component {live.name} place its copies differently: {sorted(live.strategies)}"
+        return Reason(Code.NOT_APPLICABLE, text)
+    if live.status != "InService":
+        return Reason(Code.NOT_IN_SERVICE, f"component {live.name} is {live.status}; only one in service is changed")
+    owner = owner_of(live.tags)
+    if owner:
+        text = f"{owner} owns component {live.name}; its next deployment would undo the change"
+        return Reason(Code.OWNED_BY_STACK, text)
+    said = live.tags.get(MODE_TAG, "")
+    if said in ALLOWED or (not said and ground.limits.change_untagged):
+        return None
+    text = f"the tag {MODE_TAG} of component {live.name} is {said or 'absent'}, and the role may change those tagged "
+    text += f"propose or auto: aws sagemaker add-tags --resource-arn {live.arn} --tags Key={MODE_TAG},Value=propose"
+    return Reason(Code.NOT_OPTED_IN, text)

@@ -6,7 +6,7 @@ of this endpoint are seen here; UpdateEndpoint refuses with ResourceLimitExceede
 
 from collections.abc import Iterable
 
-from rightsizer.changes.preflight.owners import given_back
+from rightsizer.changes.preflight.consent import given_back
 from rightsizer.domain.live_state import VariantSight
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason

@@ -7,19 +7,20 @@ needed for the way back goes last; law 4: every path ends new, old or handed ove
 
 from datetime import datetime, timedelta
 
-from rightsizer.changes.reconcile.courses import back, close, towards, watch
+from rightsizer.changes.reconcile.courses import back, close, too_old, towards, updating, watch
 from rightsizer.changes.reconcile.drift import BUSY, busy, lost
 from rightsizer.changes.reconcile.journal import (
     APPLIED,
     FINISHED,
     UNANSWERED,
+    differences,
     given_back,
+    left_open,
+    leftovers,
     may_have_turned,
     touched_scaling,
 )
-from rightsizer.changes.reconcile.left import differences, left_open, leftovers
-from rightsizer.changes.reconcile.still import too_old, updating
-from rightsizer.changes.reconcile.turning import may_show_until, rolled_back
+from rightsizer.changes.reconcile.steps import may_show_until, rolled_back
 from rightsizer.domain.change import Change, ChangeState, Course, Move, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.policy import Switch

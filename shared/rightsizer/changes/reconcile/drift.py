@@ -14,6 +14,7 @@ MAINTENANCE = timedelta(hours=24)
 """How long AWS's own maintenance (SystemUpdating) is waited for."""
 LEFT_ALONE = "its autoscaling is left as it is, since it may belong to that deployment"
 BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
+"""Statuses in which no step can be taken."""
 
 
 def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:

@@ -1,13 +1,18 @@
-"""One step: whether it is due, waits to be tried again, or is given up."""
+"""One step: whether it is due, waits to be tried again, or is given up.
+
+The one write that changes what serves: whether it was accepted, shows yet, or was rolled back by AWS. A component whose
+specification is being changed: whether its roll goes on, failed, or may be asked for. There is no event about
+components, and a roll that fails leaves the component InService with its old specification.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from rightsizer.changes.reconcile.component import longest, standing
 from rightsizer.changes.reconcile.drift import next_look
-from rightsizer.changes.reconcile.journal import may_have_written
-from rightsizer.domain.change import Change, ChangeState, Course, Do, FailureClass, Move, Steer, Wait
-from rightsizer.domain.live_state import MOVING, Sight
+from rightsizer.changes.reconcile.journal import UNANSWERED, may_have_written
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, Wait
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.live_state import MOVING, EndpointSight, Sight
 from rightsizer.domain.plan import Step, StepKind, command, has_places
 from rightsizer.domain.preflight import ACTION, caller, grant
 from rightsizer.domain.reason import Code, Reason
@@ -21,6 +26,8 @@ LAG = timedelta(minutes=3)
 """An accepted update may take this long to show (inferred)."""
 SETTLES = timedelta(minutes=1)
 """Application Auto Scaling is eventually consistent."""
+SHOWS = timedelta(hours=1)
+"""An update of the endpoint that does not show after this was not made, whatever its answer was (inferred)."""
 
 
 def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) -> Move | None:
@@ -134,3 +141,92 @@ def _remedy(step: Step, text: str) -> str:
     if step.kind is not StepKind.CREATE_CONFIG or not role or ACTION not in text:
         return ""
     return f"; an operator allows it with: {grant(caller(text), role)}"
+
+
+def standing(change: Change, sight: Sight, step: Step, now: datetime) -> Steer | Wait | str | None:
+    """What stands in the way of the step: a move, or the detail with which it is given up; None where nothing does."""
+    live, forward = sight.components.get(step.component), change.course is Course.FORWARD
+    if live is None and forward:
+        text = f"component {step.component} was deleted by somebody"
+        return Steer(Reason(Code.VANISHED, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+    if live is None or live.moving or sight.shows(step):
+        return None
+    if live.unknown_fields:
+        fields = ", ".join(sorted(live.unknown_fields))
+        return f"refused:unknown:component {live.name} has fields that this program does not know: {fields}"
+    last = change.last(step, "done", "intended", "failed")
+    if last is not None and last.status == "done" and now - last.at < LAG:
+        return Wait(last.at + LAG, f"{step.key} was accepted and does not show yet")
+    if not _rolled_back(change, step, live):
+        return None
+    said = live.failure_reason or f"component {live.name} has its old specification again, and AWS gave no reason"
+    if forward:
+        return Steer(Reason(Code.ROLLED_BACK, said), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
+    return f"refused:unknown:its roll was taken back by AWS: {said}"
+
+
+def _rolled_back(change: Change, step: Step, live: ComponentSight) -> bool:
+    """Whether AWS accepted the step, or may have, and took it back."""
+    last = change.last(step, "done", "intended", "failed")
+    if last is None or (last.status == "failed" and not last.detail.startswith(UNANSWERED)):
+        return False
+    return last.status == "done" or (bool(live.failure_reason) and live.modified_at > last.at)
+
+
+def longest(step: Step, otherwise: timedelta) -> timedelta:
+    """How long its change may take: as its roll says, with two hours on top."""
+    policy = (step.params.get("DeploymentConfig") or {}).get("RollingUpdatePolicy") or {}
+    limit = policy.get("MaximumExecutionTimeoutInSeconds")
+    return timedelta(seconds=limit) + timedelta(hours=2) if limit else otherwise
+
+
+def accepted(change: Change, turn: Step | None) -> Entry | None:
+    """The last line of the turn where AWS accepted it, or may have; None where it was not asked, or was refused."""
+    last = change.last(turn, "intended", "done", "failed") if turn is not None else None
+    refused = last is not None and last.status == "failed" and not last.detail.startswith(UNANSWERED)
+    return None if refused else last
+
+
+def may_show_until(change: Change, now: datetime) -> datetime | None:
+    """Until when the last update of the endpoint counts as made though AWS does not show it.
+
+    None where AWS refused it, where the time is over, and for a plan without an update.
+    """
+    last = accepted(change, change.plan.turn)
+    return last.at + SHOWS if last is not None and now - last.at < SHOWS else None
+
+
+def rolled_back(change: Change, turn: Step, endpoint: EndpointSight) -> bool:
+    """Whether the update was accepted once, and the endpoint is back where it was.
+
+    LastModifiedTime moved, and the call is known to have been accepted or there is a reason that was not there before
+    the change. A quick refusal can look like "never left InService", so the mark is taken right before the call.
+    """
+    tried = change.last(turn, "intended", "done", "failed")
+    if tried is None or not _moved(change, endpoint):
+        return False
+    maybe = tried.status == "intended" or tried.detail.startswith("again:")
+    return tried.status == "done" or (maybe and _new_reason(change, endpoint))
+
+
+def not_shown(change: Change, turn: Step | None, endpoint: EndpointSight, now: datetime) -> Wait | None:
+    """Wait while an update that was asked a moment ago may just not show yet: no verdict and no order before that."""
+    last = accepted(change, turn)
+    if (
+        turn is None
+        or last is None
+        or now - last.at >= LAG
+        or (_moved(change, endpoint) and _new_reason(change, endpoint))
+    ):
+        return None
+    return Wait(last.at + LAG, f"{turn.operation} of {change.ref.name} was asked and does not show yet")
+
+
+def _moved(change: Change, endpoint: EndpointSight) -> bool:
+    return change.turn_mark is not None and endpoint.modified_at > change.turn_mark
+
+
+def _new_reason(change: Change, endpoint: EndpointSight) -> bool:
+    """Whether AWS gives a reason that it did not give before the change: one of a year ago may still stand there."""
+    old = change.before.failure_reason if change.before else ""
+    return endpoint.failure_reason not in ("", old)

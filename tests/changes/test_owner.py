@@ -1,0 +1,51 @@
+"""One answer to who owns a thing, for the gate, the preflight, the components and the Spot groups."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.aws.tags import wishes
+from rightsizer.changes.preflight import refusals
+from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.reason import Code
+from tests.changes.test_preflight import ground
+
+CASES = [
+    ({"aws:cloudformation:stack-name": "ml-prod"}, "CloudFormation stack ml-prod"),
+    ({"aws:servicecatalog:provisionedProductArn": "arn:p"}, "Service Catalog product arn:p"),
+    ({"aws:servicecatalog:provisioningArtifactIdentifier": "pa-1"}, "Service Catalog product pa-1"),
+    ({"created-by": "terraform"}, "Terraform"),
+    ({"ManagedBy": "Terraform"}, "Terraform"),
+    ({"terraform": "true"}, "Terraform"),
+    ({"terraform-workspace": "prod"}, "Terraform"),
+    ({"managed-by": "crossplane"}, "Crossplane"),
+    ({"managed_by": "Pulumi/prod"}, "Pulumi"),
+    ({"iac": "opentofu"}, "Opentofu"),
+    ({"provisioner": "cdk"}, "CDK"),
+    ({"created_by": "aws-cdk"}, "CDK"),
+    ({"managed-by": "ack"}, "ACK"),
+    ({"terraform": "false"}, ""),
+    ({"terraform": " "}, ""),
+    ({"managed-by": "alice"}, ""),
+    ({"managed-by": "feedback-team"}, ""),
+    ({"stack": "search"}, ""),
+    ({"rightsizer:owner": "terraform-guild"}, ""),
+    ({}, ""),
+]
+
+
+@pytest.mark.parametrize(("tags", "owner"), CASES, ids=str)
+def test_the_gate_and_the_preflight_see_the_same_owner(tags: dict[str, str], owner: str) -> None:
+    assert owner_of(tags) == owner
+    assert wishes(tags).owned_by == owner
+    found = refusals(replace(ground(), tags={"rightsizer:mode": "propose", **tags}))
+    assert (Code.OWNED_BY_STACK in {reason.code for reason in found}) == bool(owner)
+
+
+@given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=5))
+def test_any_tags_are_read_and_an_owner_is_found_only_by_name(tags: dict[str, str]) -> None:
+    words = " ".join(f"{key}={value}" for key, value in tags.items()).lower()
+    known = ("terraform", "opentofu", "pulumi", "crossplane", "cloudformation", "servicecatalog", "cdk", "ack")
+    assert not owner_of(tags) or any(tool in words for tool in known)

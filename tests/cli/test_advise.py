@@ -1,0 +1,98 @@
+"""The command `advise`: flags, files, JSON, the page for a person, exit codes and errors. It reads no account."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightsizer.terminal.app import Exit
+from rightsizer.terminal.run import run
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = run(["advise", "--json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_flags_describe_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = answer(
+        capsys, "--task", "training", "--kind", "llm", "--parameters", "0.5B", "--goal", "experiment", "--ask", "spot"
+    )
+    assert code == Exit.NOTHING_TO_DO
+    assert found["version"] == 1
+    assert found["workload"]["model"] == {"kind": "llm", "parameters": "0.5B"}
+    first = found["advice"]["options"][0]
+    assert (first["instance_type"], first["hardware"], first["hosting"]) == ("ml.g4dn.xlarge", "GPU-G", "JOB")
+    assert first["cost"]["usd_per_hour"] == "0.7364"
+    assert first["cost"]["region"] == "us-east-1"
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_a_file_describes_a_workload_and_flags_go_before_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    described = {"task": "real-time", "model": {"kind": "classical"}, "traffic": {"requests_per_second": 100}}
+    path = tmp_path / f"workload{suffix}"
+    path.write_text(json.dumps(described))
+    code, found = answer(capsys, "--file", str(path), "--region", "eu-west-1")
+    assert code == Exit.NOTHING_TO_DO
+    assert found["workload"]["constraints"] == {"region": "eu-west-1"}
+    assert found["advice"]["options"][0]["hardware"].startswith("CPU")
+
+
+def test_the_page_shows_options_memory_reasons_and_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(
+        [
+            "advise",
+            "--task",
+            "real-time",
+            "--kind",
+            "llm",
+            "--model",
+            "llama-3-8b",
+            "--rate",
+            "2",
+            "--ask",
+            "serverless",
+        ]
+    )
+    page = capsys.readouterr().out
+    assert code == Exit.NOTHING_TO_DO
+    for text in ("USD/month", "Advised:", "KV cache", "tokens a second", "no GPU", "to be sure:", "USD a month by"):
+        assert text in page
+
+
+def test_what_cannot_be_is_said_and_ends_with_20(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["advise", "--task", "real-time", "--kind", "llm", "--parameters", "9000B"])
+    assert code == Exit.INCOMPLETE
+    assert "holds 9000 billion parameters" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "--task real-time"),
+        (["--task", "dance"], "must be one of"),
+        (["--task", "training", "--parameters", "lots"], "7e9 or 7B"),
+        (["--file", "/nowhere/workload.yaml"], "reading /nowhere/workload.yaml"),
+    ],
+)
+def test_what_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
+    assert run(["advise", *arguments]) == Exit.FAILED
+    assert says in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("text", ["task: [", "- a\n- b\n", "task: training\nmodel: 7\n"])
+def test_a_file_that_cannot_be_understood_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text(text)
+    assert run(["advise", "--file", str(path), "--parameters", "7B"]) == Exit.FAILED
+    assert "error:" in capsys.readouterr().err

@@ -1,0 +1,68 @@
+"""An option is called carried out in place on exactly those endpoints that the change machinery would not refuse."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from rightsizer.changes.plan.capacity import to_zero
+from rightsizer.changes.preflight import refusals
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.history import History
+from rightsizer.domain.option import OF_OWNERS, Money, Option, OptionKind, Target, carried_out
+from rightsizer.domain.plan import Before, VariantCount
+from rightsizer.domain.policy import ChangeLimits, Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.pricing import restore_option
+from rightsizer.recommender.proposal import reach_of
+from rightsizer.recommender.recommend import judge
+from tests import samples
+from tests.changes.test_preflight import NOW, ground, proposed
+from tests.recommender import kit
+
+KINDS = tuple(EndpointKind)
+
+
+def judged(kind: EndpointKind, count: int = 1) -> Recommendation:
+    endpoint = kit.endpoint(kind=kind, p95_s=60.0, count=count)
+    window = kit.window(kit.steady())
+    return judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+
+
+def refused(kind: EndpointKind, option: Option) -> bool:
+    """Whether the check before the first write refuses the kind."""
+    found = refusals(ground(proposal=proposed(kind=kind), option=option))
+    return bool({Code.OTHER_KIND, Code.NOT_IN_PLACE} & {reason.code for reason in found})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not EndpointKind.RESERVED])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_type_or_a_count_is_in_place_where_the_preflight_lets_it_pass(kind: EndpointKind, count: int) -> None:
+    plain = [o for o in judged(kind, count).options if o.kind not in OF_OWNERS | {OptionKind.SCALE_TO_ZERO}]
+    assert plain, "a kind with an instance type is judged"
+    reach = reach_of(kit.endpoint(kind=kind), writes=True, untagged=False)
+    for option in plain:
+        assert option.in_place is reach.approvable
+        assert refused(kind, option) is not option.in_place
+        assert refused(kind, replace(option, in_place=True)) is not option.in_place, "the kind itself is refused"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_way_back_is_in_place_where_the_preflight_lets_it_pass(kind: EndpointKind) -> None:
+    money = Money(Decimal(900), Decimal(-400), Decimal(1), 1e6)
+    target = Target("ml.g5.2xlarge", 2)
+    option = restore_option(kind, ("ml.g5.xlarge", 1), target, samples.price("ml.g5.2xlarge", "1.515"), money, 9.0)
+    assert option.restores
+    assert option.in_place is not refused(kind, replace(option, in_place=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_instance_at_all_is_in_place_where_the_plan_of_it_is_made(kind: EndpointKind) -> None:
+    option = samples.option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.xlarge", 1, minimum=0, idle_minutes=15))
+    change = samples.change(NOW, option=option)
+    runs = VariantCount(change.variant, "ml.g5.xlarge", 1, 1.0)
+    ground_of = ground(proposal=proposed(kind=kind), option=option)
+    plan = to_zero(change, ground_of, Before("old", NOW, "", (runs,)), ChangeLimits())
+    planned = not (isinstance(plan, tuple) and isinstance(plan[0], Reason))
+    assert carried_out(kind, OptionKind.SCALE_TO_ZERO) is planned

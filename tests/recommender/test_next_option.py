@@ -1,0 +1,65 @@
+"""What an evaluation keeps ready for a lack of capacity, and how a lack of yesterday moves the choice of today."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.recommend import judge
+from tests.recommender import kit
+
+
+def judged(mode: Mode = Mode.AUTO, *past: PastChange) -> Recommendation:
+    window = kit.window(kit.steady())
+    runs = kit.endpoint(mode=mode)
+    return judge(runs, [window], kit.prices(), kit.catalogue(), {}, History(past), Policy(), kit.NOW)
+
+
+def lacked(to: str, days: float) -> PastChange:
+    return PastChange(kit.NOW - timedelta(days=days), "ml.g6e.xlarge", to, 1, 1, "update-failed", failure="capacity")
+
+
+def types(found: Recommendation) -> list[str]:
+    return [o.target.instance_type for o in found.options]
+
+
+def test_automatic_mode_keeps_a_second_option_that_passed_the_same_gate() -> None:
+    found = judged()
+    assert found.gate is Gate.APPLY
+    second = found.options[1]
+    assert second.target.instance_type != found.options[0].target.instance_type
+    assert second.by_itself
+    assert second.usd_per_month >= found.options[0].usd_per_month
+
+
+def test_no_option_is_marked_where_a_person_decides() -> None:
+    assert not any(option.by_itself for option in judged(Mode.PROPOSE).options)
+
+
+@pytest.mark.parametrize("days", [0.5, 2.0, 6.0])
+def test_a_type_that_lacked_capacity_lately_yields_to_the_next_one(days: float) -> None:
+    first = judged().options[0].target.instance_type
+    found = judged(Mode.AUTO, lacked(first, days))
+    assert types(found)[0] != first
+    assert first in types(found)[1:], "it is no fault of the type: it stays an option"
+    assert found.gate is Gate.APPLY, found.gate_reason.sentence
+
+
+def test_the_type_that_lacked_capacity_itself_rests_as_after_any_change() -> None:
+    every = [lacked(name, 1) for name in types(judged())]
+    found = judged(Mode.AUTO, *every, *(lacked(name, 1) for name in kit.TYPES))
+    assert (found.gate, found.gate_reason.code) == (Gate.SILENT, Code.COOLDOWN)
+
+
+def test_a_lack_of_last_month_is_forgotten() -> None:
+    assert types(judged(Mode.AUTO, lacked(types(judged())[0], 30)))[0] == types(judged())[0]
+
+
+def test_a_change_that_was_served_still_rests_before_another_type() -> None:
+    served = replace(lacked(types(judged())[0], 1), ended="rolled-back", failure="alarm")
+    assert judged(Mode.AUTO, served).gate is not Gate.APPLY

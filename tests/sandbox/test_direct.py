@@ -1,0 +1,145 @@
+"""A request that is answered on the short way gets what the whole way would have brought, and leaves the same rows."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from sandbox import direct
+from sandbox.account import Sandbox
+from sandbox.refusals import Killed
+from tests.table import create_table
+
+type Asked = Callable[[Sandbox], Any]
+ROW = {"pk": {"S": "a"}, "sk": {"S": "b"}, "n": {"N": "7"}, "list": {"L": [{"BOOL": True}, {"NULL": True}]}}
+KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
+
+
+class Name(StrEnum):
+    CHAT = "chat"
+
+
+def metric_data(box: Sandbox) -> Any:
+    metric = {"Namespace": "AWS/SageMaker", "MetricName": "Invocations"}
+    metric["Dimensions"] = [{"Name": "EndpointName", "Value": "chat"}, {"Name": "VariantName", "Value": "AllTraffic"}]  # type: ignore[assignment]
+    query = {"Id": "m", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"}}
+    now = box.clock.now + timedelta(microseconds=7)
+    span = {"StartTime": now - timedelta(hours=1), "EndTime": now}
+    return box.client("cloudwatch").get_metric_data(MetricDataQueries=[query], **span)
+
+
+READS: dict[str, Asked] = {
+    "endpoint": lambda box: box.client("sagemaker").describe_endpoint(EndpointName=Name.CHAT),
+    "endpoints": lambda box: box.client("sagemaker").list_endpoints(SortBy="CreationTime"),
+    "model": lambda box: box.client("sagemaker").describe_model(ModelName="chat-model"),
+    "tags": lambda box: box.client("sagemaker").list_tags(ResourceArn=box.world.fleet.arn("endpoint", "chat")),
+    "targets": lambda box: box.client("application-autoscaling").describe_scalable_targets(
+        ServiceNamespace="sagemaker"
+    ),
+    "policies": lambda box: box.client("application-autoscaling").describe_scaling_policies(
+        ServiceNamespace="sagemaker"
+    ),
+    "alarms": lambda box: box.client("cloudwatch").describe_alarms(),
+    "metric data": metric_data,
+    "quotas": lambda box: box.client("service-quotas").list_service_quotas(ServiceCode="sagemaker", MaxResults=7),
+    "tagged": lambda box: box.client("resourcegroupstaggingapi").get_resources(
+        ResourceTypeFilters=["sagemaker:endpoint"]
+    ),
+    "row": lambda box: box.client("dynamodb").get_item(TableName="t", Key=KEY),
+    "no row": lambda box: box.client("dynamodb").get_item(TableName="t", Key=KEY | {"sk": {"S": "other"}}),
+    "rows": lambda box: box.client("dynamodb").query(
+        TableName="t", KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": {"S": "a"}}
+    ),
+    "old row": lambda box: box.client("dynamodb").put_item(TableName="t", Item=ROW, ReturnValues="ALL_OLD"),
+}
+
+
+def lived(box: Sandbox) -> None:
+    """An endpoint with autoscaling, some minutes of use, and a table with a row."""
+    box.add_endpoint("chat", tags={"team": "search"})
+    box.autoscale("chat", 1, 4)
+    box.clock.advance(timedelta(minutes=10))
+    create_table(box.client("dynamodb"))
+    box.client("dynamodb").put_item(TableName="t", Item=ROW)
+    box.calls.clear()
+
+
+@pytest.mark.parametrize("read", READS)
+def test_both_ways_bring_the_same_answer_and_the_same_row_of_the_gate(box: Sandbox, read: str) -> None:
+    lived(box)
+    short = READS[read](box)
+    with direct.whole_way():
+        whole = READS[read](box)
+    assert "server" not in str(short["ResponseMetadata"]["HTTPHeaders"]), "it went the whole way"
+    del short["ResponseMetadata"], whole["ResponseMetadata"]
+    assert short == whole
+    first, second = ((call.action, call.params, call.error) for call in box.calls)
+    assert first == second
+
+
+def test_an_answer_is_a_copy_of_what_the_account_holds(box: Sandbox) -> None:
+    lived(box)
+    READS["row"](box)["Item"]["list"]["L"].clear()
+    assert READS["row"](box)["Item"] == ROW
+
+
+def refused(box: Sandbox, ask: Asked) -> Any:
+    with pytest.raises(ClientError) as found:
+        ask(box)
+    response = found.value.response
+    return response["Error"], response["ResponseMetadata"]["HTTPStatusCode"], type(found.value).__name__
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda box: box.client("sagemaker").describe_endpoint(EndpointName="gone"),
+        lambda box: box.client("sagemaker").describe_endpoint(EndpointName="x" * 200),
+        lambda box: box.client("dynamodb").put_item(
+            TableName="t", Item=ROW, ConditionExpression="attribute_not_exists(pk)"
+        ),
+        lambda box: box.client("dynamodb").get_item(TableName="other", Key=KEY),
+    ],
+)
+def test_a_refusal_is_the_same_on_both_ways_and_is_asked_and_recorded_once(box: Sandbox, ask: Asked) -> None:
+    lived(box)
+    short = refused(box, ask)
+    assert len(box.calls) == 1
+    with direct.whole_way():
+        whole = refused(box, ask)
+    assert short == whole
+    first, second = ((call.action, call.error) for call in box.calls)
+    assert first == second
+    assert READS["endpoint"](box)["EndpointName"] == "chat"
+
+
+def test_a_process_that_dies_after_a_request_has_made_it(box: Sandbox) -> None:
+    lived(box)
+    box.gate.kill(1)
+    with pytest.raises(Killed):
+        box.client("sagemaker").add_tags(
+            ResourceArn=box.world.fleet.arn("endpoint", "chat"), Tags=[{"Key": "new", "Value": "yes"}]
+        )
+    assert box.world.tags.of(box.world.fleet.arn("endpoint", "chat"))["new"] == "yes"
+
+
+def test_bytes_go_the_whole_way(box: Sandbox) -> None:
+    lived(box)
+    box.client("dynamodb").put_item(TableName="t", Item=KEY | {"b": {"B": b"\x00\xff"}})
+    assert READS["row"](box)["Item"]["b"] == {"B": b"\x00\xff"}
+    assert [call.action for call in box.calls] == ["dynamodb:PutItem", "dynamodb:GetItem"]
+
+
+def test_the_header_of_an_answer_says_the_accounts_time(box: Sandbox) -> None:
+    lived(box)
+    assert READS["endpoint"](box)["ResponseMetadata"]["HTTPHeaders"]["date"] == "Mon, 02 Nov 2026 09:10:00 GMT"
+
+
+def test_times_are_in_utc(box: Sandbox) -> None:
+    lived(box)
+    found = READS["endpoint"](box)["CreationTime"]
+    assert isinstance(found, datetime)
+    assert found.tzinfo is UTC
