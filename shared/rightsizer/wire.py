@@ -30,9 +30,10 @@ def _adapter(noun: Any) -> TypeAdapter[Any]:
     return _adapters[noun]
 
 
-def dumps(value: object, noun: Any = None) -> str:
-    """JSON text of a noun."""
-    return _adapter(noun or type(value)).dump_json(value, exclude=_unsaid(value)).decode()
+def dumps(value: object, noun: Any = None, left_out: Mapping[str, Any] | None = None) -> str:
+    """JSON text of a noun. `left_out` names fields that stay out, as pydantic's `exclude` does."""
+    exclude: Any = {**dict.fromkeys(_unsaid(value) or (), True), **(left_out or {})}
+    return _adapter(noun or type(value)).dump_json(value, exclude=exclude or None).decode()
 
 
 def plain(value: object, noun: Any = None) -> Any:

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from rightsizer import wire
 from rightsizer.changes.plan.shadow_test import test_hours as hours_of_plan
 from rightsizer.domain.endpoint import PolicyChange
 from rightsizer.domain.older_option import with_older_facts
+from rightsizer.render import report_json
 from rightsizer.render.slack import proposal_blocks
 from tests import samples
 
@@ -51,3 +53,14 @@ def test_a_message_names_the_scaling_policies_of_either_release() -> None:
     assert shown[0] == shown[1]
     assert "*Scaling policy keep-70*" in shown[0]
     assert shown[0].count("70 becomes 35") == 1
+
+
+def test_what_a_report_says_of_an_option_for_machines_is_as_it_was() -> None:
+    today = samples.option(test_hours=2.0, policy_changes=(PolicyChange("keep-70", "70 becomes 35"),))
+    found = samples.recommendation(options=(today, today))
+    shown = json.loads(report_json.line(found))["options"]
+    stored = json.loads(wire.dumps(found))["options"]
+    assert [set(of_store) - set(of_report) for of_store, of_report in zip(stored, shown, strict=True)] == [
+        {"test_hours", "policy_changes"}
+    ] * 2
+    assert {name: stored[0][name] for name in shown[0]} == shown[0]

@@ -8,17 +8,20 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import report_tables
 
+_OPTIONS = {"options": {"__all__": {"test_hours": True, "policy_changes": True}}}
+"""Left out of each option: its facts say the same, and whoever reads the documents knows them by those."""
+_REPORT = {"recommendations": {"__all__": _OPTIONS}, "proposals": {"__all__": {"recommendation": _OPTIONS}}}
 _NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def report(told: Report) -> str:
     """The report as one JSON document. Characters that are not printable are written as ``\\u`` and four digits."""
-    return _printable(wire.dumps(report_tables.shown(told)))
+    return _printable(wire.dumps(report_tables.shown(told), left_out=_REPORT))
 
 
 def line(found: Recommendation) -> str:
     """One judgement as JSON in one line, in printable characters."""
-    return _printable(wire.dumps(found))
+    return _printable(wire.dumps(found, left_out=_OPTIONS))
 
 
 def _printable(text: str) -> str:
