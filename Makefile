@@ -64,7 +64,7 @@ artefact: install $(ARTEFACT) ## The whole main path on the built functions, wit
 	ARTEFACT=1 $(BIN)/pytest -n 2 --dist loadgroup -rP tests/artefact
 
 fast: install ## The tests without the slow ones and without a build
-	$(BIN)/pytest -n 2 -m "not slow and not artefact"
+	$(BIN)/pytest -n 2 -m "not slow and not artefact and not grid"
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -128,6 +128,7 @@ replay: install ## The decision engine and the rules of the field in the referee
 faults: install ## Kill a change after every AWS call, in every scenario; 10,000 spoilt events at the doors; the replay as frozen
 	$(RUN) -m bench.faults
 	$(RUN) -m bench.events
+	$(BIN)/pytest -n 2 -m grid
 	$(RUN) -m tests.frozen.write --check replay
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them

@@ -45,7 +45,7 @@ def _answering(url: str) -> Any:
 
 def _backend(service: str) -> Any:
     """Any backend of the service: all have the same addresses."""
-    every: Any = backends.get_backend(service)  # type: ignore[call-overload]
+    every: Any = backends.get_backend(service)
     if not isinstance(every, BackendDict):
         return every["global"]
     regions = every[DEFAULT_ACCOUNT_ID]
