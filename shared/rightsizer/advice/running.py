@@ -14,7 +14,7 @@ from rightsizer.recommender.slowdown import slowdown
 
 SECTION = "hardware selection, section 15"
 SAFETY = 0.97
-"""Share of the objective that a bound may reach (decision 4.3)."""
+"""Share of the objective that a bound may reach (the reference on decisions, section 4.3)."""
 REVIEW_PERCENT = 20.0
 """Utilisation of one GPU below which an endpoint is worth a look; never a reason to move by itself."""
 
@@ -185,7 +185,7 @@ def _by_latency(option: AdvisedOption, bound: float, middle: float, workload: Wo
     limit = SAFETY * objective
     now = workload.running.p95_ms if workload.running and workload.running.p95_ms else 0.0
     figures = f"p95 {now:g} ms becomes {middle:.0f} ms in the middle and at most {bound:.0f} ms"
-    said = Reason(f"{figures}; the objective leaves {limit:.0f} ms", "decision, section 4.3")
+    said = Reason(f"{figures}; the objective leaves {limit:.0f} ms", "the reference on decisions, section 4.3")
     if bound <= limit:
         return replace(option, reasons=(*option.reasons, said))
     if middle <= objective:
