@@ -25,7 +25,10 @@ def chosen(policies: dict[str, float], count: int = 4) -> Option:
 
 
 def said(option: Option) -> dict[str, str]:
-    return {name: line for name, line in option.facts.items() if name.startswith("Scaling policy")}
+    found = {change.title: change.effect for change in option.policy_changes}
+    assert found.items() <= option.facts.items(), "a terminal lists them among the facts"
+    assert all(f"{name}: {line}" in option.notes for name, line in found.items())
+    return found
 
 
 def test_the_option_names_old_and_new_target_and_why() -> None:

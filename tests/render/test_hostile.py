@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rightsizer.aws.errors import text_of
 from rightsizer.channels.sns import fit
 from rightsizer.domain.capacity_change import ByHand, Errand
-from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.endpoint import EndpointRef, PolicyChange
 from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
@@ -51,7 +51,14 @@ def asked(said: str) -> Proposal:
         reason=Reason(Code.CHEAPER_OPTION, f"why {said}"),
         gate_reason=Reason(Code.NEEDS_APPROVAL, f"gate {said}"),
         options=(
-            option(notes=(said,), facts={said: said}, not_checked=(said,), client_change=said, target=Target(said, 1)),
+            option(
+                notes=(said,),
+                facts={said: said},
+                policy_changes=(PolicyChange(said, said),),
+                not_checked=(said,),
+                client_change=said,
+                target=Target(said, 1),
+            ),
         ),
         not_checked=(said,),
         notes=(Reason(Code.BAD_TAG, f"note {said}"),),

@@ -13,6 +13,8 @@ KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
 """Servers whose KV cache detailed observability shows (SageMaker guide, OpenTelemetry metrics reference)."""
 LEAST = "LEAST_OUTSTANDING_REQUESTS"
 """The routing strategy that sends a request to the instance with the fewest in service."""
+POLICY_TITLE = "Scaling policy "
+"""Begins the title of a scaling policy among the facts for people."""
 MODE_TAG = "rightsizer:mode"
 """The tag by which an owner says what is allowed; it has the values of `Mode`."""
 
@@ -128,6 +130,19 @@ def variant_resource_id(endpoint: str, variant: str) -> str:
 def component_resource_id(component: str) -> str:
     """The resource id of an inference component in Application Auto Scaling (API RegisterScalableTarget)."""
     return f"inference-component/{component}"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """What becomes of a scaling policy of the owner, for people."""
+
+    policy: str
+    effect: str
+
+    @property
+    def title(self) -> str:
+        """The policy as people read it beside other facts."""
+        return f"{POLICY_TITLE}{self.policy}"
 
 
 ERROR_TAG = "rightsizer:error-percent"

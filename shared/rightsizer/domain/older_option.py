@@ -1,7 +1,9 @@
 """Options as earlier releases stored them: what is a field now was one of the facts for people then."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from rightsizer.domain.endpoint import POLICY_TITLE, PolicyChange
 from rightsizer.domain.option import Option
 
 HOURS_FACT = "test hours"
@@ -13,8 +15,18 @@ def with_older_facts(option: Option) -> Option:
 
     What earlier releases put where hours were to stand, and is no number, tells nothing.
     """
-    hours = option.test_hours
-    return replace(option, test_hours=_number(option.facts.get(HOURS_FACT)) if hours is None else hours)
+    hours, changes = option.test_hours, option.policy_changes
+    return replace(
+        option,
+        test_hours=_number(option.facts.get(HOURS_FACT)) if hours is None else hours,
+        policy_changes=changes or tuple(_policy_changes(option.facts)),
+    )
+
+
+def _policy_changes(facts: Mapping[str, str]) -> Iterator[PolicyChange]:
+    for name, said in facts.items():
+        if name.startswith(POLICY_TITLE):
+            yield PolicyChange(name.removeprefix(POLICY_TITLE), said)
 
 
 def _number(text: str | None) -> float | None:

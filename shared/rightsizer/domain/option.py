@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 from typing import Literal, assert_never
 
 from rightsizer.domain.checks import named
-from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind, PolicyChange
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.slowdown import Promise
@@ -241,6 +241,8 @@ class Option:
     """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
     test_hours: float | None = None
     """Hours of a shadow test of it; None where none was reckoned."""
+    policy_changes: tuple[PolicyChange, ...] = ()
+    """Of another type: what becomes of each scaling policy of the owner."""
 
 
 def paid_back(option: Option) -> str:

@@ -17,6 +17,8 @@ from rightsizer.domain.recommendation import Gate, Recommendation
 
 TERRAFORM = ("terraform", "opentofu")
 
+type Keyed = str | int | float | tuple[Keyed, ...] | None
+"""What the key of a target is made of."""
 type Value = str | int | float | None
 type Line = tuple[str, str, Value, Value]
 """Name in CloudFormation, name in HCL, old and new value; equal values are context."""
@@ -87,11 +89,52 @@ def unless_undone(endpoint: Endpoint, recommendation: Recommendation, reach: Rea
 
 def proposal_id(recommendation: Recommendation, option: Option) -> str:
     """The same option for the same configuration of the same endpoint has the same id, whenever it is evaluated."""
-    late = (option.target.scale_in, option.target.placement)  # not in the text of a target
-    ordered = (repr(each) for each in late if each)
-    parts = (recommendation.ref.arn, recommendation.fingerprint, option.kind, repr(option.target), *ordered)
+    parts = (recommendation.ref.arn, recommendation.fingerprint, option.kind, proposal_key(option.target))
     what = "|".join(parts)
     return "p-" + hashlib.sha256(what.encode()).hexdigest()[:20]
+
+
+def proposal_key(target: Target) -> str:
+    """The text of a target from which the ids of proposals are made.
+
+    It never changes for a target that exists: with another text each open proposal would be asked a second time. The
+    names in it are those of the first release, whatever the fields are called. A new field is added behind the
+    others, and only where it is set.
+    """
+    rows: tuple[tuple[str, Keyed], ...] = (
+        ("instance_type", target.instance_type),
+        ("instance_count", target.instance_count),
+        ("hourly_counts", target.hourly_counts),
+        ("minimum", target.minimum),
+        ("maximum", target.maximum),
+        ("routing", target.routing),
+        ("pools", target.pools),
+        ("target_value", target.target_value),
+        ("per_instance", target.per_instance),
+        ("copies", target.copies),
+        ("idle_minutes", target.idle_minutes),
+    )
+    later = []
+    if (wanted := target.scale_in) is not None:
+        limits = (("maximum_step", wanted.maximum_step), ("cooldown_minutes", wanted.cooldown_minutes))
+        later.append(_record("ScaleIn", (("variant", wanted.variant), ("strategy", wanted.strategy), *limits)))
+    if target.placement:
+        later.append(_value(target.placement))
+    return "|".join((_record("Target", rows), *later))
+
+
+def _record(name: str, rows: Iterable[tuple[str, Keyed]]) -> str:
+    return f"{name}({', '.join(f'{field}={_value(value)}' for field, value in rows)})"
+
+
+def _value(value: Keyed) -> str:
+    """As Python writes it; names of AWS hold no quotation mark and no backslash."""
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, tuple):
+        inside = ", ".join(_value(each) for each in value)
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    return str(value)
 
 
 def proposal_for(recommendation: Recommendation, reach: Reach, days: int, now: datetime) -> Proposal | None:

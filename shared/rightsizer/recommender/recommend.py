@@ -12,7 +12,7 @@ from typing import Any
 
 from rightsizer.autoscaling import policies
 from rightsizer.domain.demand import Demand, MemoryClass
-from rightsizer.domain.endpoint import Endpoint, EndpointKind, ScalableTarget
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
@@ -302,12 +302,17 @@ def _named(option: Option, found: Recommendation, mine: Sequence[ScalableTarget]
     pairs = [(p, q) for t, u in zip(mine, after, strict=True) for p, q in zip(t.policies, u.policies, strict=True)]
     ratio = option.target.per_instance or capacity.per_instance
     said = [_sentence(old, new, ratio, option.target.instance_type) for old, new in pairs]
-    facts = {f"Scaling policy {old.get('PolicyName', '')}": line for (old, _), line in zip(pairs, said, strict=True)}
+    effects = {str(old.get("PolicyName", "")): line for (old, _), line in zip(pairs, said, strict=True)}
+    changes = tuple(PolicyChange(name, line) for name, line in effects.items())
     moved = [new[TRACKING]["TargetValue"] for old, new in pairs if old != new]
     value = moved[0] if len(moved) == 1 else option.target.target_value
-    notes = tuple(f"{name}: {line}" for name, line in facts.items())
-    target = replace(option.target, target_value=value)
-    return replace(option, target=target, facts={**option.facts, **facts}, notes=(*option.notes, *notes))
+    return replace(
+        option,
+        target=replace(option.target, target_value=value),
+        facts={**option.facts, **{change.title: change.effect for change in changes}},
+        notes=(*option.notes, *(f"{change.title}: {change.effect}" for change in changes)),
+        policy_changes=changes,
+    )
 
 
 def _sentence(old: Mapping[str, Any], new: Mapping[str, Any], ratio: float, candidate: str) -> str:

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -54,8 +55,6 @@ SIGNALS = {
     "L5": "the endpoint's own metrics, and what an earlier change showed",
 }
 """What each rung of a stored judgement means to a reader."""
-TEST_HOURS = "test hours"
-"""The fact of an option that says how long its shadow test takes."""
 ELSEWHERE = frozenset({"requests", "confidence"})
 """Figures of judgements that earlier releases stored: the requests stand beside them, an option has the confidence."""
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
@@ -252,8 +251,9 @@ def days_of_evidence(confidence: float) -> str:
 
 def option_facts(option: Option) -> list[tuple[str, str]]:
     """The figures of an option with their names; the length of a shadow test only where one comes first."""
-    test = (("length of the test", f"{option.facts[TEST_HOURS]} h"),) if TEST_HOURS in option.facts else ()
-    return [*(test if option.test_usd else ()), *((n, said) for n, said in option.facts.items() if n != TEST_HOURS)]
+    hours = with_older_facts(option).test_hours
+    test = () if hours is None or not option.test_usd else (("length of the test", f"{hours:g} h"),)
+    return [*test, *((name, said) for name, said in option.facts.items() if name != HOURS_FACT)]
 
 
 def signals(rung: str) -> str:

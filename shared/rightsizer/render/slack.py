@@ -2,6 +2,7 @@
 
 from pathlib import PurePosixPath
 
+from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option
 from rightsizer.domain.proposal import UNDOABLE, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shortened
@@ -105,7 +106,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         facts.append(("Callers must", one_line(option.client_change)))
     return [
         *facts,
-        *((name, one_line(said)) for name, said in option.facts.items() if name.startswith("Scaling policy")),
+        *((one.title, one_line(one.effect)) for one in with_older_facts(option).policy_changes),
     ]
 
 

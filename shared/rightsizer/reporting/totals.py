@@ -249,7 +249,9 @@ def _functions(used: Sequence[FunctionUse], stack: Stack) -> CostLine:
 
 def slim(one: Recommendation) -> Recommendation:
     """The judgement without what no total, row or sentence of a report needs."""
-    options = tuple(replace(option, facts={}, notes=(), test_hours=None) for option in one.options[:1])
+    options = tuple(
+        replace(option, facts={}, notes=(), test_hours=None, policy_changes=()) for option in one.options[:1]
+    )
     replay = replace(one.replay, hourly_load=()) if one.replay else None
     evidence = replace(one.evidence, figures={}) if one.evidence else None
     return replace(one, options=options, replay=replay, evidence=evidence, excluded=())
