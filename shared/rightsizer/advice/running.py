@@ -9,7 +9,6 @@ from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.workload import Environment, Running, Workload
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.slowdown import Slowdown
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import slowdown
 
