@@ -71,7 +71,7 @@ artefact: install $(ARTEFACT) ## The whole main path on the built functions, wit
 	ARTEFACT=1 $(BIN)/pytest -n 2 --dist loadgroup -rP tests/artefact
 
 fast: install ## The tests without the slow ones and without a build
-	$(BIN)/pytest -n 2 -m "not slow and not artefact"
+	$(BIN)/pytest -n 2 -m "not slow and not artefact and not grid"
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -138,6 +138,7 @@ faults: install ## Kill a change after every AWS call; doors that meet; 10,000 s
 	$(RUN) -m bench.meeting
 	$(RUN) -m bench.events
 	$(RUN) -m bench.poison
+	$(BIN)/pytest -n 2 -m grid
 	$(RUN) -m tests.frozen.write --check replay
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer import telemetry
@@ -56,6 +56,7 @@ def test_a_short_record_is_written_whole() -> None:
     assert (found["message"], found["change"], found["steps"], found["usd"]) == ("change", "c-1", ["a", "b"], 1.5)
 
 
+@settings(max_examples=25)
 @given(st.dictionaries(st.text(max_size=20), trees, max_size=20))
 def test_any_record_becomes_one_bounded_line(record: dict[str, object]) -> None:
     line = bounded_line(record | {"huge": 10**9000})

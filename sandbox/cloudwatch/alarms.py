@@ -198,7 +198,7 @@ class Alarms:
             return
         rows = self._world.metrics.read(alarm.key(), start, end, alarm.period, alarm.stat())
         state = judge(alarm, [value for _, value in rows])
-        if state is not None:
+        if state is not None and state != alarm.state:
             self.enter(alarm, state, _reason(alarm, state, rows), [value for _, value in rows])
 
     def _grouped(self, alarm: Alarm, rows: Mapping[Key, list[tuple[int, float]]]) -> None:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 
 from sandbox.clock import EPOCH, Clock
@@ -177,6 +178,7 @@ class MetricStore:
         return oldest - oldest % period
 
 
+@lru_cache(maxsize=64)
 def epoch(moment: datetime) -> int:
     """Whole epoch seconds."""
     return int((moment - EPOCH).total_seconds())

@@ -7,6 +7,7 @@ invocation metrics carry EndpointConfigName as well, in a series of their own.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sandbox.clock import next_minute
@@ -138,7 +139,9 @@ def _queued(served: Served, part: float) -> list[tuple[str, Sample]]:
     ]
 
 
+@lru_cache(maxsize=64)
 def _invocations(served: Served, part: float, count: int) -> list[tuple[str, Sample]]:
+    """What a minute publishes; most minutes are like the one before."""
     requests = round(served.requests * part)
     if not requests:
         return [("Invocations", Sample.counted(0, 1)), ("InvocationsPerInstance", Sample.counted(0, 1))]

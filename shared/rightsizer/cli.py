@@ -3,7 +3,7 @@
 import sys
 from importlib.util import find_spec
 
-NEEDED = ("typer", "rich", "boto3")
+NEEDED = ("typer", "rich", "boto3", "yaml")
 """What the extra `cli` of the package brings; the library and the functions do without."""
 
 

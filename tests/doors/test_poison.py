@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import cycle
 from math import inf
 from typing import Any
 
@@ -362,14 +363,20 @@ LANES: list[tuple[type[Lane], Mapping[str, tuple[Spoil, str]], Iterable[int]]] =
 ]
 
 
-@pytest.mark.parametrize(
-    ("lane", "spoil", "end", "places"),
-    [
-        pytest.param(lane, spoil, end, places, id=f"{lane.__name__}-{kind}")
-        for lane, kinds, places in LANES
-        for kind, (spoil, end) in kinds.items()
-    ],
-)
+EACH = [(lane, kind, *row, set(places)) for lane, kinds, places in LANES for kind, row in kinds.items()]
+ONCE = [
+    pytest.param(lane, spoil, end, (place if place in places else 4,), id=f"{lane.__name__}-{kind}")
+    for place, (lane, kind, spoil, end, places) in zip(cycle(SOME), EACH, strict=False)
+]
+"""Each door and kind of poison at one position, the positions in turn; `make faults` tries all of them."""
+GRID = [
+    pytest.param(lane, spoil, end, sorted(places), id=f"{lane.__name__}-{kind}-everywhere", marks=pytest.mark.grid)
+    for lane, kind, spoil, end, places in EACH
+    if len(places) > 1
+]
+
+
+@pytest.mark.parametrize(("lane", "spoil", "end", "places"), [*ONCE, *GRID])
 def test_the_nine_others_are_done_once(lane: type[Lane], spoil: Spoil, end: str, places: Iterable[int]) -> None:
     the_nine_others_are_done(lane, spoil, end, places)
 

@@ -36,9 +36,9 @@ def test_the_sample_has_every_place() -> None:
     assert {case.place for case in SAMPLE} == set(PLACES)
 
 
-def found(place: str, words: str, tries: int = 12) -> bool:
-    """Whether one of a few runs breaks the law that says these words."""
-    return any(words in said for seed in range(tries) for said in lost(Case(place, seed)))
+def found(place: str, words: str, first: int = 0, tries: int = 12) -> bool:
+    """Whether one of a few runs breaks the law that says these words; `first` is a seed that does, as things stand."""
+    return any(words in said for seed in (first, *range(tries)) for said in lost(Case(place, seed)))
 
 
 def nothing(*_: Any, **__: Any) -> list[str]:
@@ -47,12 +47,12 @@ def nothing(*_: Any, **__: Any) -> list[str]:
 
 def test_a_tick_that_looks_for_no_approval_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply_orders, "take_up", nothing)
-    assert found("the stream gives up", "no change answers it")
+    assert found("the stream gives up", "no change answers it", first=6)
 
 
 def test_an_approval_that_expires_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply_orders, "surely", lambda tell: lambda subject, text: True)
-    assert found("apply is off for eight days", "nobody was told")
+    assert found("apply is off for eight days", "nobody was told", first=7)
 
 
 def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_state, "overruled", lambda *_, **__: None)
-    assert found("apply is off for a day", "forbids it: under-provisioned")
+    assert found("apply is off for a day", "forbids it: under-provisioned", first=4)
 
 
 @pytest.mark.parametrize("judged", ["risk too high", "late budget spent", "test first"])
@@ -103,7 +103,7 @@ def test_a_change_that_takes_the_judgement_of_a_backup_for_the_newest_is_caught(
     monkeypatch.setitem(lost_runs.PLACES, "apply is off, and the table is restored", OFF_AND_RESTORED)
     assert not found("apply is off, and the table is restored", "")
     monkeypatch.setattr(Recommendations, "made_at", lambda self: START)
-    assert found("apply is off, and the table is restored", "forbids it")
+    assert found("apply is off, and the table is restored", "forbids it", first=1)
 
 
 def test_a_change_that_never_hears_of_the_next_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_a_change_that_never_hears_of_the_next_judgement_is_caught(monkeypatch: 
 
 def test_a_message_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Proposals, "tell_again", lambda *_, **__: 0)
-    assert found("propose is off for three days", "its message shows")
+    assert found("propose is off for three days", "its message shows", first=1)
 
 
 def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPa
         return release(self, kind, f"{name}-not", change_id)
 
     monkeypatch.setattr(TableJournal, "_release", kept)
-    assert found("MayChange is narrowed to nothing", "which is not open")
+    assert found("MayChange is narrowed to nothing", "which is not open", first=2)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_any_sequence_keeps_the_laws(scenario: str, ending: Ending | None, seque
     assert violations(SCENARIOS[scenario], ending, sequence) == []
 
 
-@pytest.mark.slow
+@pytest.mark.grid
 @settings(RARELY, max_examples=16)
 @given(st.sampled_from(sorted(SCENARIOS)), st.sampled_from((None, *ENDINGS)), st.lists(deeds, max_size=12))
 def test_many_sequences_keep_the_laws(scenario: str, ending: Ending | None, sequence: list[Deed]) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
+from rightsizer.advice.hosting import ASYNC_MB, ASYNC_S, REAL_TIME_MB, REAL_TIME_S
 from rightsizer.advice.memory import Method
 from rightsizer.advice.workload import ModelKind, Shape, Task, Workload
-
-REAL_TIME_S, REAL_TIME_MB, ASYNC_S, ASYNC_MB = 60.0, 6.0, 3600.0, 1000.0
 
 
 def contradictions(workload: Workload) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Memory, Purchase, Reason
 from rightsizer.advice.market import TRAINING, Market, Offer, dollars
 from rightsizer.advice.memory import Sharding, TrainingModel, training_memory
-from rightsizer.advice.serving import CPU, TABLE_FACTOR
+from rightsizer.advice.serving import CPU, LEAST_VCPU, TABLE_FACTOR
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Task, Workload
 
-LEAST_VCPU = 4
 DEAREST = 2.0
 """A type may cost so many times the cheapest one by the hour, where its vCPUs are cheaper."""
 

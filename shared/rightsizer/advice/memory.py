@@ -59,7 +59,10 @@ def weights_gib(parameters: float, precision: Precision) -> float:
 
 
 def kv_bytes_per_token(architecture: Architecture, precision: Precision = Precision.FP16) -> float:
-    """Bytes of keys and values of one token: 2 x layers x KV heads x head size x bytes. 0 for an encoder."""
+    """Bytes of keys and values of one token; 0 for an encoder.
+
+    Keys and values, so 2 x layers x KV heads x size of a head x bytes of the precision.
+    """
     if architecture.kind != "llm":
         return 0.0
     return 2 * architecture.layers * architecture.kv_heads * architecture.head_dim * BYTES[precision]

@@ -9,13 +9,12 @@ from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.workload import Environment, Running, Workload
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.slowdown import Slowdown
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import slowdown
 
 SECTION = "hardware selection, section 15"
 SAFETY = 0.97
-"""Share of the objective that a bound may reach (decision 4.3)."""
+"""Share of the objective that a bound may reach (the reference on decisions, section 4.3)."""
 REVIEW_PERCENT = 20.0
 """Utilisation of one GPU below which an endpoint is worth a look; never a reason to move by itself."""
 
@@ -171,7 +170,7 @@ def _judge(workload: Workload, now: Running, today: Offer, offer: Offer) -> Advi
             f"no latency objective and measurement: up to {speed.bound:.2f} times slower is possible, so test it first"
         )
         return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, SECTION)))
-    return _by_latency(option, speed, now.p95_ms, SAFETY * workload.objectives.p95_ms)
+    return _by_latency(option, speed.bound * now.p95_ms, speed.mid * now.p95_ms, workload)
 
 
 def _declared(workload: Workload) -> float | None:
@@ -180,16 +179,18 @@ def _declared(workload: Workload) -> float | None:
     return need.gib if need.is_known else None
 
 
-def _by_latency(option: AdvisedOption, speed: Slowdown, p95_ms: float, limit_ms: float) -> AdvisedOption | str:
-    """The option by its bound and its middle against what the objective leaves."""
-    bound, middle, name = speed.bound * p95_ms, speed.mid * p95_ms, option.instance_type
-    figures = f"p95 {p95_ms:g} ms becomes {middle:.0f} ms in the middle and at most {bound:.0f} ms"
-    said = Reason(f"{figures}; the objective leaves {limit_ms:.0f} ms", "decision, section 4.3")
-    if bound <= limit_ms:
+def _by_latency(option: AdvisedOption, bound: float, middle: float, workload: Workload) -> AdvisedOption | str:
+    """The option by the bound and the middle of its p95, milliseconds, against what the objective leaves."""
+    objective, name = workload.objectives.p95_ms or 0.0, option.instance_type
+    limit = SAFETY * objective
+    now = workload.running.p95_ms if workload.running and workload.running.p95_ms else 0.0
+    figures = f"p95 {now:g} ms becomes {middle:.0f} ms in the middle and at most {bound:.0f} ms"
+    said = Reason(f"{figures}; the objective leaves {limit:.0f} ms", "the reference on decisions, section 4.3")
+    if bound <= limit:
         return replace(option, reasons=(*option.reasons, said))
-    if middle <= limit_ms / SAFETY:
+    if middle <= objective:
         return replace(option, action=Action.TEST, reasons=(*option.reasons, said))
-    return f"{name}: the bound is {bound:.0f} ms and the middle {middle:.0f} ms, the objective leaves {limit_ms:.0f} ms"
+    return f"{name}: the bound is {bound:.0f} ms and the middle {middle:.0f} ms, the objective leaves {limit:.0f} ms"
 
 
 def _move(now: Running, today: Offer, offer: Offer, need: float | None) -> AdvisedOption:

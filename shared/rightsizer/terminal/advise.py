@@ -21,7 +21,7 @@ from rightsizer.advice.throughput import Interval
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
 from rightsizer.terminal import tables as show
-from rightsizer.terminal.app import Exit, app, print_json
+from rightsizer.terminal.app import Exit, app, examples, print_json
 
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
@@ -101,8 +101,10 @@ def _key(name: str) -> str:
 
 @app.command(
     name="advise",
-    epilog="Examples: rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5 --first-token-ms 800;"
-    " rightsizer advise --file workload.yaml --json",
+    epilog=examples(
+        "rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5 --first-token-ms 800",
+        "rightsizer advise --file workload.yaml --json | jq '.advice.options[0]'",
+    ),
 )
 @_flags
 def advise(
@@ -112,7 +114,7 @@ def advise(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on standard output (docs/advise.md).")] = False,
     **given: Any,
 ) -> None:
-    """Advise hardware and endpoint type for a workload that does not run yet.
+    """Choose hardware and endpoint type for a new workload.
 
     Reads no account and no network: prices are those of the dated snapshot. Each figure comes with its interval, what
     is refused with its reason, and what only a measurement can tell with the measurement.
@@ -169,11 +171,9 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _yaml(text: str) -> Any:
-    """YAML as plain data; ValueError where it is malformed."""
-    try:
-        import yaml
-    except ImportError:
-        raise InputError("PyYAML is not installed: pip install pyyaml, or give the description as .json") from None
+    """YAML as plain data; ValueError where it is malformed. Loaded here, as only a file needs it."""
+    import yaml
+
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
