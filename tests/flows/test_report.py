@@ -102,7 +102,7 @@ def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises
     assert (record.ended, record.told) == (1, 1)
     assert record.overall.bias == pytest.approx(1.25)
     assert wire.loads(Report, Path(written.data).read_text()) == written.report
-    assert "1.25 × the promised one" in Path(written.page).read_text()
+    assert "25 % slower than promised" in Path(written.page).read_text()
 
 
 def test_rows_that_cannot_be_read_are_listed_and_the_report_is_written(ports: ReportPorts) -> None:
