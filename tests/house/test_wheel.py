@@ -77,8 +77,8 @@ def test_the_library_of_the_wheel_reads_its_tables_in_another_folder(built: Buil
     said = built.run(
         sys.executable,
         "-c",
-        "import rightsizer; from rightsizer.catalog import tables;"
-        " print(rightsizer.__file__); print(len(tables.instances()))",
+        "import rightsizer; from rightsizer import catalog;"
+        " print(rightsizer.__file__); print(len(catalog.instances()))",
     )
     where, number = said.split()
     assert Path(where).is_relative_to(built.site)
