@@ -28,13 +28,8 @@ TEN = range(10)
 SOME = (0, 4, 9)
 """Positions at which a batch is delivered twice, and the only ones of a slow door: first, in the middle, last."""
 HOSTILE = "\u202e\x1b[31m<!channel>" + "x" * 200_000
-TICK = {
-    "source": "rightsizer.scheduler",
-    "detail-type": "Tick",
-    "id": "tick",
-    "time": "2026-11-16T04:25:00Z",
-    "detail": {},
-}
+AT = "2026-11-16T04:25:00Z"
+TICK = {"source": "rightsizer.scheduler", "detail-type": "Tick", "id": "tick", "time": AT, "detail": {}}
 
 
 @dataclass

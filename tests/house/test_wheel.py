@@ -90,6 +90,6 @@ def test_the_wheel_asks_for_the_terminal_only_in_its_extra(built: Built) -> None
         about = HeaderParser().parsestr(archive.read(f"{ADDED}METADATA").decode())
     asked = about.get_all("Requires-Dist", [])
     extra = {re.split(r"\W", line)[0] for line in asked if "extra == 'cli'" in line}
-    assert extra == {"boto3", "rich", "typer"}
-    assert not [line for line in asked if line.startswith(("boto3", "rich", "typer")) and "extra" not in line]
+    assert extra == {"boto3", "pyyaml", "rich", "typer"}
+    assert not [line for line in asked if line.startswith(("boto3", "pyyaml", "rich", "typer")) and "extra" not in line]
     assert (about["Version"], about["License-Expression"]) == (__version__, "Apache-2.0")
