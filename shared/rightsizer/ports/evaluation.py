@@ -15,7 +15,7 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import FunctionUse
+from rightsizer.domain.report import FunctionUse, Report
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Signal
 
@@ -273,3 +273,17 @@ class ReportStore(Protocol):
     def put(self, key: str, body: bytes, content_type: str) -> str:
         """Store a file; returns where it is: a path, or an address in S3 (``s3://bucket/key``)."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFormat:
+    """One kind of file that a report is stored as. `rightsizer.render.report_formats` lists all of them."""
+
+    suffix: str
+    """What the name of the file ends with, without the dot, such as ``csv``. No two formats share a suffix."""
+    content_type: str
+    """Content type of the stored object, such as ``text/csv; charset=utf-8``."""
+    render: Callable[[Report], str]
+    """Pure. When it raises, this file is missing and the e-mail says why; the other files are stored."""
+    title: str = ""
+    """Words in front of the address of the file in the e-mail. Empty: the e-mail does not list the file."""
