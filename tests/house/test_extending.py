@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.doors import scene as doors
 from tests.doors.scene import BIG, PROPOSE, START, Scene, scene
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +100,8 @@ def test_the_page_shows_each_extension_with_its_file_and_its_line_in_a_registry(
     assert shown == [
         ("python", "render/markdown.py"),
         ("diff", "render/report_formats.py"),
+        ("python", "intake/pipeline.py"),
+        ("diff", "intake/registry.py"),
     ]
 
 
@@ -138,3 +141,23 @@ def test_a_report_format_is_stored_and_named_in_the_email(newcomer: Newcomer) ->
     assert set(stored) == {"html", "json", "csv", "md"}
     assert stored["md"].startswith("| endpoint | cost |\n|---|---|\n| search-embeddings | ")
     assert re.search(r"Table for the wiki: s3://\S+\.md", mail)
+
+
+def test_an_event_source_has_its_endpoint_evaluated(
+    newcomer: Newcomer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newcomer.writes("intake/pipeline.py")
+    newcomer.registers("intake/registry.py", "QUEUED")
+    rule, beside = block("yaml", "template.yaml").text, "  ServingRule:\n"
+    template = (ROOT / "template.yaml").read_text()
+    assert template.count(beside) == 1
+    (tmp_path / "template.yaml").write_text(template.replace(beside, rule + beside))
+    monkeypatch.setattr(doors, "ROOT", tmp_path)
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        event = {"source": "example.pipeline", "detail-type": "Model Deployed", "id": "1", "time": f"{START:%FT%TZ}"}
+        at.stack.route(event | {"detail": {"endpoint": BIG}})
+        assert BIG not in at.recommendations()
+        at.stack.settle()
+        assert BIG in at.recommendations()
+        assert at.stack.dead_letters() == []
