@@ -5,11 +5,13 @@ import re
 import sys
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from rightsizer.domain.price import HOURS_PER_MONTH
 from tests.doors import scene as doors
 from tests.doors.scene import BIG, PROPOSE, START, Scene, scene
 
@@ -102,6 +104,8 @@ def test_the_page_shows_each_extension_with_its_file_and_its_line_in_a_registry(
         ("diff", "render/report_formats.py"),
         ("python", "intake/pipeline.py"),
         ("diff", "intake/registry.py"),
+        ("python", "aws/contract.py"),
+        ("diff", "bootstrap/__init__.py"),
     ]
 
 
@@ -161,3 +165,18 @@ def test_an_event_source_has_its_endpoint_evaluated(
         at.stack.settle()
         assert BIG in at.recommendations()
         assert at.stack.dead_letters() == []
+
+
+def test_a_price_source_prices_what_it_knows_and_leaves_the_rest_to_the_next_one(newcomer: Newcomer) -> None:
+    newcomer.writes("aws/contract.py")
+    newcomer.registers("bootstrap/__init__.py", "price_sources")
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        (asked,) = at.proposals()
+        found = asked.recommendation
+        assert (found.instance_type, found.price and found.price.source) == ("ml.g5.8xlarge", "contract")
+        assert found.usd_per_month == Decimal("2.90") * HOURS_PER_MONTH * found.instance_count
+        assert found.chosen is not None
+        assert found.chosen.price is not None
+        assert found.chosen.price.source == "price-list-api"

@@ -4,7 +4,7 @@ Every method may raise the errors of `rightsizer.errors`: a read ReadError or a 
 or ConflictError. Times are aware UTC; money is US dollars.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.price import PriceTable
+from rightsizer.domain.price import KnownPrices, PriceTable
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import FunctionUse, Report
@@ -93,7 +93,18 @@ class PriceBook(Protocol):
     """Knows what an instance hour costs."""
 
     def table(self, region: str, instance_types: Iterable[str]) -> PriceTable:
-        """Prices of these types, from the Price List API or the dated snapshot; NoPrice where neither knows one."""
+        """Prices of these types, each of the first source that knows one; NoPrice where none does."""
+        ...
+
+
+class PriceSource(Protocol):
+    """One place that prices come from. `rightsizer.bootstrap.price_sources` lists them in the order of asking."""
+
+    name: str
+    """With its article, such as ``the price list``: a sentence says that it has no price."""
+
+    def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
+        """What the source knows of these types. ReadError when it cannot be read: the next source is asked."""
         ...
 
 
