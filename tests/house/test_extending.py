@@ -12,6 +12,8 @@ from types import ModuleType
 import pytest
 
 from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.intake.registry import INVOKING, QUEUED
+from rightsizer.render.report_formats import REPORT_FORMATS
 from tests.doors import scene as doors
 from tests.doors.scene import BIG, PROPOSE, START, Scene, scene
 
@@ -180,3 +182,16 @@ def test_a_price_source_prices_what_it_knows_and_leaves_the_rest_to_the_next_one
         assert found.chosen is not None
         assert found.chosen.price is not None
         assert found.chosen.price.source == "price-list-api"
+
+
+def test_no_two_report_formats_have_one_suffix_or_title() -> None:
+    """The second would be written over the first."""
+    assert len({form.suffix for form in REPORT_FORMATS}) == len(REPORT_FORMATS)
+    titles = [form.title for form in REPORT_FORMATS if form.title]
+    assert len(set(titles)) == len(titles)
+
+
+def test_no_event_is_read_by_two_sources() -> None:
+    """The second parser would never be asked."""
+    read = [event for parsers in (*QUEUED, *INVOKING) for event in parsers]
+    assert len(set(read)) == len(read)
