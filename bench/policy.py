@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from bench.views import Account, Actions, Day, Notice, Segment, Trial, Type, View
 from rightsizer import catalog
-from rightsizer.aws.prices import PriceListBook
+from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
 from rightsizer.domain.endpoint import (
     LEAST,
@@ -169,9 +169,12 @@ def _facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
     names = {t.name for t in types}
     known = compiled(catalog.instances(), catalog.accelerators())
     catalogue = Catalogue({t.name: t for t in known if t.name in names})
-    book = PriceListBook(
-        None, lambda: datetime.min.replace(tzinfo=UTC), lambda: Commitment(Decimal(0), 0.0, known=True)
-    )
+
+    def clock() -> datetime:
+        return datetime.min.replace(tzinfo=UTC)
+
+    committed = Commitment(Decimal(0), 0.0, known=True)
+    book = OrderedPrices([PriceList(None, clock), Snapshot()], clock, lambda: committed)
     return catalogue, book.table("us-east-1", names)
 
 

@@ -36,7 +36,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, Replay
 from rightsizer.domain.report import FunctionUse, Stack
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, Written, report, window
-from rightsizer.render import csv, report_json, report_page, slack, text
+from rightsizer.render import report_json, slack, text
+from rightsizer.render.report_formats import REPORT_FORMATS
 
 LIMIT_MIB = 512
 OVER = (ProposalState.REJECTED, ProposalState.EXPIRED, ProposalState.WITHDRAWN, ProposalState.PROVEN)
@@ -212,9 +213,8 @@ def written(
     table = table or Rows(endpoints)
     store = Recommendations(table, lambda: NOW)
     sources = ReportSources("1", "eu-west-1", store, SavingsBook(table), HistoryBook(table), Nobody(), Stack())
-    forms = report_page.report, report_json.report, csv.report, report_json.line
-    voice = ReportVoice(*forms, slack.report_blocks, text.report)
-    ports = ReportPorts(sources, FolderReports(folder), Channels(None, None), voice)
+    voice = ReportVoice(report_json.line, slack.report_blocks, text.report)
+    ports = ReportPorts(sources, FolderReports(folder), Channels(None, None), voice, REPORT_FORMATS)
     return report(ports, *period, NOW)
 
 

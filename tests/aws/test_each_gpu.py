@@ -9,7 +9,7 @@ from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.gpu_metrics import MOST_INSTANCES, places_of
 from rightsizer.aws.metrics import CloudWatchMetrics
-from rightsizer.aws.prices import PriceListBook
+from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.session import Session
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History
@@ -39,7 +39,10 @@ def add(box: Sandbox, *, enhanced: bool = True, home: str = TYPE, count: int = 1
 def found(box: Sandbox, account: Session) -> tuple[tuple[str, str], list[Reason]]:
     """The figure of the GPUs and the rung, through fleet, metrics and rules, and what was told beside them."""
     fleet, told = SageMakerFleet(account), list[Reason]()
-    metrics, prices = CloudWatchMetrics(account), PriceListBook(account, lambda: box.clock.now)
+    metrics, prices = (
+        CloudWatchMetrics(account),
+        OrderedPrices([PriceList(account, lambda: box.clock.now), Snapshot()], lambda: box.clock.now),
+    )
     quotas = EndpointQuotas(account, lambda: box.clock.now, FOR_A_DECISION)
     ports = EvaluatePorts(fleet, metrics, prices, quotas, hardware())
     watcher, policy = Watcher(told=told.append), Policy(lookback_days=DAYS)

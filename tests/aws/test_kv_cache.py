@@ -15,7 +15,7 @@ from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.kv_cache import KvCaches, query_of, shares_in
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.models import SMALLEST, facts_of, weights_size
-from rightsizer.aws.prices import PriceListBook
+from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.session import Session
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
@@ -65,7 +65,7 @@ def found(box: Sandbox, account: Session) -> tuple[str, str, list[Reason]]:
     ports = EvaluatePorts(
         fleet,
         CloudWatchMetrics(account),
-        PriceListBook(account, lambda: box.clock.now),
+        OrderedPrices([PriceList(account, lambda: box.clock.now), Snapshot()], lambda: box.clock.now),
         EndpointQuotas(account, lambda: box.clock.now, FOR_A_DECISION),
         hardware(),
     )

@@ -1,16 +1,18 @@
 """A price is believed only when everything about the product agrees."""
 
 import json
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from rightsizer.aws.prices import KEEP, KEEP_FAILURE, PriceListBook, SavingsPlans, parse
+from rightsizer.aws.prices import KEEP, KEEP_FAILURE, OrderedPrices, PriceList, SavingsPlans, Snapshot, parse
 from rightsizer.aws.session import Session
-from rightsizer.domain.price import NoPrice, Price
+from rightsizer.domain.price import KnownPrices, NoPrice, Price
 from rightsizer.domain.reason import Code
+from rightsizer.errors import ThrottledError
 from sandbox.account import Sandbox
 
 REGION = "eu-west-1"
@@ -88,7 +90,9 @@ def test_an_upfront_fee_is_not_an_hourly_price() -> None:
 
 
 def test_without_the_api_the_snapshot_answers_with_its_basis_date_and_doubt() -> None:
-    table = PriceListBook(None, lambda: NOW).table("us-east-1", ["ml.g6.xlarge", "ml.p3.2xlarge", "ml.p5e.48xlarge"])
+    table = OrderedPrices([PriceList(None, lambda: NOW), Snapshot()], lambda: NOW).table(
+        "us-east-1", ["ml.g6.xlarge", "ml.p3.2xlarge", "ml.p5e.48xlarge"]
+    )
     found, old = table.prices["ml.g6.xlarge"], table.prices["ml.p3.2xlarge"]
     assert isinstance(found, Price)
     assert (found.source, found.basis, found.listed) == ("snapshot", "direct-hosting", True)
@@ -102,13 +106,15 @@ def test_without_the_api_the_snapshot_answers_with_its_basis_date_and_doubt() ->
 
 
 def test_an_unknown_region_has_no_prices_rather_than_another_ones() -> None:
-    table = PriceListBook(None, lambda: NOW).table("mars-north-1", ["ml.g5.xlarge"])
+    table = OrderedPrices([PriceList(None, lambda: NOW), Snapshot()], lambda: NOW).table(
+        "mars-north-1", ["ml.g5.xlarge"]
+    )
     assert table.find("ml.g5.xlarge") is None
     assert not table.commitment.known
 
 
 def test_a_failed_reading_of_prices_is_tried_again_after_minutes(box: Sandbox, account: Session) -> None:
-    book = PriceListBook(account, lambda: box.clock.now)
+    book = OrderedPrices([PriceList(account, lambda: box.clock.now), Snapshot()], lambda: box.clock.now)
     box.fail("pricing", "GetProducts", "ThrottlingException", times=1)
     assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
     assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
@@ -122,7 +128,11 @@ def test_a_failed_reading_of_prices_is_tried_again_after_minutes(box: Sandbox, a
 
 def test_a_failed_reading_of_savings_plans_is_tried_again_after_minutes(box: Sandbox, account: Session) -> None:
     box.world.plans.buy(2.5)
-    book = PriceListBook(account, lambda: box.clock.now, SavingsPlans(account, lambda: box.clock.now))
+    book = OrderedPrices(
+        [PriceList(account, lambda: box.clock.now), Snapshot()],
+        lambda: box.clock.now,
+        SavingsPlans(account, lambda: box.clock.now),
+    )
     box.fail("savingsplans", "DescribeSavingsPlans", "ThrottlingException", times=1)
     assert not book.table(box.region, []).commitment.known
     box.clock.advance(KEEP_FAILURE)
@@ -145,3 +155,56 @@ def test_the_use_of_a_plan_is_found_by_its_arn_and_not_by_a_name_of_its_type(box
 
 def test_an_account_without_plans_of_its_own_may_have_its_payers(account: Session) -> None:
     assert not SavingsPlans(account, lambda: NOW)().known
+
+
+class Source:
+    """A source that knows these types, each at this price; or that cannot be read."""
+
+    def __init__(self, name: str, *types: str, usd: int = 1, whole: bool = False, fails: bool = False) -> None:
+        self.name, self.types, self.usd, self.whole, self.fails = name, types, usd, whole, fails
+        self.asked: list[list[str]] = []
+
+    def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
+        self.asked.append(list(instance_types))
+        if self.fails:
+            raise ThrottledError(f"reading {self.name}")
+        prices = {one: Price(one, region, Decimal(self.usd), self.name, "Hosting", "2026") for one in self.types}
+        return KnownPrices(prices, is_whole_list=self.whole)
+
+
+def test_a_type_has_the_price_of_the_first_source_that_knows_it_and_only_the_others_are_asked_on() -> None:
+    first, second = Source("a", "ml.a"), Source("b", "ml.a", "ml.b", usd=2)
+    table = OrderedPrices([first, second], lambda: NOW).table(REGION, ["ml.a", "ml.b", "ml.c"])
+    assert {name: price.source for name in table.prices if (price := table.find(name))} == {"ml.a": "a", "ml.b": "b"}
+    assert second.asked == [["ml.b", "ml.c"]]
+
+
+def test_a_type_that_no_source_prices_names_all_of_them() -> None:
+    def said(*sources: Source) -> str:
+        missing = OrderedPrices(sources, lambda: NOW).table(REGION, ["ml.x"]).prices["ml.x"]
+        assert isinstance(missing, NoPrice)
+        return missing.reason.sentence.removeprefix(f"ml.x in {REGION}: ")
+
+    assert said(Source("a"), Source("b"), Source("c")) == "neither a, b nor c has a hosting price"
+    assert said(Source("a", fails=True), Source("b")) == "a was not read, and b has no hosting price"
+    assert said(Source("a", fails=True), Source("b", fails=True)) == "a and b were not read"
+
+
+def test_a_source_that_fails_is_told_and_left_alone_for_minutes_and_the_next_one_answers() -> None:
+    at, first = [NOW], Source("a", fails=True)
+    book = OrderedPrices([first, Source("b", "ml.b")], lambda: at[0])
+    for _ in range(2):
+        table = book.table(REGION, ["ml.b"])
+        assert table.find("ml.b") is not None
+        assert [note.code for note in table.notes] == [Code.THROTTLED]
+    assert len(first.asked) == 1
+    at[0] += KEEP_FAILURE
+    book.table(REGION, ["ml.b"])
+    assert len(first.asked) == 2
+
+
+def test_a_price_after_a_whole_list_is_no_evidence_that_the_type_is_sold() -> None:
+    table = OrderedPrices([Source("a", "ml.a", whole=True), Source("b", "ml.b")], lambda: NOW).table(
+        REGION, ["ml.a", "ml.b"]
+    )
+    assert [price.listed for name in ("ml.a", "ml.b") if (price := table.find(name))] == [True, False]

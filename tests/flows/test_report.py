@@ -25,13 +25,13 @@ from rightsizer.domain.report import SHOWN, FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
 from rightsizer.ports.evaluation import OwnUse, RecommendationStore
-from rightsizer.render import csv, report_json, slack, text
-from rightsizer.render.report_page import report as report_page
+from rightsizer.render import report_json, slack, text
+from rightsizer.render.report_formats import REPORT_FORMATS
 from rightsizer.reporting import totals
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 
-VOICE = ReportVoice(report_page, report_json.report, csv.report, report_json.line, slack.report_blocks, text.report)
+VOICE = ReportVoice(report_json.line, slack.report_blocks, text.report)
 
 
 class Nobody:
@@ -70,7 +70,7 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
         ledger.book(replace(promise, id="e2", at=NOW - timedelta(days=2), kind="realised", usd=Decimal(50), hours=48))
         ledger.book(replace(promise, id="e3", change_id="c-2", at=NOW - timedelta(days=70)))
         sources = ReportSources("111122223333", "eu-west-1", store, ledger, HistoryBook(table), Nobody(), Stack())
-        yield ReportPorts(sources, FolderReports(tmp_path), Channels(None, None), VOICE)
+        yield ReportPorts(sources, FolderReports(tmp_path), Channels(None, None), VOICE, REPORT_FORMATS)
 
 
 def with_own(ports: ReportPorts, own: OwnUse) -> ReportPorts:
@@ -229,10 +229,12 @@ def broken(*_: Any) -> Any:
 def test_one_file_of_a_report_that_fails_stops_neither_the_others_nor_the_telling(
     ports: ReportPorts, part: str, how: str
 ) -> None:
-    ending = {"page": ".html", "data": ".json", "rows": ".csv"}[part]
+    suffix = {"page": "html", "data": "json", "rows": "csv"}[part]
+    ending = f".{suffix}"
     shelf, spy = Shelf(*([ending] if how == "refused" else [])), Spy()
-    voice = ports.voice if how == "refused" else replace(ports.voice, **{part: broken})
-    given = replace(ports, files=shelf, notifier=spy, voice=voice)
+    spoilt = [replace(form, render=broken) if form.suffix == suffix else form for form in REPORT_FORMATS]
+    formats = REPORT_FORMATS if how == "refused" else spoilt
+    given = replace(ports, files=shelf, notifier=spy, formats=formats)
     written = report(given, *window("weekly", NOW), NOW)
     assert not getattr(written, part)
     assert len(shelf.kept) == 2

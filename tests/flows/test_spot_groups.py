@@ -11,7 +11,7 @@ from rightsizer.aws.capacity_changes import Errands
 from rightsizer.aws.ec2 import Market
 from rightsizer.aws.gpu_metrics import AgentMetrics
 from rightsizer.aws.groups import Groups
-from rightsizer.aws.prices import PriceListBook
+from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import catalogue
@@ -43,7 +43,7 @@ def market(scene: Scene) -> Market:
 
 def ports(scene: Scene) -> CapacityPorts:
     known = catalogue(catalog.instances(), catalog.accelerators())
-    book = PriceListBook(None, lambda: scene.box.clock.now)
+    book = OrderedPrices([PriceList(None, lambda: scene.box.clock.now), Snapshot()], lambda: scene.box.clock.now)
     agent = AgentMetrics(scene.box.client("cloudwatch"))
     ledger, errands = scene.ports.ledger, Errands(table(scene))
     return CapacityPorts(scene.ports.book, market(scene), book, agent, known, ledger, errands)

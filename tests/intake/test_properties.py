@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rightsizer import intake
 from rightsizer.domain.trigger import Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake.registry import BY_KEY, FROM_BUS
+from rightsizer.intake.registry import BY_KEY, INVOKING, QUEUED
 
 EVENTS = Path(__file__).parents[2] / "events"
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:alarms"
@@ -24,7 +24,7 @@ DOCUMENTS: list[Any] = [json.loads(path.read_text()) for path in FILES]
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 trees = st.recursive(scalars, lambda t: st.lists(t, max_size=3) | st.dictionaries(st.text(max_size=8), t, max_size=3))
 markers = st.sampled_from([*BY_KEY, "detail-type", "source", "detail", "Type", "Message", "state", "time", "id"])
-kinds = st.sampled_from(sorted(FROM_BUS))
+kinds = st.sampled_from(sorted(key for parsers in (*QUEUED, *INVOKING) for key in parsers))
 
 
 def parse(value: object) -> Trigger | None:

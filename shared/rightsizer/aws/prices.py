@@ -1,15 +1,15 @@
 """What an instance hour costs (port `PriceBook`), and what the account's SageMaker Savings Plans commit and use.
 
-A price is that of the Price List API, else of the dated snapshot. One walk over the Hosting products of a Region serves
-every type. A product is believed only when its component, its `platoinstancetype`, its usage type, its unit and its
-single tier all agree; anything but exactly one non-zero product for a type is no price.
+Sources are asked in order (`bootstrap.price_sources`): the Price List API, then the dated snapshot. One walk over the
+Hosting products of a Region serves every type. A product is believed only when its component, its `platoinstancetype`,
+its usage type, its unit and its single tier all agree; anything but one non-zero product for a type is no price.
 """
 
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from rightsizer import catalog
 from rightsizer.aws.errors import reading, reason_of
 from rightsizer.aws.session import Session
-from rightsizer.domain.price import Commitment, NoPrice, Price, PriceTable, ServerlessPrice
+from rightsizer.domain.price import Commitment, KnownPrices, NoPrice, Price, PriceTable, ServerlessPrice
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError, RightsizerError
+from rightsizer.ports.evaluation import PriceSource
 
 if TYPE_CHECKING:
     from types_boto3_ce import CostExplorerClient
@@ -50,51 +51,90 @@ class _Kept[T]:
     until: datetime
 
 
-class PriceListBook:
-    """Prices from the Price List API, the snapshot where it fails. Answers are kept for hours, failures for minutes."""
+class OrderedPrices:
+    """Port `PriceBook`: asks the sources in their order. Failures are kept for minutes, the commitment for hours."""
 
     def __init__(
         self,
-        session: Session | None,
+        sources: Sequence[PriceSource],
         clock: Callable[[], datetime],
         commitment: Callable[[], Commitment] = lambda: UNKNOWN_COMMITMENT,
     ) -> None:
-        self._client: PricingClient | None = session.pricing() if session else None
+        self._sources = sources
         self._clock = clock
         self._commitment = commitment
         self._committed: _Kept[Commitment | Reason] | None = None
-        self._offers: dict[str, _Kept[Offers | Reason]] = {}
+        self._failed: dict[tuple[str, str], _Kept[Reason]] = {}
         self._lock = threading.Lock()
 
     def table(self, region: str, instance_types: Iterable[str]) -> PriceTable:
-        """Prices of these types, from the Price List API or the dated snapshot; NoPrice where neither knows one."""
+        """Prices of these types, each of the first source that knows one; NoPrice where none does."""
+        names = tuple(dict.fromkeys(instance_types))
+        prices: dict[str, Price | NoPrice] = {}
+        read, unread, notes, sold = list[str](), list[str](), list[Reason](), True
         with self._lock:
-            offers = self._known(region)
+            for source in self._sources:
+                answer = self._ask(source, region, [name for name in names if name not in prices])
+                (unread if answer.unread else read).append(source.name)
+                notes += [answer.unread] if answer.unread else []
+                found = answer.prices if sold else {name: _unlisted(one) for name, one in answer.prices.items()}
+                prices = {**found, **prices}
+                sold = sold and not answer.is_whole_list
             commitment = self._commit()
-        notes = tuple(each for each in (offers, commitment) if isinstance(each, Reason))
         plan = UNKNOWN_COMMITMENT if isinstance(commitment, Reason) else commitment
-        snapshot = {row.instance_type: row for row in catalog.prices(region)}
-        prices = {name: _price(name, region, offers, snapshot.get(name)) for name in instance_types}
-        return PriceTable(region, prices, plan, notes, _serverless(region))
+        notes += [commitment] if isinstance(commitment, Reason) else []
+        nobody = _nobody_knows(read, unread)
+        missing = {
+            name: NoPrice(name, region, Reason(Code.NO_PRICE, f"{name} in {region}: {nobody}")) for name in names
+        }
+        return PriceTable(region, missing | prices, plan, tuple(notes), _serverless(region))
+
+    def _ask(self, source: PriceSource, region: str, names: Sequence[str]) -> KnownPrices:
+        """What the source knows; where it fails, the reason, which is kept so that one failure is told once."""
+        failed = self._failed.get((source.name, region))
+        if failed is not None and self._clock() < failed.until:
+            return KnownPrices({}, failed.answer)
+        try:
+            return source.known(region, names)
+        except RightsizerError as error:
+            self._failed[source.name, region] = kept = _keep(reason_of(error), self._clock())
+            return KnownPrices({}, kept.answer)
 
     def _commit(self) -> Commitment | Reason:
         """What the account has committed to, or why that is not known."""
         if self._committed is None or self._clock() >= self._committed.until:
             try:
-                self._committed = self._keep(self._commitment())
+                self._committed = _keep(self._commitment(), self._clock())
             except RightsizerError as error:
-                self._committed = self._keep(reason_of(error))
+                self._committed = _keep(reason_of(error), self._clock())
         return self._committed.answer
 
-    def _known(self, region: str) -> Offers | Reason:
-        """The offers of the Region, or why there are none."""
+
+class PriceList:
+    """Prices of the Price List API. Answers are kept for hours, failures for minutes."""
+
+    name = "the price list"
+
+    def __init__(self, session: Session | None, clock: Callable[[], datetime]) -> None:
+        self._client: PricingClient | None = session.pricing() if session else None
+        self._clock = clock
+        self._offers: dict[str, _Kept[Offers | Reason]] = {}
+
+    def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
+        """The one price of each type; NoPrice where the list has several, or one that cannot be read."""
         kept = self._offers.get(region)
         if kept is None or self._clock() >= kept.until:
-            kept = self._offers[region] = self._keep(self._ask(region))
-        return kept.answer
-
-    def _keep[T](self, answer: T) -> _Kept[T]:
-        return _Kept(answer, self._clock() + (KEEP_FAILURE if isinstance(answer, Reason) else KEEP))
+            kept = self._offers[region] = _keep(self._ask(region), self._clock())
+        if isinstance(kept.answer, Reason):
+            return KnownPrices({}, kept.answer)
+        offers, prices = kept.answer, dict[str, Price | NoPrice]()
+        for name in instance_types:
+            if name in offers.prices:
+                prices[name] = offers.prices[name]
+            elif name in offers.ambiguous:
+                sentence = f"{name} in {region}: {offers.ambiguous[name]}"
+                prices[name] = NoPrice(name, region, Reason(Code.NO_PRICE, sentence))
+        return KnownPrices(prices, is_whole_list=True)
 
     def _ask(self, region: str) -> Offers | Reason:
         if self._client is None:
@@ -104,6 +144,41 @@ class PriceListBook:
         except RightsizerError as error:
             reason = reason_of(error)
             return Reason(reason.code, f"{reason.sentence}; prices come from the dated snapshot")
+
+
+class Snapshot:
+    """Prices of the dated snapshot of the package."""
+
+    name = "the snapshot"
+
+    def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
+        """The price of each type that the snapshot has, with its basis and date."""
+        rows = (row for row in catalog.prices(region) if row.instance_type in instance_types)
+        return KnownPrices(
+            {
+                row.instance_type: Price(
+                    row.instance_type, region, row.usd_per_hour, "snapshot", row.basis, row.as_of, row.listed
+                )
+                for row in rows
+            }
+        )
+
+
+def _keep[T](answer: T, now: datetime) -> _Kept[T]:
+    return _Kept(answer, now + (KEEP_FAILURE if isinstance(answer, Reason) else KEEP))
+
+
+def _unlisted(price: Price | NoPrice) -> Price | NoPrice:
+    """A price of a type that the whole list before it does not have."""
+    return replace(price, listed=False) if isinstance(price, Price) else price
+
+
+def _nobody_knows(read: Sequence[str], unread: Sequence[str]) -> str:
+    """Which sources have no price, and which were not read."""
+    *others, last = read or [""]
+    none = f"neither {', '.join(others)} nor {last} has a hosting price" if others else f"{last} has no hosting price"
+    missed = f"{' and '.join(unread)} {'was' if len(unread) == 1 else 'were'} not read"
+    return ", and ".join([missed] * bool(unread) + [none] * bool(read))
 
 
 def _products(client: "PricingClient", region: str) -> Iterator[str]:
@@ -174,20 +249,6 @@ def _offer(item: Mapping[str, Any], name: str, region: str) -> Price | None:
     if usd == 0:
         return None
     return Price(name, region, usd, "price-list-api", "Hosting", str(item.get("publicationDate", ""))[:10])
-
-
-def _price(name: str, region: str, offers: Offers | Reason, row: catalog.PriceRow | None) -> Price | NoPrice:
-    if isinstance(offers, Offers):
-        if name in offers.prices:
-            return offers.prices[name]
-        if name in offers.ambiguous:
-            return NoPrice(name, region, Reason(Code.NO_PRICE, f"{name} in {region}: {offers.ambiguous[name]}"))
-    if row is not None:
-        listed = row.listed and not isinstance(offers, Offers)
-        return Price(name, region, row.usd_per_hour, "snapshot", row.basis, row.as_of, listed)
-    where = "neither the price list nor" if isinstance(offers, Offers) else "the price list was not read, and"
-    tail = "the snapshot has a hosting price" if isinstance(offers, Offers) else "the snapshot has no hosting price"
-    return NoPrice(name, region, Reason(Code.NO_PRICE, f"{name} in {region}: {where} {tail}"))
 
 
 def _serverless(region: str) -> ServerlessPrice | None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rightsizer.channels.slack import Slack
     from rightsizer.domain.hardware import Catalogue
     from rightsizer.flows.evaluate import EvaluatePorts
+    from rightsizer.ports.evaluation import PriceSource
 
 
 def _wall_clock() -> datetime:
@@ -144,15 +145,25 @@ def notifier() -> Channels:
     return Channels(slack(), topic)
 
 
+def price_sources(account: Session | None) -> tuple[PriceSource, ...]:
+    """Where prices come from, in the order of asking. Without an account nothing is asked of AWS."""
+    from rightsizer.aws.prices import PriceList, Snapshot
+
+    return (
+        PriceList(account, now),
+        Snapshot(),
+    )
+
+
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
     """What an evaluation reads of an account; also for a terminal, where nothing is deployed and nothing remembered."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, Pace
-    from rightsizer.aws.prices import PriceListBook, SavingsPlans
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.flows.evaluate import EvaluatePorts
 
-    prices = PriceListBook(account, now, commitment=SavingsPlans(account, now))
+    prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
     fleet, quotas = SageMakerFleet(account), EndpointQuotas(account, now, FOR_A_DECISION)
     if history is None:
         alone = CloudWatchMetrics(account, pace=Pace(QUOTA * SHARE))

@@ -7,7 +7,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import (
+    catalogue,
+    notifier,
+    now,
+    once,
+    price_sources,
+    reading_ports,
+    session,
+    settings,
+    store,
+    table,
+)
 from rightsizer.settings import Settings, require
 
 if TYPE_CHECKING:
@@ -113,7 +124,7 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
         from rightsizer.aws.gpu_metrics import AgentMetrics
         from rightsizer.aws.groups import Groups
         from rightsizer.aws.ledger import SavingsBook
-        from rightsizer.aws.prices import PriceListBook
+        from rightsizer.aws.prices import OrderedPrices
         from rightsizer.aws.spot_store import InterruptionBook
         from rightsizer.aws.training import TrainingJobs
         from rightsizer.flows.group_options import CapacityPorts, StandInPorts
@@ -123,7 +134,7 @@ def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
         errands, ledger, jobs = Errands(table()), SavingsBook(table()), TrainingJobs(client("sagemaker"))
         book, market = InterruptionBook(table()), Market(client("ec2"), session().region, table(), now)
         groups = Groups(client("autoscaling"), client("ec2"), session().region)
-        agent, prices = AgentMetrics(client("cloudwatch")), PriceListBook(None, now)
+        agent, prices = AgentMetrics(client("cloudwatch")), OrderedPrices(price_sources(None), now)
         return (
             CapacityPorts(book, market, prices, agent, catalogue(), ledger, errands, writes, days),
             TrainingPorts(jobs, errands, ledger, catalogue(), writes, days),

@@ -75,8 +75,7 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
     from rightsizer.flows import report as flow
-    from rightsizer.render import csv, report_page, slack, text
-    from rightsizer.render import report_json as data
+    from rightsizer.render import report_formats, report_json, slack, text
 
     require(settings(), "bucket")
 
@@ -94,10 +93,8 @@ def report() -> Callable[[Trigger, datetime], Written]:
             misread=settings().misread,
         )
         files = BucketReports(session().client("s3"), settings().bucket)
-        voice = flow.ReportVoice(
-            report_page.report, data.report, csv.report, data.line, slack.report_blocks, text.report
-        )
-        return flow.ReportPorts(sources, files, notifier(), voice)
+        voice = flow.ReportVoice(report_json.line, slack.report_blocks, text.report)
+        return flow.ReportPorts(sources, files, notifier(), voice, report_formats.REPORT_FORMATS)
 
     def write(trigger: Trigger, at: datetime) -> Written:
         if not isinstance(trigger, ReportDue):

@@ -21,7 +21,8 @@ class Price:
     instance_type: str
     region: str
     usd_per_hour: Decimal
-    source: Literal["price-list-api", "snapshot"]
+    source: str
+    """``price-list-api``, ``snapshot``, or the word of another price source."""
     basis: str
     """``Hosting`` for the API; for the snapshot the basis column of the data, such as ``derived-verified``."""
     as_of: str
@@ -47,6 +48,20 @@ class NoPrice:
     region: str
     reason: Reason
     kind: Literal["no-price"] = "no-price"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPrices:
+    """What one price source knows about the types that it was asked for."""
+
+    prices: Mapping[str, Price | NoPrice]
+    """By instance type. A type that is absent is not known here: the next source is asked. With `NoPrice` the source
+    says that nobody can price the type, and no other source is asked."""
+    unread: Reason | None = None
+    """Why the source could not be read; people are told."""
+    is_whole_list: bool = False
+    """Whether the source has every type that is sold for hosting in the Region. The price of a later source is then no
+    evidence that a new endpoint could be started (`Price.listed`)."""
 
 
 @dataclass(frozen=True, slots=True)

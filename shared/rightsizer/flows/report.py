@@ -15,7 +15,7 @@ from rightsizer.domain.report import SHOWN, Report, RunningCost, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import PastBook, SavingsLedger
-from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportStore
+from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.recommender.packing import packs
 from rightsizer.reporting.totals import Records, folded, folded_proposals, lines, running_cost, tally
 from rightsizer.reporting.track_record import track_record
@@ -29,14 +29,8 @@ SUBJECT = "rightsizer: the report is stored, but could not be worded"
 
 @dataclass(frozen=True, slots=True)
 class ReportVoice:
-    """How a report is said; `rightsizer.render` has the functions."""
+    """The texts of a report beside its files; `rightsizer.render` has the functions."""
 
-    page: Callable[[Report], str]
-    """HTML."""
-    data: Callable[[Report], str]
-    """JSON."""
-    rows: Callable[[Report], str]
-    """CSV."""
     line: Callable[[Recommendation], str]
     """One judgement as JSON in one line."""
     blocks: Callable[[Report, str], Sequence[Mapping[str, Any]]]
@@ -68,6 +62,8 @@ class ReportPorts:
     files: ReportStore
     notifier: Notifier
     voice: ReportVoice
+    formats: Sequence[ReportFormat]
+    """The files to store, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +71,27 @@ class Written:
     """A report and where it can be read."""
 
     report: Report
-    page: str
-    data: str
-    rows: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of the stored files by the suffix of their format, in the order of the formats."""
     lines: tuple[str, ...] = ()
     """Every judgement with all that it has, in compressed JSON lines; only where the page cannot show all."""
     missing: tuple[str, ...] = ()
-    """The files that could not be made or stored, each with its cause; their addresses are empty."""
+    """The files that could not be made or stored, each with its cause; `files` has no address of them."""
+
+    @property
+    def page(self) -> str:
+        """Address of the HTML page; empty where it is not stored."""
+        return self.files.get("html", "")
+
+    @property
+    def data(self) -> str:
+        """Address of the JSON document; empty where it is not stored."""
+        return self.files.get("json", "")
+
+    @property
+    def rows(self) -> str:
+        """Address of the CSV table; empty where it is not stored."""
+        return self.files.get("csv", "")
 
 
 def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
@@ -122,32 +132,27 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
 def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> Written:
     """Make and store the report of a window. The same window written twice is the same files.
 
-    A file that cannot be made or stored stops no other. Where none can be stored the error of the page goes up.
+    A file that cannot be made or stored stops no other. Where none can be stored the error of the first one goes up.
     """
     told = made(ports.sources, start, end, now)
-    name, voice = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}", ports.voice
-    forms = {
-        "page": (voice.page, "html", "text/html; charset=utf-8"),
-        "data": (voice.data, "json", "application/json"),
-        "rows": (voice.rows, "csv", "text/csv; charset=utf-8"),
-    }
-    where, missing, failed = dict.fromkeys(forms, ""), list[str](), list[Failed]()
-    for form, (made_by, ending, kind) in forms.items():
-        key = f"{name}.{ending}"
-        kept = attempt("storing a file of the report", key, partial(_stored, ports.files, key, made_by, told, kind))
+    name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
+    files, missing, failed = dict[str, str](), list[str](), list[Failed]()
+    for form in ports.formats:
+        key = f"{name}.{form.suffix}"
+        kept = attempt("storing a file of the report", key, partial(_stored, ports.files, key, form, told))
         if isinstance(kept, Failed):
             failed.append(kept)
             missing.append(f"{key} could not be stored: {kept}")
         else:
-            where[form] = kept
-    if len(failed) == len(forms):
+            files[form.suffix] = kept
+    if failed and not files:
         raise failed[0].error
     found = _lines(ports, name, missing) if len(told.recommendations) > SHOWN else ()
-    return Written(told, **where, lines=found, missing=tuple(missing))
+    return Written(told, files, lines=found, missing=tuple(missing))
 
 
-def _stored(files: ReportStore, key: str, made_by: Callable[[Report], str], told: Report, kind: str) -> str:
-    return files.put(key, made_by(told).encode(), kind)
+def _stored(files: ReportStore, key: str, form: ReportFormat, told: Report) -> str:
+    return files.put(key, form.render(told).encode(), form.content_type)
 
 
 def _lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str, ...]:
@@ -183,9 +188,10 @@ def tell(ports: ReportPorts, written: Written) -> bool:
     """
     told, page = written.report, written.page
     worded = attempt("wording the report", page, lambda: ports.voice.text(told, page))
-    plain = f"{SUBJECT}.\n{page or written.data or written.rows}\n"
+    plain = f"{SUBJECT}.\n{next(iter(written.files.values()), '')}\n"
     subject, text = (SUBJECT, plain) if isinstance(worded, Failed) else worded
-    text = "\n".join((text, *written.missing, ""))
+    listed = [f"{form.title}: {written.files[form.suffix]}" for form in _titled(ports.formats, written)]
+    text = "\n".join((text, *listed, *written.missing, ""))
     posted = attempt("posting the report", page, lambda: ports.notifier.post(ports.voice.blocks(told, page), subject))
     if isinstance(posted, Failed):
         logger.error("the report is stored, but Slack did not take it", error=str(posted), report=page)
@@ -194,6 +200,11 @@ def tell(ports: ReportPorts, written: Written) -> bool:
     if isinstance(published, Failed):
         logger.error("the report is stored, but telling it failed", error=str(published), report=page)
     return not any(isinstance(one, Failed) for one in (worded, posted, published))
+
+
+def _titled(formats: Sequence[ReportFormat], written: Written) -> list[ReportFormat]:
+    """The stored formats that the e-mail lists by their title."""
+    return [form for form in formats if form.title and form.suffix in written.files]
 
 
 def _own_cost(

@@ -14,7 +14,7 @@ from pydantic import AliasChoices, Field, StringConstraints, TypeAdapter, Valida
 from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import EvaluationReason, LookAt, LookAtAlarm, NoTrigger, Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake.fields import MOST_NAMES, Envelope, Moment, Name, SageMakerName, Shape, Text, read
+from rightsizer.intake.fields import MOST_NAMES, Envelope, Moment, Name, Parsers, SageMakerName, Shape, Text, read
 
 STATE_CHANGE = "CloudWatch Alarm State Change"
 CONTRIBUTOR_CHANGE = "CloudWatch Alarm Contributor State Change"
@@ -218,3 +218,9 @@ def _uncapitalised(value: Any, depth: int = 0) -> Any:
 
 def _nothing(code: Code, sentence: str) -> NoTrigger:
     return NoTrigger(Reason(code, sentence))
+
+
+PARSERS: Parsers = {
+    ("aws.cloudwatch", STATE_CHANGE): from_bus,
+    ("aws.cloudwatch", CONTRIBUTOR_CHANGE): contributor_from_bus,
+}

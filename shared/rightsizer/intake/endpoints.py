@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from rightsizer.domain.trigger import EndpointMoved, Trigger
-from rightsizer.intake.fields import Envelope, Moment, Name, SageMakerName, Shape, Text, read
+from rightsizer.intake.fields import Envelope, Moment, Name, Parsers, SageMakerName, Shape, Text, read
 
 STATE_CHANGE = "SageMaker Endpoint State Change"
 DEPLOYMENT_CHANGE = "SageMaker Endpoint Deployment State Change"
@@ -69,3 +69,9 @@ def _moved(envelope: Envelope[Detail], *, deployment: bool) -> EndpointMoved:
 def _variants(detail: Detail) -> tuple[Variant, ...]:
     pending = detail.pending.variants if detail.pending else None
     return (detail.variants or ()) + (pending or ())
+
+
+PARSERS: Parsers = {
+    ("aws.sagemaker", STATE_CHANGE): from_bus,
+    ("aws.sagemaker", DEPLOYMENT_CHANGE): deployment_from_bus,
+}

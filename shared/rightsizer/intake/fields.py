@@ -1,12 +1,13 @@
 """What every shape at the edge shares: tolerant of new fields, strict about the ones we use."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from rightsizer.domain.reason import one_line
+from rightsizer.domain.trigger import Trigger
 from rightsizer.errors import InputError
 from rightsizer.telemetry import count, logger
 
@@ -18,6 +19,11 @@ LONGEST_FIELD = 60
 """Characters of a key that somebody else chose, where an error names it."""
 MILLISECONDS_ABOVE = 1e11
 """Epoch numbers above this are milliseconds: as seconds it would be the year 5138."""
+
+type Parser = Callable[[Mapping[str, Any]], Trigger]
+"""Reads a whole document. InputError when a field that is needed is missing or wrong."""
+type Parsers = Mapping[tuple[str, str], Parser]
+"""What one file of `intake` reads from the bus, by the (source, detail-type) of the event."""
 
 
 class Shape(BaseModel):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.trigger import JobMoved, Trigger
-from rightsizer.intake.fields import Envelope, Moment, Name, SageMakerName, Shape, Text, read
+from rightsizer.intake.fields import Envelope, Moment, Name, Parsers, SageMakerName, Shape, Text, read
 
 TRAINING = "SageMaker Training Job State Change"
 CLUSTER_STATE = "SageMaker HyperPod Cluster State Change"
@@ -108,3 +108,11 @@ def cluster_event(event: Mapping[str, Any]) -> Trigger:
 def _detail(text: str) -> str:
     """What SageMaker or the owner's own code says: a failure reason has at most 1024 characters."""
     return one_line(text, 1024)
+
+
+PARSERS: Parsers = {
+    ("aws.sagemaker", TRAINING): training,
+    ("aws.sagemaker", CLUSTER_STATE): cluster,
+    ("aws.sagemaker", NODE_HEALTH): node,
+    ("aws.sagemaker", CLUSTER_EVENT): cluster_event,
+}

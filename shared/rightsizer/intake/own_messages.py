@@ -28,6 +28,7 @@ from rightsizer.intake.fields import (
     GroupName,
     Moment,
     Name,
+    Parsers,
     SageMakerName,
     Shape,
     mapping,
@@ -134,3 +135,10 @@ def _message(identity: str, record: dict[str, Any]) -> Message:
     if not isinstance(body, str):
         return Message(identity, "", attempt, f"reading a message: body: a text is expected, not {type(body).__name__}")
     return Message(identity, body, attempt)
+
+
+PARSERS: Parsers = {
+    (SOURCE, SWEEP): sweep,
+    (SOURCE, REPORT): report,
+    (SOURCE, TICK): tick,
+}

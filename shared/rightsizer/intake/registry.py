@@ -6,7 +6,7 @@ topic are read there, and orders of the schedules, which have their own function
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,32 +14,19 @@ from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import NoTrigger, Trigger
 from rightsizer.errors import InputError
 from rightsizer.intake import alarms, endpoints, jobs, own_messages, spot
-from rightsizer.intake.fields import mapping
+from rightsizer.intake.fields import Parser, Parsers, mapping
 
-type Parser = Callable[[Mapping[str, Any]], Trigger]
-
-QUEUED: Mapping[tuple[str, str], Parser] = {
-    ("aws.cloudwatch", alarms.STATE_CHANGE): alarms.from_bus,
-    ("aws.cloudwatch", alarms.CONTRIBUTOR_CHANGE): alarms.contributor_from_bus,
-    ("aws.sagemaker", endpoints.STATE_CHANGE): endpoints.from_bus,
-    ("aws.sagemaker", endpoints.DEPLOYMENT_CHANGE): endpoints.deployment_from_bus,
-    ("aws.sagemaker", jobs.TRAINING): jobs.training,
-    ("aws.sagemaker", jobs.CLUSTER_STATE): jobs.cluster,
-    ("aws.sagemaker", jobs.NODE_HEALTH): jobs.node,
-    ("aws.sagemaker", jobs.CLUSTER_EVENT): jobs.cluster_event,
-}
-"""Events that the template's rules send to the evaluation queue."""
-
-FROM_BUS: Mapping[tuple[str, str], Parser] = {
-    **QUEUED,
-    ("aws.ec2", spot.INTERRUPTION): spot.interruption,
-    ("aws.ec2", spot.REBALANCE): spot.rebalance,
-    ("aws.ec2", spot.STATE_CHANGE): spot.moved,
-    ("aws.autoscaling", spot.LAUNCH_FAILED): spot.launch_failed,
-    (own_messages.SOURCE, own_messages.SWEEP): own_messages.sweep,
-    (own_messages.SOURCE, own_messages.REPORT): own_messages.report,
-    (own_messages.SOURCE, own_messages.TICK): own_messages.tick,
-}
+QUEUED: tuple[Parsers, ...] = (
+    alarms.PARSERS,
+    endpoints.PARSERS,
+    jobs.PARSERS,
+)
+"""Events that the template's rules send to the evaluation queue, source by source. docs/extending.md adds one."""
+INVOKING: tuple[Parsers, ...] = (
+    spot.PARSERS,
+    own_messages.PARSERS,
+)
+"""Events that invoke a function of their own."""
 
 ALARM = "AlarmName"
 BY_KEY: Mapping[str, Parser] = {
@@ -78,6 +65,11 @@ def parse(event: object, way: Way) -> Trigger:
     return _unknown(f"a document with {keys} is none of the shapes that we know")
 
 
+def parser_of(sources: Sequence[Parsers], source: str, kind: str) -> Parser | None:
+    """The parser of an event of the bus, or None when none of the sources reads such events."""
+    return next((parsers[source, kind] for parsers in sources if (source, kind) in parsers), None)
+
+
 def _without_envelope(document: Mapping[str, Any], key: str, parser: Parser, way: Way) -> Trigger:
     if way.queue and key not in QUEUED_KEYS:
         return _refused("the action of an alarm invokes the function; it does not come by the queue")
@@ -90,10 +82,11 @@ def _from_bus(event: Mapping[str, Any], way: Way) -> Trigger:
     source, kind = event.get("source"), event["detail-type"]
     if not isinstance(source, str) or not isinstance(kind, str):
         raise InputError(f"reading an event: source and detail-type must be texts, not {source!r:.60} and {kind!r:.60}")
-    parser = FROM_BUS.get((source, kind))
+    queued = parser_of(QUEUED, source, kind)
+    parser = queued or parser_of(INVOKING, source, kind)
     if parser is None:
         return _unknown(f"events of the kind {kind!r:.100} from {source!r:.60} ask nothing of us")
-    if way.queue and (source, kind) not in QUEUED:
+    if way.queue and queued is None:
         return _refused(f"an event {kind!r} invokes its own function; it does not come by the evaluation queue")
     if event.get("replay-name") and not way.replays:
         return NoTrigger(

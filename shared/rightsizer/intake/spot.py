@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints
 
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption, Trigger
-from rightsizer.intake.fields import Envelope, GroupName, Name, Shape, Text, read
+from rightsizer.intake.fields import Envelope, GroupName, Name, Parsers, Shape, Text, read
 
 INTERRUPTION = "EC2 Spot Instance Interruption Warning"
 REBALANCE = "EC2 Instance Rebalance Recommendation"
@@ -88,3 +88,11 @@ def launch_failed(event: Mapping[str, Any]) -> Trigger:
 def _zone(resources: tuple[str, ...]) -> str:
     parts = resources[0].split(":") if resources else []
     return parts[3] if len(parts) > 3 and _ZONE.fullmatch(parts[3]) else ""
+
+
+PARSERS: Parsers = {
+    ("aws.ec2", INTERRUPTION): interruption,
+    ("aws.ec2", REBALANCE): rebalance,
+    ("aws.ec2", STATE_CHANGE): moved,
+    ("aws.autoscaling", LAUNCH_FAILED): launch_failed,
+}

@@ -4,7 +4,7 @@ Every method may raise the errors of `rightsizer.errors`: a read ReadError or a 
 or ConflictError. Times are aware UTC; money is US dollars.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.price import PriceTable
+from rightsizer.domain.price import KnownPrices, PriceTable
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import FunctionUse
+from rightsizer.domain.report import FunctionUse, Report
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Signal
 
@@ -93,7 +93,18 @@ class PriceBook(Protocol):
     """Knows what an instance hour costs."""
 
     def table(self, region: str, instance_types: Iterable[str]) -> PriceTable:
-        """Prices of these types, from the Price List API or the dated snapshot; NoPrice where neither knows one."""
+        """Prices of these types, each of the first source that knows one; NoPrice where none does."""
+        ...
+
+
+class PriceSource(Protocol):
+    """One place that prices come from. `rightsizer.bootstrap.price_sources` lists them in the order of asking."""
+
+    name: str
+    """With its article, such as ``the price list``: a sentence says that it has no price."""
+
+    def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
+        """What the source knows of these types. ReadError when it cannot be read: the next source is asked."""
         ...
 
 
@@ -273,3 +284,17 @@ class ReportStore(Protocol):
     def put(self, key: str, body: bytes, content_type: str) -> str:
         """Store a file; returns where it is: a path, or an address in S3 (``s3://bucket/key``)."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFormat:
+    """One kind of file that a report is stored as. `rightsizer.render.report_formats` lists all of them."""
+
+    suffix: str
+    """What the name of the file ends with, without the dot, such as ``csv``. No two formats share a suffix."""
+    content_type: str
+    """Content type of the stored object, such as ``text/csv; charset=utf-8``."""
+    render: Callable[[Report], str]
+    """Pure. When it raises, this file is missing and the e-mail says why; the other files are stored."""
+    title: str = ""
+    """Words in front of the address of the file in the e-mail. Empty: the e-mail does not list the file."""

@@ -8,6 +8,7 @@ from rightsizer.domain.option import Option
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
+from rightsizer.ports.evaluation import ReportFormat
 
 HEADS = (
     *("account", "region", "endpoint", "owner", "mode", "finding", "reason_code", "reason"),
@@ -60,3 +61,6 @@ def _safe(text: str) -> str:
     """The text on one line; what a spreadsheet would compute, spaces passed over, begins with a quote."""
     said = one_line(text)
     return f"'{said}" if normalize("NFKC", said).lstrip().startswith(DANGEROUS) else said
+
+
+FORMAT = ReportFormat("csv", "text/csv; charset=utf-8", report)

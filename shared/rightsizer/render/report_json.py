@@ -6,6 +6,7 @@ import re
 from rightsizer import wire
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
+from rightsizer.ports.evaluation import ReportFormat
 from rightsizer.render import report_tables
 
 _OPTIONS = {"options": {"__all__": {"test_hours": True, "policy_changes": True}}}
@@ -31,3 +32,6 @@ def _printable(text: str) -> str:
 def _escaped(found: re.Match[str]) -> str:
     letter = found.group()
     return letter if letter.isprintable() else json.dumps(letter)[1:-1]
+
+
+FORMAT = ReportFormat("json", "application/json", report)

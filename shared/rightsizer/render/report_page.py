@@ -7,6 +7,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
+from rightsizer.ports.evaluation import ReportFormat
 from rightsizer.render import charts, report_promises, report_tables, sentences
 from rightsizer.render.html import Cell, Markup, Node, badge, bars, card, join, page, section, table, tag
 
@@ -250,3 +251,6 @@ def _method(told: Report) -> Markup:
         f"less what changes and shadow tests cost.{unpriced} Prices: {prices}."
     )
     return tag("p", text, class_="note", style="margin-top:40px")
+
+
+FORMAT = ReportFormat("html", "text/html; charset=utf-8", report)

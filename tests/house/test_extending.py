@@ -1,0 +1,197 @@
+"""Each example of docs/extending.md is registered as a newcomer registers it, and works in a deployed stack."""
+
+import importlib
+import re
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.intake.registry import INVOKING, QUEUED
+from rightsizer.render.report_formats import REPORT_FORMATS
+from tests.doors import scene as doors
+from tests.doors.scene import BIG, PROPOSE, START, Scene, scene
+
+ROOT = Path(__file__).parents[2]
+LIBRARY = ROOT / "shared" / "rightsizer"
+PAGE = ROOT / "docs" / "extending.md"
+BLOCK = re.compile(r"^```(python|diff|yaml)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+MOST_LINES = 60
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code on the page, and the file of the library that it is or changes."""
+
+    language: str
+    path: str
+    text: str
+
+    @property
+    def module(self) -> str:
+        """Name of the module of that file."""
+        return "rightsizer." + self.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def blocks(page: str) -> list[Block]:
+    """The blocks that name a file in their first line."""
+    return [Block(*found) for found in BLOCK.findall(page)]
+
+
+def block(language: str, path: str) -> Block:
+    """The one block of the page about a file."""
+    (found,) = [one for one in blocks(PAGE.read_text()) if (one.language, one.path) == (language, path)]
+    return found
+
+
+def patched(source: str, diff: str) -> str:
+    """The source with each hunk of the diff applied; a line of context that is gone fails the test."""
+    for hunk in diff.split("@@\n"):
+        lines = hunk.splitlines(keepends=True)
+        before = "".join(line[1:] for line in lines if line[0] in " -")
+        after = "".join(line[1:] for line in lines if line[0] in " +")
+        assert source.count(before) == 1, f"the registry has {source.count(before)} places like this one:\n{before}"
+        source = source.replace(before, after)
+    return source
+
+
+def run(name: str, source: str) -> ModuleType:
+    """A module made of the source; nobody else can import it yet."""
+    made = ModuleType(name)
+    made.__package__ = name if name == "rightsizer.bootstrap" else name.rpartition(".")[0]
+    exec(compile(source, f"{PAGE}: {name}", "exec"), made.__dict__)
+    return made
+
+
+class Newcomer:
+    """Adds files to the library and lines to its registries, for one test."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.patch = patch
+
+    def writes(self, path: str) -> None:
+        """Add the file of the page to the library."""
+        new = block("python", path)
+        parent, _, name = new.module.rpartition(".")
+        package = importlib.import_module(parent)
+        assert not (LIBRARY / path).exists()
+        module = ModuleType(new.module)
+        self.patch.setitem(sys.modules, new.module, module)
+        exec(compile(new.text, f"{PAGE}: {path}", "exec"), module.__dict__)
+        self.patch.setattr(package, name, module, raising=False)
+
+    def registers(self, path: str, *names: str) -> None:
+        """Change the registry as the page says, and let these names of it have their new values."""
+        change = block("diff", path)
+        registry = importlib.import_module(change.module)
+        changed = run(change.module, patched((LIBRARY / path).read_text(), change.text))
+        for name in names:
+            self.patch.setattr(registry, name, getattr(changed, name))
+
+
+@pytest.fixture
+def newcomer(monkeypatch: pytest.MonkeyPatch) -> Newcomer:
+    return Newcomer(monkeypatch)
+
+
+def test_the_page_shows_each_extension_with_its_file_and_its_line_in_a_registry() -> None:
+    shown = [(one.language, one.path) for one in blocks(PAGE.read_text()) if one.language != "yaml"]
+    assert shown == [
+        ("python", "render/markdown.py"),
+        ("diff", "render/report_formats.py"),
+        ("python", "intake/pipeline.py"),
+        ("diff", "intake/registry.py"),
+        ("python", "aws/contract.py"),
+        ("diff", "bootstrap/__init__.py"),
+    ]
+
+
+@pytest.mark.parametrize("one", blocks(PAGE.read_text()), ids=lambda one: one.path)
+def test_an_example_is_short_enough_to_be_read_at_once(one: Block) -> None:
+    assert len(one.text.splitlines()) < MOST_LINES
+
+
+def test_a_change_of_a_registry_that_does_not_fit_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="0 places"):
+        patched("FORMATS = (\n    a,\n)\n", "     b,\n+    c,\n")
+
+
+def reported() -> tuple[dict[str, str], str]:
+    """The files of the weekly report of a small account by their suffix, and the e-mail about them."""
+    with scene(now=START - timedelta(days=1)) as at:
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        at.pass_time(days=1, hours=3)
+        assert at.stack.dead_letters() == []
+        (mail,) = [str(call.params) for call in at.box.calls.of("sns", "Publish") if "reports/" in str(call.params)]
+        return files(at), mail
+
+
+def files(at: Scene) -> dict[str, str]:
+    """What is stored of reports in the bucket, by suffix."""
+    with at.box.gate.unrecorded():
+        s3, bucket = at.box.client("s3"), at.stack.parts.names["Bucket"]
+        keys = [row["Key"] for row in s3.list_objects_v2(Bucket=bucket, Prefix="reports/")["Contents"]]
+        return {key.rpartition(".")[2]: s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode() for key in keys}
+
+
+def test_a_report_format_is_stored_and_named_in_the_email(newcomer: Newcomer) -> None:
+    newcomer.writes("render/markdown.py")
+    newcomer.registers("render/report_formats.py", "REPORT_FORMATS")
+    stored, mail = reported()
+    assert set(stored) == {"html", "json", "csv", "md"}
+    assert stored["md"].startswith("| endpoint | cost |\n|---|---|\n| search-embeddings | ")
+    assert re.search(r"Table for the wiki: s3://\S+\.md", mail)
+
+
+def test_an_event_source_has_its_endpoint_evaluated(
+    newcomer: Newcomer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newcomer.writes("intake/pipeline.py")
+    newcomer.registers("intake/registry.py", "QUEUED")
+    rule, beside = block("yaml", "template.yaml").text, "  ServingRule:\n"
+    template = (ROOT / "template.yaml").read_text()
+    assert template.count(beside) == 1
+    (tmp_path / "template.yaml").write_text(template.replace(beside, rule + beside))
+    monkeypatch.setattr(doors, "ROOT", tmp_path)
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        event = {"source": "example.pipeline", "detail-type": "Model Deployed", "id": "1", "time": f"{START:%FT%TZ}"}
+        at.stack.route(event | {"detail": {"endpoint": BIG}})
+        assert BIG not in at.recommendations()
+        at.stack.settle()
+        assert BIG in at.recommendations()
+        assert at.stack.dead_letters() == []
+
+
+def test_a_price_source_prices_what_it_knows_and_leaves_the_rest_to_the_next_one(newcomer: Newcomer) -> None:
+    newcomer.writes("aws/contract.py")
+    newcomer.registers("bootstrap/__init__.py", "price_sources")
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        (asked,) = at.proposals()
+        found = asked.recommendation
+        assert (found.instance_type, found.price and found.price.source) == ("ml.g5.8xlarge", "contract")
+        assert found.usd_per_month == Decimal("2.90") * HOURS_PER_MONTH * found.instance_count
+        assert found.chosen is not None
+        assert found.chosen.price is not None
+        assert found.chosen.price.source == "price-list-api"
+
+
+def test_no_two_report_formats_have_one_suffix_or_title() -> None:
+    """The second would be written over the first."""
+    assert len({form.suffix for form in REPORT_FORMATS}) == len(REPORT_FORMATS)
+    titles = [form.title for form in REPORT_FORMATS if form.title]
+    assert len(set(titles)) == len(titles)
+
+
+def test_no_event_is_read_by_two_sources() -> None:
+    """The second parser would never be asked."""
+    read = [event for parsers in (*QUEUED, *INVOKING) for event in parsers]
+    assert len(set(read)) == len(read)
