@@ -14,7 +14,7 @@ from rightsizer.changes.reconcile.drift import LEFT_ALONE
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, Gone
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.flows.read_state import Looking
 from sandbox.gate import Call
@@ -327,7 +327,7 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
     kinds = {e.kind for e in entries}
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED) and not {"estimated", "switch-cost"} <= kinds:
         yield f"the change is {change.state.value}, and the ledger has only {sorted(kinds)}"
-    if change.turned_at is None or change.plan.kind != "change" or not change.closed:
+    if change.turned_at is None or change.plan.kind is not PlanKind.CHANGE or not change.closed:
         return
     booked = sum(e.hours for e in entries if e.kind == "realised")
     real = ((change.returned_at or w.now) - change.turned_at).total_seconds() / 3600

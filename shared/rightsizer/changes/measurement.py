@@ -16,6 +16,7 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.option import ORDERED
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.recommender.queueing import ShadowRun, ratios
 
@@ -110,7 +111,7 @@ def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange
     figures, base = change.measured, change.baseline
     if change.off_target > 0:
         return past  # the metrics are of several types together, so they tell nothing about the new one
-    gpu, ratio = _beside(past, change) if change.plan.kind == "shadow-test" else _before_and_after(figures, base)
+    gpu, ratio = _beside(past, change) if change.plan.kind is PlanKind.SHADOW_TEST else _before_and_after(figures, base)
     if past.from_type == past.to_type or (change.before and len(change.before.variants) != 1):
         gpu = None  # fewer instances overlap more requests; and several variants are measured together
     hardware = catalogue.find(change.option.target.instance_type)
@@ -157,7 +158,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
 
     A refusal changed nothing, a deletion has no other type, and what was given up before it served tells nothing.
     """
-    if change.before is None or change.plan.kind == "delete" or change.state is ChangeState.REFUSED:
+    if change.before is None or change.plan.kind is PlanKind.DELETE or change.state is ChangeState.REFUSED:
         return None
     if given_up(change):
         return None
@@ -188,12 +189,12 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
 
 def _risk(change: Change) -> int | None:
     """The risk that users were told; None where it was none of theirs (a shadow), a way back, or a person's order."""
-    silent = change.plan.kind == "shadow-test" or change.option.restores or change.option.kind in ORDERED
+    silent = change.plan.kind is PlanKind.SHADOW_TEST or change.option.restores or change.option.kind in ORDERED
     return None if silent else int(change.option.risk)
 
 
 def _ended(change: Change) -> Ended:
-    test = change.plan.kind == "shadow-test"
+    test = change.plan.kind is PlanKind.SHADOW_TEST
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
         stands: Ended = "proven" if change.state is ChangeState.PROVEN else "applied"
         return "tested" if test else stands

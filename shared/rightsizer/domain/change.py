@@ -10,7 +10,7 @@ from typing import Any, Literal
 from rightsizer.domain.checks import aware, named
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.option import Option
-from rightsizer.domain.plan import Before, Met, Plan, Step
+from rightsizer.domain.plan import Before, Met, Plan, PlanKind, Step
 from rightsizer.domain.proposal import PATIENCE
 from rightsizer.domain.reason import Reason
 
@@ -183,7 +183,7 @@ class Change:
 
         A test that was proposed before options had `test_usd` has its price in `switch_usd`.
         """
-        if self.plan.kind == "shadow-test" and self.option.test_usd:
+        if self.plan.kind is PlanKind.SHADOW_TEST and self.option.test_usd:
             return self.option.test_usd
         return self.option.switch_usd
 
@@ -205,7 +205,7 @@ class Change:
     def goes_on_saving(self) -> bool:
         """Whether it is closed, stands, and its saving is still to be booked day by day."""
         stands = self.state in (ChangeState.PROVEN, ChangeState.APPLIED) and self.closed
-        return stands and self.saves and self.plan.kind == "change" and self.booked_until is not None
+        return stands and self.saves and self.plan.kind is PlanKind.CHANGE and self.booked_until is not None
 
     def attempts(self, step: Step) -> int:
         """How often the step was begun since it was last done."""

@@ -15,7 +15,7 @@ from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Fai
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import Sight
 from rightsizer.domain.option import Option
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import RightsizerError
@@ -129,7 +129,7 @@ class Walking:
 
     def _steer(self, change: Change, move: Steer, now: datetime, sight: Sight | None = None) -> Change:
         steered = self.following.steered(change, move, now)
-        handed = steered.ending is ChangeState.HANDED_OVER and change.plan.kind != "delete"
+        handed = steered.ending is ChangeState.HANDED_OVER and change.plan.kind is not PlanKind.DELETE
         if handed and change.ending is not ChangeState.HANDED_OVER:
             self.following.warn(steered, sight)
         self.following.book(change, steered, now)  # first: it may be repeated, and a crash in between is made good

@@ -13,6 +13,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED, OptionKind
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -121,7 +122,7 @@ class Beginning:
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
         """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
         begun = change.turned_at is not None or change.course is not Course.FORWARD
-        if begun or change.option.restores or change.plan.kind == "delete":
+        if begun or change.option.restores or change.plan.kind is PlanKind.DELETE:
             return None
         return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now), limits.misread)
 

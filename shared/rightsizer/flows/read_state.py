@@ -16,7 +16,7 @@ from rightsizer.changes.overruled import needs_no_judgement, overruled
 from rightsizer.changes.reconcile import may_show_until, touched_scaling, updating
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight, Verdict
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
@@ -103,7 +103,7 @@ class Looking:
         signals = (*signals, shadow_test_result.MODEL_ERRORS) if shadows else signals
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
-        if change.plan.kind == "delete":
+        if change.plan.kind is PlanKind.DELETE:
             return deletion.judge(change, windows, now)
         if shadows:
             return shadow_test_result.judge(change, windows[:-1], windows[-1], now)
@@ -216,7 +216,7 @@ def held_against(store: RecommendationStore, change: Change, proposal: Proposal 
 
 def _begun_on(newest: Recommendation, change: Change) -> Recommendation:
     """A judgement of the time when the change was created, in place of the one that cannot be read."""
-    gate = Gate.TEST if change.plan.kind == "shadow-test" else Gate.PROPOSE
+    gate = Gate.TEST if change.plan.kind is PlanKind.SHADOW_TEST else Gate.PROPOSE
     return replace(newest, evaluated_at=change.created_at, gate=gate)
 
 

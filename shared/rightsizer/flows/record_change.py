@@ -18,6 +18,7 @@ from rightsizer.domain.change import Change, ChangeState, Course, Entry, Failure
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
@@ -109,7 +110,7 @@ class Following:
     def finished(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
         """The closed change, with what differs from the plan and what of ours stays."""
         sentence = move.reason.sentence
-        if move.state is ChangeState.ROLLED_BACK and change.plan.kind == "delete":
+        if move.state is ChangeState.ROLLED_BACK and change.plan.kind is PlanKind.DELETE:
             sentence = f"{change.ref.name} stays: {sentence}"
         elif move.state is ChangeState.ROLLED_BACK:
             sentence = f"{_as_before(change)}: {sentence}"
@@ -168,9 +169,9 @@ class Following:
 
     def book(self, before: Change, after: Change, now: datetime) -> None:
         """The estimate enters the ledger when the change is applied; the switch, or the test, is paid when it turns."""
-        if after.plan.kind == "delete":
+        if after.plan.kind is PlanKind.DELETE:
             return
-        test = after.plan.kind == "shadow-test"
+        test = after.plan.kind is PlanKind.SHADOW_TEST
         if after.turned_at is not None and before.turned_at is None:
             paid = "price of the shadow test" if test else "overlap of both fleets"
             self._entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
@@ -236,9 +237,9 @@ def _subject(change: Change) -> str:
     name = change.ref.name
     if _too_old(change) and not change.remaining:
         return f"{name}: approval expired"
-    if change.plan.kind == "delete" and change.remaining:
+    if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
-    if change.plan.kind != "shadow-test" or change.turned_at is None:
+    if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:
         return f"INCIDENT {name}: its shadow may still run and cost money"
@@ -253,7 +254,7 @@ class Books:
 
     def close(self, change: Change, now: datetime) -> Change:
         """The closed change with everything booked up to its last step, or to the return that ended its saving."""
-        if change.turned_at is None or change.plan.kind != "change" or not change.saves:
+        if change.turned_at is None or change.plan.kind is not PlanKind.CHANGE or not change.saves:
             return change
         last = max((e.at for e in change.journal if e.step not in NOTES), default=now)
         return self.part(change, change.returned_at or last)

@@ -23,7 +23,7 @@ from rightsizer.domain.change import Change, Course, Entry, FailureClass
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.option import Target
-from rightsizer.domain.plan import Met, Plan, Step, StepKind, VariantCount
+from rightsizer.domain.plan import Met, Plan, PlanKind, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import Changer
@@ -53,7 +53,12 @@ class Returning:
         Raises ReadError when the old configuration or the quotas could not be read.
         """
         plan, endpoint = change.plan, sight.endpoint
-        if change.course is not Course.BACK or plan.back is None or plan.kind != "change" or _settled(change):
+        if (
+            change.course is not Course.BACK
+            or plan.back is None
+            or plan.kind is not PlanKind.CHANGE
+            or _settled(change)
+        ):
             return change
         if isinstance(endpoint, Gone) or endpoint.status != "InService" or endpoint.pending_config:
             return change
