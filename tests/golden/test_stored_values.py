@@ -5,10 +5,14 @@ from enum import StrEnum
 import pytest
 
 from rightsizer import wire
+from rightsizer.domain.history import PastEnd
 from rightsizer.domain.plan import Plan, PlanKind
 
 STORED: dict[type[StrEnum], frozenset[str]] = {
     PlanKind: frozenset({"change", "shadow-test", "delete"}),
+    PastEnd: frozenset(
+        {"proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"},
+    ),
 }
 
 

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer
+from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
@@ -132,10 +133,10 @@ def classified(move: Steer) -> Steer:
     return replace(move, failure=kind, reason=reason)
 
 
-def lesson(change: Change, ended: str) -> str:
+def lesson(change: Change, ended: PastEnd) -> str:
     """The class that the type is remembered by. What failed on the way back of a test is the old type's affair."""
     seen = change.failure in (FailureClass.ERRORS, FailureClass.MEMORY)
-    lost = ended == "tested" and change.state is ChangeState.HANDED_OVER and not seen
+    lost = ended is PastEnd.TESTED and change.state is ChangeState.HANDED_OVER and not seen
     return (FailureClass.UNKNOWN if lost else change.failure).value
 
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
 
 from rightsizer.changes.failure import given_up, lesson
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
@@ -24,8 +23,6 @@ SAMPLED_S = 60.0
 """GPU seconds in all, of shadow and production each, from which samples of a minute tell a ratio."""
 ENOUGH = 200
 """Requests before and after a change from which GPU seconds of a request are compared."""
-
-type Ended = Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 
 
 def measured(change: Change, sight: Sight, now: datetime) -> Change:
@@ -180,7 +177,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         demand=promise.peak_busy_gpus if promise else None,
         framework=promise.framework if promise else "",
         from_routing=change.before.routing,
-        usd=change.once_usd if ended == "tested" else Decimal(0),
+        usd=change.once_usd if ended is PastEnd.TESTED else Decimal(0),
         back_for=change.back_for.value,
         restores=change.option.restores,
     )
@@ -193,13 +190,13 @@ def _risk(change: Change) -> int | None:
     return None if silent else int(change.option.risk)
 
 
-def _ended(change: Change) -> Ended:
+def _ended(change: Change) -> PastEnd:
     test = change.plan.kind is PlanKind.SHADOW_TEST
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
-        stands: Ended = "proven" if change.state is ChangeState.PROVEN else "applied"
-        return "tested" if test else stands
+        stands = PastEnd.PROVEN if change.state is ChangeState.PROVEN else PastEnd.APPLIED
+        return PastEnd.TESTED if test else stands
     if test and change.turned_at is not None:
-        return "tested"
+        return PastEnd.TESTED
     if change.state is ChangeState.ROLLED_BACK:
-        return "rolled-back" if change.turned_at is not None else "update-failed"
-    return "handed-over"
+        return PastEnd.ROLLED_BACK if change.turned_at is not None else PastEnd.UPDATE_FAILED
+    return PastEnd.HANDED_OVER
