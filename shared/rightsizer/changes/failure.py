@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer, StepResult, failure_detail
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
@@ -251,5 +251,6 @@ def without_metrics(change: Change, step: Step, error: RightsizerError) -> tuple
         return change, ""
     bare = replace(step, params={key: value for key, value in step.params.items() if key != "MetricsConfig"})
     prepare = tuple(bare if known == step else known for known in change.plan.prepare)
-    said = f"again:{FailureClass.UNKNOWN.value}:MetricsConfig is refused here, so it is left out: {error}"
-    return replace(change, plan=replace(change.plan, prepare=prepare)), said[:500]
+    said = f"MetricsConfig is refused here, so it is left out: {error}"
+    detail = failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, said)
+    return replace(change, plan=replace(change.plan, prepare=prepare)), detail

@@ -67,6 +67,49 @@ class FailureClass(StrEnum):
     UNKNOWN = "unknown"
 
 
+class StepResult(StrEnum):
+    """What a write to AWS came to."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    """AWS said no, and would say it again."""
+    RETRY = "retry"
+    """AWS did not do it, for a reason that passes or that a person takes away."""
+    UNANSWERED = "unanswered"
+    """The answer was lost, or there was none: AWS may have done it."""
+
+
+PREFIXES = {
+    StepResult.UNANSWERED: "again:unanswered",
+    StepResult.RETRY: "again",
+    StepResult.REFUSED: "refused",
+}
+"""How the stored detail of a write that failed begins, in every release. It is read in this order."""
+
+
+def failure_detail(result: StepResult, failure: FailureClass, text: str) -> str:
+    """The detail of a write that failed, as it is stored: at most 500 characters."""
+    if result is StepResult.UNANSWERED:
+        return f"{PREFIXES[result]}:{text}"[:500]
+    return f"{PREFIXES[result]}:{failure.value or FailureClass.UNKNOWN.value}:{text}"[:500]
+
+
+def read_failure(detail: str) -> tuple[StepResult | None, FailureClass, str]:
+    """What a stored detail says of a write that failed: its result, the class and the answer of AWS.
+
+    A detail without one of the prefixes has no result and no class, and is the answer as a whole. Where no class
+    follows the prefix, as in capacity changes, the class is UNKNOWN.
+    """
+    result = next((one for one, prefix in PREFIXES.items() if f"{detail}:".startswith(f"{prefix}:")), None)
+    if result is None:
+        return None, FailureClass.NONE, detail
+    rest = detail.removeprefix(PREFIXES[result]).removeprefix(":")
+    name, colon, text = rest.partition(":")
+    if result is not StepResult.UNANSWERED and colon and name in set(FailureClass):
+        return result, FailureClass(name), text or detail
+    return result, FailureClass.UNKNOWN, rest or detail
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of the journal."""
@@ -76,6 +119,29 @@ class Entry:
     """`Step.key`, or the name of a decision such as ``steer``."""
     status: Literal["intended", "done", "failed", "noted"]
     detail: str = ""
+    """Words for people. Of a write that failed it is the stored form of `result`, `failure` and `answer`."""
+
+    @property
+    def result(self) -> StepResult | None:
+        """What the write came to; None of an intent, of a decision, and of a failure that was no write."""
+        if self.status == "done":
+            return StepResult.DONE
+        return read_failure(self.detail)[0] if self.status == "failed" else None
+
+    @property
+    def failure(self) -> FailureClass:
+        """The class of a write that failed; NONE of everything else."""
+        return read_failure(self.detail)[1] if self.status == "failed" else FailureClass.NONE
+
+    @property
+    def answer(self) -> str:
+        """What AWS said of a write that failed; the detail of everything else."""
+        return read_failure(self.detail)[2] if self.status == "failed" else self.detail
+
+    @property
+    def was_rejected(self) -> bool:
+        """Whether the write failed, and AWS is known not to have done it."""
+        return self.status == "failed" and self.result is not StepResult.UNANSWERED
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, StepResult
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import Sight
 from rightsizer.domain.outcome import Occurrence
@@ -20,8 +20,6 @@ from rightsizer.telemetry import count, logger
 
 INCIDENT, OVER = "incident", "incident-over"
 """Journal lines of the two messages, with the resource as their detail."""
-DENIED = f"again:{FailureClass.PERMISSION.value}:"
-"""How the line of a step begins that no try will mend soon; other failures pass, and are told when they come again."""
 
 type Tell = Callable[[str, str], None]
 type Told = Callable[[str, str], bool]
@@ -60,12 +58,14 @@ def once(ledger: SavingsLedger, tell: Tell, what: Occurrence, subject: str) -> N
 
 def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told) -> Change:
     """The change with the line of the message, where this refusal leaves a resource without autoscaling; told once."""
-    lack, detail = _lack(change, step, sight), result.detail
+    lack = _lack(change, step, sight)
     if not lack or change.ending is ChangeState.HANDED_OVER or _open(change, step.subject):
         return change
-    if not detail.startswith("again:") or (not detail.startswith(DENIED) and change.attempts(step) < 2):
+    if result.result not in (StepResult.RETRY, StepResult.UNANSWERED):
         return change
-    text = f"{lack}: {step.key} was refused ({detail}). It serves with the instances that it has. "
+    if result.failure is not FailureClass.PERMISSION and change.attempts(step) < 2:
+        return change  # it may pass soon, and is told when it comes again
+    text = f"{lack}: {step.key} was refused ({result.detail}). It serves with the instances that it has. "
     told = tell(
         f"INCIDENT {change.ref.name}: its autoscaling is missing",
         f"{text}It is tried again for about an hour; until then this does it: {sight.concrete(step).command}",

@@ -13,8 +13,18 @@ from rightsizer.autoscaling.scheduled_actions import SCHEDULE
 from rightsizer.changes import failure
 from rightsizer.changes.failure import classified
 from rightsizer.changes.measurement import counted, past_of, realised_usd
-from rightsizer.changes.reconcile import APPLIED, FINISHED, UNANSWERED, differences, leftovers, may_have_turned
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Finish, Steer
+from rightsizer.changes.reconcile import APPLIED, FINISHED, differences, leftovers, may_have_turned
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    Entry,
+    FailureClass,
+    Finish,
+    Steer,
+    StepResult,
+    failure_detail,
+)
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
@@ -64,17 +74,18 @@ class Following:
 
     @staticmethod
     def meaning(error: RightsizerError) -> str:
-        """``again`` or ``refused``, the failure class, and the text, as `changes.reconcile` reads it."""
+        """The detail of the journal's line: the result, the failure class, and the answer of AWS."""
         match error:
             case WriteRefusedError():
                 known = failure.refusal(error.code, error.text)
-                return f"{'again' if known.again else 'refused'}:{known.failure.value or 'unknown'}:{error.text}"[:500]
+                result = StepResult.RETRY if known.again else StepResult.REFUSED
+                return failure_detail(result, known.failure, error.text)
             case PermissionMissingError():
-                return f"again:{FailureClass.PERMISSION.value}:{error}"[:500]
+                return failure_detail(StepResult.RETRY, FailureClass.PERMISSION, str(error))
             case ThrottledError():
-                return f"again:{FailureClass.UNKNOWN.value}:{error}"[:500]
+                return failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, str(error))
             case _:  # the answer was lost, or there was none: AWS may have done it
-                return f"{UNANSWERED}{error}"[:500]
+                return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, str(error))
 
     def steered(self, change: Change, move: Steer, now: datetime) -> Change:
         """The change on its new course."""

@@ -19,7 +19,7 @@ from rightsizer.changes import clone, guardrail, rollback_size
 from rightsizer.changes.plan.capacity import capacity_step
 from rightsizer.changes.plan.config import create, update
 from rightsizer.changes.reconcile import given_back, rolled_back
-from rightsizer.domain.change import Change, Course, Entry, FailureClass
+from rightsizer.domain.change import Change, Course, Entry, FailureClass, StepResult
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.option import Target
@@ -32,9 +32,6 @@ from rightsizer.telemetry import logger
 
 WAY_BACK = "way-back"
 """The journal line that says what the way back deploys, where it is not what was stored."""
-
-REFUSED = ("refused:", f"again:{FailureClass.PERMISSION.value}:")
-"""How the journal's line of a failed step begins where trying it again would only lose time."""
 MET = "met"
 """The journal line that says since when the return knows what it met."""
 
@@ -193,7 +190,14 @@ def _refused(change: Change) -> bool:
     plan = change.plan
     made = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
     lasts = [change.last(step, "done", "failed") for step in (*made, plan.back) if step is not None]
-    return any(last is not None and last.status == "failed" and last.detail.startswith(REFUSED) for last in lasts)
+    return any(last is not None and _is_hopeless(last) for last in lasts)
+
+
+def _is_hopeless(last: Entry) -> bool:
+    """Whether trying the step again would only lose time."""
+    return last.result is StepResult.REFUSED or (
+        last.result is StepResult.RETRY and last.failure is FailureClass.PERMISSION
+    )
 
 
 def _named(step: Step | None) -> frozenset[str]:

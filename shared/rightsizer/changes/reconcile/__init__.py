@@ -12,7 +12,6 @@ from rightsizer.changes.reconcile.drift import BUSY, busy, lost
 from rightsizer.changes.reconcile.journal import (
     APPLIED,
     FINISHED,
-    UNANSWERED,
     differences,
     given_back,
     left_open,
@@ -28,7 +27,6 @@ from rightsizer.domain.policy import Switch
 __all__ = [
     "APPLIED",
     "FINISHED",
-    "UNANSWERED",
     "advance",
     "differences",
     "given_back",

@@ -14,8 +14,6 @@ APPLIED = "applied"
 """The journal line of the moment at which autoscaling was given back whole on the new configuration."""
 FINISHED = "finish"
 """The journal line of an end, at which nothing of the owner's is missing."""
-UNANSWERED = "again:unanswered:"
-"""How the journal's line of a call begins of which nobody knows whether AWS accepted it."""
 
 GONE_AFTER = timedelta(minutes=3)
 """A deregistered target may be listed this long (inferred): Application Auto Scaling is eventually consistent."""
@@ -54,10 +52,9 @@ def _may_have_done(change: Change, steps: Iterable[Step]) -> bool:
     for entry in change.journal:
         if entry.step not in ours:
             continue
-        refused = entry.status == "failed" and not entry.detail.startswith(UNANSWERED)
-        if entry.status != "intended" and not refused:
+        if entry.status != "intended" and not entry.was_rejected:
             return True
-        (open_steps.discard if refused else open_steps.add)(entry.step)
+        (open_steps.discard if entry.was_rejected else open_steps.add)(entry.step)
     return bool(open_steps)
 
 
