@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from rightsizer.changes.reconcile import FINISHED
 from rightsizer.changes.reconcile.drift import LEFT_ALONE
-from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.change import Change, ChangeState, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.plan import PlanKind, Step, StepKind
@@ -319,7 +318,7 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
     w, change = after.w, after.change
     entries = [e for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1)) if e.change_id == change.id]
     proven = [e for e in entries if e.proven]
-    ever = any(e.step == FINISHED and e.detail.startswith("proven") for e in change.journal)
+    ever = any(e.step == JournalEvent.FINISH and e.detail.startswith("proven") for e in change.journal)
     if bool(proven) != (change.state is ChangeState.PROVEN or ever):
         yield f"the change is {change.state.value}, and the ledger has {len(proven)} proven entries"
     if change.turned_at is None and entries:

@@ -27,7 +27,6 @@ KEYS = ("key", "_id", "fingerprint", "digest")
 
 KNOWN = {
     "advice._as_batch": 1,
-    "changes._alarms_ready": 1,
     "changes.leftovers": 1,
     "flows._edited": 1,
     "flows.before": 1,

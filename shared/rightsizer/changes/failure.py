@@ -18,7 +18,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer, StepResult, failure_detail
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    Entry,
+    FailureClass,
+    JournalEvent,
+    Steer,
+    StepResult,
+    failure_detail,
+)
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
@@ -181,7 +191,7 @@ def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[
         state=ChangeState.PLANNED,
         course=Course.FORWARD,
         ending=None,
-        journal=(*earlier, Entry(now, "again", "noted", said)),
+        journal=(*earlier, Entry(now, JournalEvent.AGAIN, "noted", said)),
         next_due=due,
         not_before=due,
         lease_until=None,
@@ -233,7 +243,7 @@ def instead(change: Change, chosen: Option | None, reasons: Sequence[Reason], no
         change,
         option=chosen,
         saving_usd_per_month=chosen.saving_usd_per_month,
-        journal=(*change.journal, Entry(now, "again", "noted", said)),
+        journal=(*change.journal, Entry(now, JournalEvent.AGAIN, "noted", said)),
         next_due=due,
         not_before=due,
         lease_until=None,

@@ -79,6 +79,46 @@ class StepResult(StrEnum):
     """The answer was lost, or there was none: AWS may have done it."""
 
 
+class JournalEvent(StrEnum):
+    """The name of a line of a journal that is a decision or a note, not a write; the values are stored."""
+
+    PLAN = "plan"
+    PREFLIGHT = "preflight"
+    WAIT = "wait"
+    LOOK = "look"
+    """AWS could not be read."""
+    MOVED = "moved"
+    """What the plan stands on changed, so that it is planned again."""
+    STEER = "steer"
+    """It takes another course, or passes a milestone."""
+    APPLIED = "applied"
+    """Autoscaling was given back whole on the new configuration."""
+    FINISH = "finish"
+    """An end, at which nothing of the owner's is missing."""
+    LEFT = "left"
+    """What of ours stays."""
+    AGAIN = "again"
+    """A further try is planned."""
+    ASK_BACK = "ask-back"
+    WAY_BACK = "way-back"
+    """What the way back deploys, where it is not what was stored."""
+    MET = "met"
+    """Since when the return knows what it met."""
+    SCHEDULE = "schedule"
+    """A scheduled action that is made good."""
+    IMAGES = "images"
+    """The way back brings other code."""
+    JUDGEMENT = "judgement"
+    """It was told that the change waits for a judgement."""
+    INCIDENT = "incident"
+    """A message that a resource is left without its autoscaling; the resource is the detail."""
+    INCIDENT_OVER = "incident-over"
+    TURN_BACK = "turn back"
+    """The old policy of a capacity change is to come back."""
+    END = "end"
+    """The end of a capacity change."""
+
+
 PREFIXES = {
     StepResult.UNANSWERED: "again:unanswered",
     StepResult.RETRY: "again",
@@ -116,7 +156,7 @@ class Entry:
 
     at: datetime
     step: str
-    """`Step.key`, or the name of a decision such as ``steer``."""
+    """`Step.key`, or a `JournalEvent`."""
     status: Literal["intended", "done", "failed", "noted"]
     detail: str = ""
     """Words for people. Of a write that failed it is the stored form of `result`, `failure` and `answer`."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, StepResult
+from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import Sight
 from rightsizer.domain.outcome import Occurrence
@@ -17,9 +17,6 @@ from rightsizer.domain.plan import Step, StepKind
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.telemetry import count, logger
-
-INCIDENT, OVER = "incident", "incident-over"
-"""Journal lines of the two messages, with the resource as their detail."""
 
 type Tell = Callable[[str, str], None]
 type Told = Callable[[str, str], bool]
@@ -70,7 +67,7 @@ def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told)
         f"INCIDENT {change.ref.name}: its autoscaling is missing",
         f"{text}It is tried again for about an hour; until then this does it: {sight.concrete(step).command}",
     )
-    return _noted(change, INCIDENT, step.subject, result.at) if told else change
+    return _noted(change, JournalEvent.INCIDENT, step.subject, result.at) if told else change
 
 
 def over(change: Change, sight: Sight, now: datetime, tell: Told) -> Change:
@@ -81,7 +78,7 @@ def over(change: Change, sight: Sight, now: datetime, tell: Told) -> Change:
             continue
         text = f"{had.resource_id} has its scalable target and its policies, as seen at {now:%Y-%m-%d %H:%M} UTC"
         if tell(f"{change.ref.name}: its autoscaling is back", text):
-            change = _noted(change, OVER, had.resource_id, now)
+            change = _noted(change, JournalEvent.INCIDENT_OVER, had.resource_id, now)
     return change
 
 
@@ -113,9 +110,10 @@ def _had(change: Change, step: Step) -> ScalableTarget | None:
 
 
 def _open(change: Change, resource: str) -> bool:
-    lines = (e.step for e in reversed(change.journal) if e.step in (INCIDENT, OVER) and e.detail == resource)
-    return next(lines, OVER) == INCIDENT
+    told = (JournalEvent.INCIDENT, JournalEvent.INCIDENT_OVER)
+    lines = (e.step for e in reversed(change.journal) if e.step in told and e.detail == resource)
+    return next(lines, "") == JournalEvent.INCIDENT
 
 
-def _noted(change: Change, line: str, resource: str, now: datetime) -> Change:
+def _noted(change: Change, line: JournalEvent, resource: str, now: datetime) -> Change:
     return replace(change, journal=(*change.journal, Entry(now, line, "noted", resource)))

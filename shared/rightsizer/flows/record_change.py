@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.autoscaling.scheduled_actions import SCHEDULE
 from rightsizer.changes import failure
 from rightsizer.changes.failure import classified
 from rightsizer.changes.measurement import counted, past_of, realised_usd
-from rightsizer.changes.reconcile import APPLIED, FINISHED, differences, leftovers, may_have_turned
+from rightsizer.changes.reconcile import differences, leftovers, may_have_turned
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -21,6 +20,7 @@ from rightsizer.domain.change import (
     Entry,
     FailureClass,
     Finish,
+    JournalEvent,
     Steer,
     StepResult,
     failure_detail,
@@ -34,8 +34,7 @@ from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.notify import Told
-from rightsizer.flows.read_state import IMAGES
-from rightsizer.flows.roll_back import WAY_BACK, added
+from rightsizer.flows.roll_back import added
 from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
 
@@ -51,7 +50,7 @@ SHOWN = {
 }
 """What a proposal shows for each state of its change."""
 PART = timedelta(days=1)
-NOTES = ("finish", "left")
+NOTES = (JournalEvent.FINISH, JournalEvent.LEFT)
 """Lines that the end itself adds to the journal."""
 
 
@@ -114,7 +113,12 @@ class Following:
             looks=0,
             journal=(
                 *change.journal,
-                Entry(now, APPLIED if move.applied else "steer", "noted", move.reason.sentence[:500]),
+                Entry(
+                    now,
+                    JournalEvent.APPLIED if move.applied else JournalEvent.STEER,
+                    "noted",
+                    move.reason.sentence[:500],
+                ),
             ),
         )
 
@@ -125,7 +129,11 @@ class Following:
             sentence = f"{change.ref.name} stays: {sentence}"
         elif move.state is ChangeState.ROLLED_BACK:
             sentence = f"{_as_before(change)}: {sentence}"
-        told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE, IMAGES)]
+        told = [
+            e.detail
+            for e in change.journal
+            if e.step in (JournalEvent.WAY_BACK, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
+        ]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
         lines = added(change) if move.state is ChangeState.ROLLED_BACK else ()
         if lines:
@@ -136,10 +144,12 @@ class Following:
             sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
-        notes = [Entry(now, FINISHED, "noted", f"{move.state.value}: {sentence}"[:500])]
+        notes = [Entry(now, JournalEvent.FINISH, "noted", f"{move.state.value}: {sentence}"[:500])]
         left = leftovers(change)
         if left:
-            notes.append(Entry(now, "left", "noted", f"configurations that stay and cost nothing: {', '.join(left)}"))
+            notes.append(
+                Entry(now, JournalEvent.LEFT, "noted", f"configurations that stay and cost nothing: {', '.join(left)}")
+            )
         return replace(
             change,
             state=move.state,

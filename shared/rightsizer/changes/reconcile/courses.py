@@ -18,7 +18,18 @@ from rightsizer.changes.reconcile.journal import (
     touched_scaling,
 )
 from rightsizer.changes.reconcile.steps import attempt, first, may_show_until, not_shown, rolled_back
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Finish, Move, Replan, Steer, Wait
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    FailureClass,
+    Finish,
+    JournalEvent,
+    Move,
+    Replan,
+    Steer,
+    Wait,
+)
 from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight, Verdict
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import Switch
@@ -131,7 +142,8 @@ def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
     waiting = [name for name, state in states.items() if state != "OK"]
     if not waiting:
         return None
-    began = max((e.at for e in change.journal if e.step.startswith("PutMetricAlarm")), default=change.created_at)
+    put = {step.key for step in change.plan.prepare if step.kind is StepKind.PUT_ALARM}
+    began = max((e.at for e in change.journal if e.step in put), default=change.created_at)
     if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
         text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
         return undone(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
@@ -307,7 +319,7 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
     moved = moved or _edited(change, sight)
     if not moved:
         return None
-    plans = sum(1 for entry in change.journal if entry.step == "plan")
+    plans = sum(1 for entry in change.journal if entry.step == JournalEvent.PLAN)
     if plans > REPLANS:
         text = f"{moved}; it was planned {plans} times and moved each time"
         return _refused(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
