@@ -179,6 +179,6 @@ def ranking(store: RecommendationStore, change: Change) -> tuple[Option, ...]:
     if change.failure is not FailureClass.CAPACITY:
         return ()
     proposal = store.proposal(change.proposal_id)
-    if proposal is None or proposal.decision is None or proposal.decision.by != "policy":
+    if proposal is None or proposal.decision is None or not proposal.decision.is_automatic:
         return ()
     return proposal.recommendation.options

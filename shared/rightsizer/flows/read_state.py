@@ -167,7 +167,7 @@ class Comparing:
 
     def _by_policy(self, change: Change) -> bool:
         proposal = self.store.proposal(change.proposal_id)
-        return proposal is not None and proposal.decision is not None and proposal.decision.by == "policy"
+        return proposal is not None and proposal.decision is not None and proposal.decision.is_automatic
 
     def _told(self, change: Change, found: Reason, now: datetime) -> Change:
         text = f"the way back is deployed all the same, since what runs now has to go: {found.sentence}"
@@ -231,7 +231,7 @@ def _begun_on(newest: Recommendation, change: Change) -> Recommendation:
 
 def _by_policy(proposal: Proposal | None) -> bool:
     """Whether automatic mode decided; where nobody knows, the stricter answer."""
-    return proposal is None or (proposal.decision is not None and proposal.decision.by == "policy")
+    return proposal is None or (proposal.decision is not None and proposal.decision.is_automatic)
 
 
 def _copied(newest: Recommendation, name: str, made: datetime) -> Reason | None:

@@ -146,7 +146,7 @@ def _start(
 
 
 def _permitted(errand: Errand, mode: Mode, now: datetime, switch: Switch) -> ErrandMove:
-    by_policy = errand.decision is not None and errand.decision.by == "policy"
+    by_policy = errand.decision is not None and errand.decision.is_automatic
     if mode not in ALLOWED or (by_policy and mode is not Mode.AUTO):
         text = f"the tag rightsizer:mode of {errand.subject} is {mode} now; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.NOT_OPTED_IN, text))
