@@ -139,6 +139,43 @@ def test_no_key_is_made_of_what_python_writes_of_a_value() -> None:
     assert found == [], "name each field: a class or a field that is renamed would change every id"
 
 
+NAMED = frozenset({"plan.kind", "ended", "decision.by", "entry.step", "e.step", "line.step"})
+"""Values that have an enumeration, as the library spells them: an attribute, or one of a name."""
+
+
+def spelled_out(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every comparison of such a value with a text that is written there, alone or in a group."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [ast.unparse(each) for each in (node.left, *node.comparators) if isinstance(each, ast.Attribute)]
+        named = any(side == name or side.endswith(f".{name}") for side in sides for name in NAMED)
+        inside = (each for side in (node.left, *node.comparators) for each in ast.walk(side))
+        if named and any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in inside):
+            yield node
+
+
+def test_values_that_have_an_enumeration_are_compared_with_its_members() -> None:
+    found = [f"{package}: {ast.unparse(node)}" for package, tree in modules() for node in spelled_out(tree)]
+    assert found == [], "use PlanKind, PastEnd, JournalEvent, or Decision.is_automatic"
+
+
+@pytest.mark.parametrize(
+    ("line", "times"),
+    [
+        ('change.plan.kind == "delete"', 1),
+        ('past.ended not in ("tested", "update-failed")', 1),
+        ('entry.step == "plan"', 1),
+        ('proposal.decision.by != "policy"', 1),
+        ("change.plan.kind is PlanKind.DELETE", 0),
+        ("entry.step == step.key", 0),
+        ('ledger.kind == "realised"', 0),
+    ],
+)
+def test_a_value_that_is_compared_with_a_text_is_found(line: str, times: int) -> None:
+    assert len(list(spelled_out(ast.parse(line)))) == times
+
+
 @pytest.mark.parametrize(
     "line",
     [
