@@ -27,7 +27,7 @@ from rightsizer.domain.endpoint import (
     Variant,
 )
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, PriceTable
@@ -144,7 +144,7 @@ class RightsizerPolicy:
         assert self._prices is not None
         now = DAY_0 + timedelta(days=day)
         usage = UsageDigest(view.endpoint_name, view.variant_name, tuple(memory.digests))
-        tests = sum(1 for c in memory.changes if c.ended == "tested")
+        tests = sum(1 for c in memory.changes if c.ended is PastEnd.TESTED)
         history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests)
         endpoint = _endpoint(view)
         return judge_digests(endpoint, usage, self._prices, self._catalogue, {}, history, self.policy, now)
@@ -205,7 +205,7 @@ def _outcomes(memory: _Memory) -> Iterable[PastChange]:
     for past in memory.changes:
         if past.realised_slowdown is not None:
             yield past
-        elif past.from_type != past.to_type and past.ended == "proven":
+        elif past.from_type != past.to_type and past.ended is PastEnd.PROVEN:
             base = [d for d in memory.digests if d.instance_type == past.from_type]
             seen = gpu_ratios(memory.digests, base, LEAST_REQUESTS).get(past.to_type)
             if seen is not None:
@@ -230,7 +230,7 @@ def _learn(memory: _Memory, notice: Notice) -> None:
             notice.instance_type,
             max(memory.now[1], default=1),
             max(counts, default=1),
-            {"deployed": "proven", "rolled-back": "rolled-back"}.get(notice.kind, "update-failed"),  # type: ignore[arg-type]
+            {"deployed": PastEnd.PROVEN, "rolled-back": PastEnd.ROLLED_BACK}.get(notice.kind, PastEnd.UPDATE_FAILED),
             failure=failure,
             mean_instances=sum(counts) / 24 if counts else None,
             from_routing=memory.routing,
@@ -269,7 +269,7 @@ def _tested(trial: Trial, memory: _Memory) -> PastChange:
         trial.instance_type,
         1,
         1,
-        "tested",
+        PastEnd.TESTED,
         failure="" if trial.fits else "memory",
         realised_slowdown=gpu,
         latency_ratio=latency,

@@ -27,7 +27,7 @@ from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, Value
 from rightsizer.channels.notifier import Channels
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import Price
@@ -193,7 +193,7 @@ def _decided(gsi1pk: str, endpoints: int) -> Iterator[dict[str, Value]]:
 
 def _past(endpoints: int) -> Iterator[dict[str, Value]]:
     for number in reversed(range(endpoints // CHANGED)):
-        past = PastChange(turned(number, endpoints), "ml.g5.12xlarge", "ml.g5.2xlarge", 1, 1, "proven")
+        past = PastChange(turned(number, endpoints), "ml.g5.12xlarge", "ml.g5.2xlarge", 1, 1, PastEnd.PROVEN)
         name, sk = f"endpoint-{number:05}", f"PAST#c-{number:05}"
         yield {"pk": f"ENDPOINT#{name}", "sk": sk, "endpoint": name, "doc": wire.stored(past)}
 

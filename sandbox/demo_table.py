@@ -72,7 +72,7 @@ def _happened(proposal: Proposal | None) -> str:
         return LEFT
     if proposal.decision is None:
         return ASKED if proposal.state is ProposalState.PENDING else str(proposal.state)
-    by = "by itself" if proposal.decision.by == "policy" else "after approval in Slack"
+    by = "by itself" if proposal.decision.is_automatic else "after approval in Slack"
     match proposal.state:
         case ProposalState.PROVEN:
             return f"changed {by}, proven"

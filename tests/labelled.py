@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import Commitment, PriceTable, ServerlessPrice
@@ -264,7 +264,7 @@ def _busy(i: int, given: Mapping[str, Any]) -> bool:
 def _history(case: Mapping[str, Any]) -> History:
     own = _changes(case.get("history", ()))
     month = (kit.NOW.year, kit.NOW.month)
-    tests = sum(p.ended == "tested" and (p.at.year, p.at.month) == month for p in own)
+    tests = sum(p.ended is PastEnd.TESTED and (p.at.year, p.at.month) == month for p in own)
     elsewhere = _changes(case.get("account_history", ()))
     return History(own, elsewhere, tests_this_month=case.get("tests_this_month", tests))
 
@@ -278,7 +278,7 @@ def _changes(rows: Sequence[Mapping[str, Any]]) -> tuple[PastChange, ...]:
             row["to"],
             row.get("from_count", 1),
             row.get("to_count", 1),
-            row["ended"],
+            PastEnd(row["ended"]),
             failure=row.get("failure", ""),
             realised_slowdown=row.get("slowdown"),
             demand=row.get("demand"),

@@ -16,7 +16,7 @@ from rightsizer.aws.ledger import HistoryBook
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.errors import ReadError, UnreadableError
@@ -26,7 +26,7 @@ from tests.render.test_hostile import errand_of
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 
-PAST = PastChange(NOW, "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "proven", stated_risk=1)
+PAST = PastChange(NOW, "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
 APPROVE = Decision(ProposalState.APPROVED, "slack:U1", NOW)
 REJECT = Decision(ProposalState.REJECTED, "slack:U1", NOW)
 LATER = NOW + timedelta(days=30)

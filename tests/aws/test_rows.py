@@ -12,7 +12,7 @@ from moto import mock_aws
 from rightsizer.aws.ledger import HistoryBook, SavingsBook
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
@@ -49,7 +49,7 @@ def test_a_past_change_that_cannot_be_read_stops_no_other_and_is_named(
     table: Table, store: Recommendations, doc: str | None, cause: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     book = HistoryBook(table)
-    past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "proven", stated_risk=1)
+    past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
     for name, change_id in (("chat-7b", "c-1"), ("rank", "c-2"), ("tts", "c-3")):
         book.record(name, change_id, past)
     spoil(table, "ENDPOINT#rank", "PAST#c-2", doc)

@@ -20,7 +20,7 @@ from rightsizer.aws.ledger import HistoryBook, SavingsBook
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.proposal import Decision, MessageRef, ProposalState
 from rightsizer.domain.recommendation import Finding
@@ -248,10 +248,10 @@ def test_history_tells_own_from_account_and_counts_the_tests_of_each_endpoint(
     table: Table, store: Recommendations
 ) -> None:
     book = HistoryBook(table)
-    past = PastChange(NOW - timedelta(hours=2), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "running")
+    past = PastChange(NOW - timedelta(hours=2), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.RUNNING)
     book.record("chat-7b", "c-1", past)
-    book.record("chat-7b", "c-1", replace(past, ended="proven"))
-    book.record("rank", "c-2", replace(past, at=NOW - timedelta(days=3), ended="tested"))
+    book.record("chat-7b", "c-1", replace(past, ended=PastEnd.PROVEN))
+    book.record("rank", "c-2", replace(past, at=NOW - timedelta(days=3), ended=PastEnd.TESTED))
     found = store.history("chat-7b")
     assert [p.ended for p in found.endpoint] == ["proven"]
     assert [p.ended for p in found.account] == ["tested"]
@@ -261,9 +261,9 @@ def test_history_tells_own_from_account_and_counts_the_tests_of_each_endpoint(
 
 def test_what_ended_in_a_window_is_remembered_by_endpoint_and_change_with_its_last_word(table: Table) -> None:
     book = HistoryBook(table)
-    past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "proven", stated_risk=1)
+    past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
     book.record("chat-7b", "c-1", past)
-    again = replace(past, at=NOW - timedelta(days=1), ended="rolled-back", failure="alarm")
+    again = replace(past, at=NOW - timedelta(days=1), ended=PastEnd.ROLLED_BACK, failure="alarm")
     book.record("chat-7b", "c-1", again)
     book.record("rank", "c-2", replace(past, promised_slowdown=1.2, promised_bound=1.5, realised_slowdown=1.4))
     book.record("old", "c-3", replace(past, at=NOW - timedelta(days=181)))
@@ -278,7 +278,9 @@ def test_history_knows_what_tests_of_the_month_cost_and_what_the_account_spends(
     table: Table, store: Recommendations
 ) -> None:
     book = HistoryBook(table)
-    test = PastChange(NOW - timedelta(hours=2), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, "tested", usd=Decimal("7.5"))
+    test = PastChange(
+        NOW - timedelta(hours=2), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.TESTED, usd=Decimal("7.5")
+    )
     book.record("rank", "c-1", test)
     book.record("rank", "c-2", replace(test, at=NOW - timedelta(days=40)))
     book.record("chat-7b", "c-3", replace(test, usd=Decimal("2.5")))

@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.changes.deletion import ALIVE, judge
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.plan import Plan
+from rightsizer.domain.plan import Plan, PlanKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
 from tests import samples
@@ -17,7 +17,7 @@ START = datetime(2026, 11, 2, 10, tzinfo=UTC)
 WEEK = timedelta(days=7)
 MARKED = samples.change(
     START,
-    plan=Plan(kind="delete", test_s=int(WEEK.total_seconds())),
+    plan=Plan(kind=PlanKind.DELETE, test_s=int(WEEK.total_seconds())),
     state=ChangeState.APPLIED,
     turned_at=START,
 )

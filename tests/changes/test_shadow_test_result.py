@@ -11,7 +11,7 @@ from rightsizer.changes.baseline import ERRORS, GPU, GPU_MEMORY, LATENCY, MEAN, 
 from rightsizer.changes.shadow_test_result import MODEL_ERRORS, judge
 from rightsizer.domain.change import FailureClass
 from rightsizer.domain.live_state import Verdict
-from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
 from tests import samples
@@ -43,7 +43,7 @@ def ended(
     shadow: MetricWindow | NoMetrics, live: MetricWindow, after_hours: float = 2.0, instances: float = 1.0
 ) -> Verdict:
     """The verdict on a test beside one instance, which became `instances` meanwhile."""
-    plan = Plan(kind="shadow-test", shadow="AllTraffic-shadow", test_s=7200)
+    plan = Plan(kind=PlanKind.SHADOW_TEST, shadow="AllTraffic-shadow", test_s=7200)
     before = Before("chat-1", NOW, "", (VariantCount("AllTraffic", "ml.g5.4xlarge", 1, 1.0),))
     then = NOW + timedelta(hours=1)
     change = samples.change(

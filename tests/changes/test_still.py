@@ -10,6 +10,7 @@ from rightsizer.changes.reconcile import advance
 from rightsizer.domain.change import ChangeState, Course, Do, Entry, Replan, Steer, Wait
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Hold, Sight, VariantSight
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
 from tests.changes.test_reconcile import ALARM, CLEAR, CONFIG, NOW, PLAN, RESTORE, TIDY, TURN, WHO, change_after
@@ -65,7 +66,7 @@ def test_a_turn_that_may_have_been_accepted_is_not_judged_by_its_own_counts() ->
 
 
 def test_a_shadow_test_keeps_the_live_count_and_does_not_mind_it() -> None:
-    test = replace(READY, plan=replace(PLAN, kind="shadow-test", clear=()))
+    test = replace(READY, plan=replace(PLAN, kind=PlanKind.SHADOW_TEST, clear=()))
     assert advance(test, _sight(5), NOW, Switch()) == Do(TURN)
 
 

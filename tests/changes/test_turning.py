@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile import UNANSWERED, advance
+from rightsizer.changes.reconcile import advance
 from rightsizer.changes.reconcile.steps import LAG
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Steer, Wait
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Sight, VariantSight
@@ -30,14 +30,14 @@ def _old(modified: datetime, reason: str = "") -> Sight:
     return Sight(endpoint, configs=frozenset({"new"}), scaling=(), alarms=alarms)
 
 
-@pytest.mark.parametrize("detail", [f"{UNANSWERED}read timeout", "again:unknown:InternalFailure"])
+@pytest.mark.parametrize("detail", ["again:unanswered:read timeout", "again:unknown:InternalFailure"])
 def test_an_update_whose_answer_was_lost_is_not_deployed_again_after_its_roll_back(detail: str) -> None:
     move = advance(_asked("failed", timedelta(hours=1), detail), _old(NOW, BREACHED), NOW, Switch())
     assert isinstance(move, Steer)
     assert (move.course, move.ending, move.reason.sentence) == (Course.CLOSE, ChangeState.ROLLED_BACK, BREACHED)
 
 
-@pytest.mark.parametrize(("status", "detail"), [("intended", ""), ("failed", f"{UNANSWERED}read timeout")])
+@pytest.mark.parametrize(("status", "detail"), [("intended", ""), ("failed", "again:unanswered:read timeout")])
 def test_a_reason_that_stood_there_before_is_no_roll_back_of_this_change(status: str, detail: str) -> None:
     stale = replace(BEFORE, failure_reason=BREACHED)
     move = advance(_asked(status, timedelta(minutes=50), detail, stale), _old(NOW, BREACHED), NOW, Switch())

@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.recommendation import Gate, Recommendation
@@ -32,7 +32,7 @@ def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.
     policy = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=limits.by_itself)
     days = [day(i, 40.0) for i in range(14)] + [day(14 + i, 10.0, late) for i in range(3)]
     at = datetime.combine(days[14].day, time(0, 5), tzinfo=UTC)
-    past = PastChange(at, TYPE, TYPE, 40, 10, "proven", mean_instances=10.0)
+    past = PastChange(at, TYPE, TYPE, 40, 10, PastEnd.PROVEN, mean_instances=10.0)
     return judge_digests(
         replace(kit.endpoint(count=10, p95_s=GOAL.p95_s), scaling=(scaling,)),
         UsageDigest("chat", "AllTraffic", tuple(days)),

@@ -11,7 +11,7 @@ import pytest
 from rightsizer import bootstrap, wire
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap.changes import report_sources
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.report import Report
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
@@ -31,7 +31,9 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with world(judged={"evaluated_at": MONDAY, "evidence": None}) as w:
         monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
         bootstrap.set_clock(lambda: w.box.clock.now)
-        past = PastChange(w.now - timedelta(days=40), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", stated_risk=1)
+        past = PastChange(
+            w.now - timedelta(days=40), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1
+        )
         w.apply.history.record(NAME, "c-9", replace(past, promised_slowdown=1.2, realised_slowdown=1.5))
         w.apply.history.record(NAME, "c-8", replace(past, at=w.now - timedelta(days=9), stated_risk=None))
         yield w

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rightsizer.domain.change import Change
-from rightsizer.flows.read_state import IMAGES
+from rightsizer.domain.change import Change, JournalEvent
 from tests.changing.world import NAME, World
 
 
@@ -19,6 +18,6 @@ def of_images(w: World, before: Mapping[str, Any], change: Change) -> Iterator[s
     ours = {before["config"], change.plan.new_config, change.plan.back_config}
     if w.box.status(NAME) == "Failed" or w.box.config_name(NAME) not in ours:
         return
-    found, told = images(w), any(entry.step == IMAGES for entry in change.journal)
+    found, told = images(w), any(entry.step == JournalEvent.IMAGES for entry in change.journal)
     if found != before["images"] and not told:
         yield f"it runs {found}, and ran {before['images']}: nobody was told"

@@ -9,12 +9,11 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from rightsizer.changes.reconcile import FINISHED
 from rightsizer.changes.reconcile.drift import LEFT_ALONE
-from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.change import Change, ChangeState, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, Gone
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.flows.read_state import Looking
 from sandbox.gate import Call
@@ -319,7 +318,7 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
     w, change = after.w, after.change
     entries = [e for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1)) if e.change_id == change.id]
     proven = [e for e in entries if e.proven]
-    ever = any(e.step == FINISHED and e.detail.startswith("proven") for e in change.journal)
+    ever = any(e.step == JournalEvent.FINISH and e.detail.startswith("proven") for e in change.journal)
     if bool(proven) != (change.state is ChangeState.PROVEN or ever):
         yield f"the change is {change.state.value}, and the ledger has {len(proven)} proven entries"
     if change.turned_at is None and entries:
@@ -327,7 +326,7 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
     kinds = {e.kind for e in entries}
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED) and not {"estimated", "switch-cost"} <= kinds:
         yield f"the change is {change.state.value}, and the ledger has only {sorted(kinds)}"
-    if change.turned_at is None or change.plan.kind != "change" or not change.closed:
+    if change.turned_at is None or change.plan.kind is not PlanKind.CHANGE or not change.closed:
         return
     booked = sum(e.hours for e in entries if e.kind == "realised")
     real = ((change.returned_at or w.now) - change.turned_at).total_seconds() / 3600

@@ -17,7 +17,7 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, stamp
 from rightsizer.channels.notifier import Channels
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.recommendation import Recommendation
@@ -91,7 +91,7 @@ def test_the_promise_of_a_change_billed_now_is_found_however_old_and_others_are_
 
 
 def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises(ports: ReportPorts) -> None:
-    past = PastChange(NOW - timedelta(days=100), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", stated_risk=1)
+    past = PastChange(NOW - timedelta(days=100), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
     ports.sources.past.record("rank", "c-1", replace(past, promised_slowdown=1.2, realised_slowdown=1.5))
     ports.sources.past.record("rank", "c-2", replace(past, at=NOW - timedelta(days=181)))
     ports.sources.past.record("rank", "c-3", replace(past, at=NOW + timedelta(hours=1)))
@@ -108,7 +108,7 @@ def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises
 def test_rows_that_cannot_be_read_are_listed_and_the_report_is_written(ports: ReportPorts) -> None:
     book = ports.sources.past
     assert isinstance(book, HistoryBook)
-    past = PastChange(NOW - timedelta(days=9), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", stated_risk=1)
+    past = PastChange(NOW - timedelta(days=9), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
     book.record("rank", "c-1", past)
     table: Table = book._table
     odd = {"pk": "ENDPOINT#chat", "sk": "PAST#c-9", "endpoint": "chat", "doc": "{}"}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -106,7 +106,7 @@ def test_after_a_change_of_ours_the_days_before_it_are_still_known() -> None:
     metrics, kept = Metrics(), Kept()
     reader(metrics, kept).read([endpoint()], NOW)
     moved = replace(endpoint("ml.g6.xlarge"), modified_at=NOW)
-    ours = PastChange(NOW, "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, "proven")
+    ours = PastChange(NOW, "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, PastEnd.PROVEN)
     found = reader(metrics, kept, ours).read([moved], LATER)["chat"]
     assert isinstance(found, UsageDigest)
     assert {d.instance_type for d in found.days} == {"ml.g6e.xlarge", "ml.g6.xlarge"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.endpoint import Endpoint, Mode, Objective, ScalableTarget
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
@@ -121,7 +121,7 @@ def test_fewer_gpus_are_asked_about_also_where_a_test_went_well() -> None:
     first = judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert first.gate is Gate.TEST
     then, to = kit.NOW - timedelta(days=3), chosen(first).target.instance_type
-    passed = PastChange(then, "ml.g5.12xlarge", to, 1, 1, "tested", realised_slowdown=1.0, latency_ratio=1.0)
+    passed = PastChange(then, "ml.g5.12xlarge", to, 1, 1, PastEnd.TESTED, realised_slowdown=1.0, latency_ratio=1.0)
     history = History((passed,))
     found = judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from rightsizer.domain.endpoint import Mode, ScalableTarget
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Goal, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
@@ -63,7 +63,7 @@ def judged(days: Sequence[DayDigest], now: int, changes: Sequence[PastChange] = 
 def changed(days_ago: int, count: int, ended: str) -> PastChange:
     at = kit.NOW - timedelta(days=days_ago)
     failure = "alarm" if ended == "rolled-back" else ""
-    return PastChange(at, TYPE, TYPE, 40, count, ended, failure=failure, mean_instances=float(count))  # type: ignore[arg-type]
+    return PastChange(at, TYPE, TYPE, 40, count, PastEnd(ended), failure=failure, mean_instances=float(count))
 
 
 def count_of(found: Recommendation) -> float:

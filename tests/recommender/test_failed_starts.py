@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
@@ -27,7 +27,9 @@ def first() -> str:
 
 def failed(failure: str = "health-check", *models: str, days: float = 10) -> PastChange:
     at = kit.NOW - timedelta(days=days)
-    return PastChange(at, "ml.g6e.xlarge", first(), 1, 1, "update-failed", failure=failure, demand=9.0, models=models)
+    return PastChange(
+        at, "ml.g6e.xlarge", first(), 1, 1, PastEnd.UPDATE_FAILED, failure=failure, demand=9.0, models=models
+    )
 
 
 def sentence(found: Recommendation, name: str) -> str:
@@ -79,7 +81,7 @@ def test_the_rest_doubles_over_all_endpoints_with_the_model() -> None:
 def tired(days: float, demand: float | None, *models: str) -> PastChange:
     """A change to the cheapest type that its alarm took back, under the demand of today where none is given."""
     past = failed("alarm", *models, days=days)
-    return replace(past, ended="rolled-back", demand=demand)
+    return replace(past, ended=PastEnd.ROLLED_BACK, demand=demand)
 
 
 def today() -> float:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rightsizer.backtest.later_days import DayAfter, Moved, Told, after, hindsight, verdict_of
 from rightsizer.domain.backtest import Verdict
 from rightsizer.domain.demand import Plan
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Goal, Option, Risk, RiskResource, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
@@ -80,7 +80,14 @@ def sparse(number: int, requests: int, heavy: int = 0, instance_type: str = TYPE
 
 def at_of(days: Sequence[DayDigest], p95_s: float | None, policy: Policy, slowdown: float | None = None) -> Situation:
     tested = PastChange(
-        kit.NOW - timedelta(days=2), TYPE, SMALL, 1, 1, "tested", realised_slowdown=slowdown, latency_ratio=slowdown
+        kit.NOW - timedelta(days=2),
+        TYPE,
+        SMALL,
+        1,
+        1,
+        PastEnd.TESTED,
+        realised_slowdown=slowdown,
+        latency_ratio=slowdown,
     )
     history = History((tested,) if slowdown else ())
     given = Given(kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.domain.demand import Plan
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, Risk, RiskResource
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
@@ -117,7 +117,7 @@ def test_what_failed_on_a_slower_type_says_nothing_of_the_one_that_was_measured(
     days = [day(i, 40.0) for i in range(5, 19)]
     at = kit.NOW - timedelta(days=2)
     slower = "ml.g6.2xlarge"
-    past = PastChange(at, slower, slower, 40, 12, "rolled-back", failure="alarm", mean_instances=12.0)
+    past = PastChange(at, slower, slower, 40, 12, PastEnd.ROLLED_BACK, failure="alarm", mean_instances=12.0)
     judged(days, 40, [past])
     assert failed_instances(seen[0], TYPE, 1.0, 1) == 0
 
@@ -143,7 +143,7 @@ def test_a_type_that_only_a_quick_gpu_would_make_enough_is_worth_a_test_at_one_c
 def test_fleets_are_sized_with_the_middle_of_a_measured_slowdown_and_with_the_bound_of_a_guessed_one(
     seen: list[Situation],
 ) -> None:
-    past = PastChange(kit.NOW - timedelta(days=2), TYPE, "ml.g6.2xlarge", 1, 1, "tested", realised_slowdown=2.0)
+    past = PastChange(kit.NOW - timedelta(days=2), TYPE, "ml.g6.2xlarge", 1, 1, PastEnd.TESTED, realised_slowdown=2.0)
     for count, history in ((1, History((past,))), (12, History((past,))), (12, History())):
         signals = kit.steady(per_slot=30.0 * count, latency_s=1.0, gpu=9.0, memory=20.0)
         endpoint = kit.endpoint(count=count, p95_s=9.0)
@@ -169,7 +169,7 @@ def narrow(seen: list[Situation], slowdown: float | None, p95_s: float = 4.5) ->
     for name, share in (("Average", 1.0), ("p50", 1.0), ("p95", 1.3), ("p99", 1.4)):
         signals["ModelLatency", name] = tailed(share)
     past = PastChange(
-        kit.NOW - timedelta(days=2), TYPE, "ml.g6.xlarge", 1, 1, "tested",
+        kit.NOW - timedelta(days=2), TYPE, "ml.g6.xlarge", 1, 1, PastEnd.TESTED,
         realised_slowdown=slowdown, latency_ratio=slowdown,
     )  # fmt: skip
     windows, known = [kit.window(signals)], History((past,) if slowdown else ())

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Effort, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
@@ -25,7 +25,7 @@ def judged(quotas: Mapping[str, int] | None = None, usage: Usage = IDLE) -> Reco
     """An endpoint on four A10G whose types to move to were tested already."""
     then = kit.NOW.replace(day=5)
     past = tuple(
-        PastChange(then, "ml.g5.12xlarge", to, 1, 1, "tested", realised_slowdown=1.0, latency_ratio=1.0)
+        PastChange(then, "ml.g5.12xlarge", to, 1, 1, PastEnd.TESTED, realised_slowdown=1.0, latency_ratio=1.0)
         for to in kit.TYPES
     )
     endpoint = kit.endpoint("ml.g5.12xlarge", 1, Mode.AUTO, 60.0)
@@ -50,7 +50,7 @@ def test_what_was_counted_on_another_type_is_not_said_of_the_one_that_runs() -> 
     catalogue, prices = kit.catalogue(bigger), kit.prices()
     prices = replace(prices, prices={**prices.prices, "ml.g5.48xlarge": replace(prices.prices["ml.g5.12xlarge"])})
     moved = kit.NOW - timedelta(days=4)
-    past = History((PastChange(moved, "ml.g5.12xlarge", "ml.g5.48xlarge", 1, 1, "proven"),))
+    past = History((PastChange(moved, "ml.g5.12xlarge", "ml.g5.48xlarge", 1, 1, PastEnd.PROVEN),))
     today, then = kit.endpoint("ml.g5.48xlarge"), kit.endpoint("ml.g5.12xlarge")
     old, new = catalogue.find("ml.g5.12xlarge"), catalogue.find("ml.g5.48xlarge")
     assert old is not None

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
@@ -21,7 +21,9 @@ def judged(mode: Mode = Mode.AUTO, *past: PastChange) -> Recommendation:
 
 
 def lacked(to: str, days: float) -> PastChange:
-    return PastChange(kit.NOW - timedelta(days=days), "ml.g6e.xlarge", to, 1, 1, "update-failed", failure="capacity")
+    return PastChange(
+        kit.NOW - timedelta(days=days), "ml.g6e.xlarge", to, 1, 1, PastEnd.UPDATE_FAILED, failure="capacity"
+    )
 
 
 def types(found: Recommendation) -> list[str]:
@@ -61,5 +63,5 @@ def test_a_lack_of_last_month_is_forgotten() -> None:
 
 
 def test_a_change_that_was_served_still_rests_before_another_type() -> None:
-    served = replace(lacked(types(judged())[0], 1), ended="rolled-back", failure="alarm")
+    served = replace(lacked(types(judged())[0], 1), ended=PastEnd.ROLLED_BACK, failure="alarm")
     assert judged(Mode.AUTO, served).gate is not Gate.APPLY

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DayDigest
 from rightsizer.recommender.past_changes import Link, gpu_ratios, lesson, taken_back
@@ -20,7 +20,7 @@ TYPES = catalogue()
 
 
 def measured(source: str, to: str, ratio: float, latency: float | None = None) -> PastChange:
-    return PastChange(NOW, source, to, 1, 1, "tested", realised_slowdown=ratio, latency_ratio=latency)
+    return PastChange(NOW, source, to, 1, 1, PastEnd.TESTED, realised_slowdown=ratio, latency_ratio=latency)
 
 
 def told(candidate: str, *past: PastChange, **more: Any) -> Any:
@@ -59,8 +59,8 @@ def test_gpu_seconds_of_a_request_are_compared_between_types_that_served_enough(
     assert gpu_ratios([base, there], [few], 200) == {}
 
 
-def ended(how: Any, failure: str, to: str = "ml.g6.xlarge") -> PastChange:
-    return PastChange(NOW, "ml.g6e.xlarge", to, 1, 1, how, failure=failure)
+def ended(how: str, failure: str, to: str = "ml.g6.xlarge") -> PastChange:
+    return PastChange(NOW, "ml.g6e.xlarge", to, 1, 1, PastEnd(how), failure=failure)
 
 
 NOTHING = [
@@ -93,8 +93,8 @@ def test_a_change_that_served_clears_the_type_of_an_earlier_failure() -> None:
 PRICES = {"ml.g6e.xlarge": Decimal("2.6"), "ml.g6.xlarge": Decimal("1.1"), "ml.g5.xlarge": Decimal("1.4")}
 
 
-def moved(source: str, to: str, days: int, how: Any = "applied", counts: tuple[int, int] = (1, 1)) -> PastChange:
-    return PastChange(NOW + timedelta(days=days), source, to, *counts, how, demand=1.0 + days)
+def moved(source: str, to: str, days: int, how: str = "applied", counts: tuple[int, int] = (1, 1)) -> PastChange:
+    return PastChange(NOW + timedelta(days=days), source, to, *counts, PastEnd(how), demand=1.0 + days)
 
 
 DOWN, UP = moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.g6e.xlarge", 4)
@@ -132,7 +132,9 @@ def test_a_type_that_was_left_had_started_and_served_all_the_same() -> None:
     [
         pytest.param((DOWN, moved("ml.g6.xlarge", "ml.g5.xlarge", 4)), id="left for another"),
         pytest.param((replace(UP, at=DOWN.at), replace(DOWN, at=UP.at)), id="it had grown"),
-        pytest.param((DOWN, replace(UP, ended="rolled-back", failure="capacity")), id="the way up was taken back"),
+        pytest.param(
+            (DOWN, replace(UP, ended=PastEnd.ROLLED_BACK, failure="capacity")), id="the way up was taken back"
+        ),
         pytest.param(
             (moved("ml.g6e.xlarge", "ml.trn1.2xlarge", 0), moved("ml.trn1.2xlarge", "ml.g6e.xlarge", 4)),
             id="no price is known",
@@ -149,7 +151,7 @@ def test_other_changes_stay_what_they_were(past: tuple[PastChange, ...]) -> None
 
 def elsewhere(ratio: float | None, framework: str = "vllm", to: str = "ml.g6.xlarge") -> PastChange:
     """An outcome of another endpoint; by the datasheets an L4 is 2.99 times slower than an L40S."""
-    return PastChange(NOW, "ml.g6e.xlarge", to, 1, 1, "tested", realised_slowdown=ratio, framework=framework)
+    return PastChange(NOW, "ml.g6e.xlarge", to, 1, 1, PastEnd.TESTED, realised_slowdown=ratio, framework=framework)
 
 
 def test_what_other_endpoints_of_the_framework_measured_is_held_against_the_datasheet() -> None:
@@ -163,7 +165,7 @@ def test_what_other_endpoints_of_the_framework_measured_is_held_against_the_data
 
 
 def test_a_move_that_went_back_unmeasured_counts_as_the_bound_and_one_absurd_one_as_twice_that() -> None:
-    back = replace(elsewhere(None), ended="rolled-back", failure="alarm")
+    back = replace(elsewhere(None), ended=PastEnd.ROLLED_BACK, failure="alarm")
     absurd, full = elsewhere(99.0), replace(back, failure="capacity")
     found = outcomes(History(account=(back, absurd, full)), TYPES.find, "vllm", Policy())
     assert found == pytest.approx((1.25, 99.0 / (362 / 121)))
@@ -213,14 +215,14 @@ def test_the_chance_of_a_type_follows_what_the_account_saw() -> None:
 
 
 def test_a_test_that_measured_nothing_proves_no_start() -> None:
-    unseen = PastChange(NOW, "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, "tested")
+    unseen = PastChange(NOW, "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, PastEnd.TESTED)
     assert not told("ml.g6.xlarge", unseen).started
     assert told("ml.g6.xlarge", replace(unseen, latency_ratio=2.0)).started
 
 
 def test_a_test_that_measured_nothing_lifts_no_failure() -> None:
     failed = ended("rolled-back", "alarm")
-    unseen = PastChange(NOW + timedelta(days=1), "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, "tested")
+    unseen = PastChange(NOW + timedelta(days=1), "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, PastEnd.TESTED)
     assert told("ml.g6.xlarge", failed, unseen).refuted is failed
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import SLOTS, DayDigest, UsageDigest
@@ -40,7 +40,7 @@ def day(number: int, per_slot: float, latency_s: float = 1.0, instances: float =
 def reacted(jump: float) -> Recommendation:
     """Four instances became one ten days ago; yesterday had `jump` times the requests."""
     days = tuple(day(i, 60.0 * (jump if i == 18 else 1.0), instances=4.0 if i < 9 else 1.0) for i in range(6, 19))
-    changed = PastChange(kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g6e.xlarge", 4, 1, "proven")
+    changed = PastChange(kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g6e.xlarge", 4, 1, PastEnd.PROVEN)
     usage = UsageDigest("chat", "AllTraffic", days)
     policy = Policy(act_without_gpu_metrics=True)
     endpoint = kit.endpoint(count=1, p95_s=3.0)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.domain.endpoint import EndpointKind, Mode
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
@@ -109,11 +109,11 @@ def test_other_kinds_are_never_applied_and_say_their_kind(kind: EndpointKind) ->
 
 def test_a_failed_type_rests() -> None:
     moved = PastChange(
-        kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g4dn.xlarge", 1, 1, "rolled-back", failure="alarm"
+        kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g4dn.xlarge", 1, 1, PastEnd.ROLLED_BACK, failure="alarm"
     )
     best = run(kit.window(kit.steady())).chosen
     assert best is not None
-    again = PastChange(moved.at, "ml.g6e.xlarge", best.target.instance_type, 1, 1, "rolled-back", failure="alarm")
+    again = PastChange(moved.at, "ml.g6e.xlarge", best.target.instance_type, 1, 1, PastEnd.ROLLED_BACK, failure="alarm")
     found = run(kit.window(kit.steady()), history=History((again,)))
     assert found.chosen is None or found.chosen.target != best.target or found.gate_reason.code is Code.BLACKLISTED
 

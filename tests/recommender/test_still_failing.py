@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Objective
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
@@ -23,7 +23,7 @@ def judged(endpoint: Endpoint, usage: object, *past: PastChange) -> Recommendati
 
 
 def test_requests_that_fail_since_our_change_keep_automatic_mode_from_going_on() -> None:
-    changed = PastChange(kit.NOW - timedelta(days=5), "ml.g6e.xlarge", "ml.g6e.xlarge", 3, 2, "proven")
+    changed = PastChange(kit.NOW - timedelta(days=5), "ml.g6e.xlarge", "ml.g6e.xlarge", 3, 2, PastEnd.PROVEN)
     usage = kit.steady(per_slot=60.0)
     since = {("Invocation5XXErrors", "Sum"): lambda i: 3.0 if i >= 9 * SLOTS else 0.0}
     endpoint = replace(kit.endpoint(count=2), objective=Objective(60.0, min_instances=1))

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from rightsizer import wire
+from rightsizer.domain.history import PastEnd
 from rightsizer.domain.outcome import LedgerEntry, RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
@@ -116,7 +117,7 @@ def test_a_proposal_with_any_figure_missing_says_no_none(state: ProposalState, v
 def told() -> Report:
     """A report with something in each part of it."""
     speed = SpeedSummary("vllm", 2, 1.1, 1.2, 2, 0)
-    outcome = SpeedOutcome("chat", "c-1", NOW, "a", "b", "vllm", "proven", 1.2, 1.4, 1.1, 0.9, False, 1.0)
+    outcome = SpeedOutcome("chat", "c-1", NOW, "a", "b", "vllm", PastEnd.PROVEN, 1.2, 1.4, 1.1, 0.9, False, 1.0)
     level = RiskLevel(1, 0.005, 0.02, 14, 0, 0.0, 0.2)
     start = NOW - timedelta(days=7)
     record = TrackRecord(start, NOW, 2, (outcome,), speed, (speed,), (speed,), 14, (level,), 0.1, 0.2)

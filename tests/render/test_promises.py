@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.domain.history import PastChange, Remembered
+from rightsizer.domain.history import PastChange, PastEnd, Remembered
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.report import Report
@@ -25,7 +25,7 @@ from tests.samples import NOW
 
 SINCE = NOW - timedelta(days=180)
 BETWEEN = "between 16 Jul 2025 and 13 Jan 2026"
-PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", framework="vllm")
+PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, framework="vllm")
 EMPTY = tally(Records("111122223333", "eu-west-1", [], [], [], []), NOW - timedelta(days=7), NOW, NOW)
 
 
@@ -55,8 +55,8 @@ def html(made: Report) -> str:
 
 SEVERAL = told(
     measured(1, 1.2, 1.5, 1.4, latency_ratio=1.31, stated_risk=1),
-    measured(2, 1.3, 1.1, 1.6, endpoint="rank", framework="triton", ended="tested"),
-    one(3, "tts", ended="rolled-back", failure="alarm", stated_risk=1),
+    measured(2, 1.3, 1.1, 1.6, endpoint="rank", framework="triton", ended=PastEnd.TESTED),
+    one(3, "tts", ended=PastEnd.ROLLED_BACK, failure="alarm", stated_risk=1),
 )
 
 
@@ -143,8 +143,10 @@ def test_what_ended_without_a_measurement_a_promise_or_an_answer_is_told_apart()
         told(measured(1, None, 1.4))
     )
     assert f"1 change ended {BETWEEN}, and it does not tell whether a stated risk" in email(told(one(1)))
-    assert "No change ended" in email(told(measured(1, 1.2, 1.4, ended="tested")))
-    both = email(told(one(1, ended="applied", stated_risk=1), one(2, ended="update-failed", failure="capacity")))
+    assert "No change ended" in email(told(measured(1, 1.2, 1.4, ended=PastEnd.TESTED)))
+    both = email(
+        told(one(1, ended=PastEnd.APPLIED, stated_risk=1), one(2, ended=PastEnd.UPDATE_FAILED, failure="capacity"))
+    )
     assert f"2 changes ended {BETWEEN}, and none tells whether a stated risk" in both
 
 
@@ -158,7 +160,7 @@ def test_enough_outcomes_do_without_the_remark_on_how_many_are_needed() -> None:
 def test_what_was_seen_is_held_against_what_was_stated() -> None:
     def judged(stated: int, proven: int, back: int) -> str:
         stood = [one(number, stated_risk=stated) for number in range(proven)]
-        went = [one(1000 + n, stated_risk=stated, ended="rolled-back", failure="alarm") for n in range(back)]
+        went = [one(1000 + n, stated_risk=stated, ended=PastEnd.ROLLED_BACK, failure="alarm") for n in range(back)]
         record = told(*stood, *went).track_record
         assert record is not None
         return report_promises.judged(record.levels[0])
@@ -173,7 +175,7 @@ def test_what_was_seen_is_held_against_what_was_stated() -> None:
 
 
 def test_enough_outcomes_get_a_score() -> None:
-    back = [one(100 + n, stated_risk=3, ended="rolled-back", failure="alarm") for n in range(4)]
+    back = [one(100 + n, stated_risk=3, ended=PastEnd.ROLLED_BACK, failure="alarm") for n in range(4)]
     said = email(told(*(one(number, stated_risk=3) for number in range(60)), *back))
     assert "Brier score 0.078 (0 is best; calling each harmless: 0.062)." in said
 
@@ -212,7 +214,17 @@ NUMBERS = st.none() | st.floats() | st.floats(0.2, 5.0)
 
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.none() | st.integers(-1, 6)), max_size=5),
-    st.sampled_from(["proven", "tested", "rolled-back", "handed-over", "applied", "update-failed", "running"]),
+    st.sampled_from(
+        [
+            PastEnd.PROVEN,
+            PastEnd.TESTED,
+            PastEnd.ROLLED_BACK,
+            PastEnd.HANDED_OVER,
+            PastEnd.APPLIED,
+            PastEnd.UPDATE_FAILED,
+            PastEnd.RUNNING,
+        ]
+    ),
 )
 def test_whatever_was_measured_every_form_is_whole_and_has_no_number_that_is_none(rows: Any, ended: str) -> None:
     made = told(

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.domain.history import PastChange, Remembered
+from rightsizer.domain.history import PastChange, PastEnd, Remembered
 from rightsizer.domain.outcome import TrackRecord
 from rightsizer.domain.policy import Policy
 from rightsizer.reporting.track_record import exact_range, track_record
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SINCE, UNTIL = NOW - timedelta(days=180), NOW + timedelta(hours=1)
-PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, "proven", framework="vllm")
+PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, framework="vllm")
 
 
 def one(endpoint: str = "chat", change_id: str = "c-1", **changes: Any) -> Remembered:
@@ -72,12 +72,12 @@ def test_endpoints_and_frameworks_are_told_apart_and_those_without_a_promise_are
 
 
 def test_tests_count_for_the_slowdown_and_never_for_the_risk() -> None:
-    found = record(speed(1.0, 1.1, ended="tested", stated_risk=1))
+    found = record(speed(1.0, 1.1, ended=PastEnd.TESTED, stated_risk=1))
     assert (found.ended, found.changes, len(found.outcomes), found.levels) == (1, 0, 1, ())
 
 
 def test_what_still_runs_is_left_out() -> None:
-    found = record(speed(1.0, 1.1, ended="running", stated_risk=1))
+    found = record(speed(1.0, 1.1, ended=PastEnd.RUNNING, stated_risk=1))
     assert (found.ended, found.outcomes, found.levels) == (0, (), ())
 
 
@@ -92,7 +92,7 @@ def test_a_figure_that_can_be_no_slowdown_is_not_measured_not_promised_and_no_bo
 
 @pytest.mark.parametrize("failure", ["alarm", "performance", "errors", "memory", "health-check"])
 def test_a_change_that_went_back_for_how_it_served_fell_short_of_its_risk(failure: str) -> None:
-    for ended in ("rolled-back", "update-failed", "handed-over"):
+    for ended in (PastEnd.ROLLED_BACK, PastEnd.UPDATE_FAILED, PastEnd.HANDED_OVER):
         (level,) = record(one(ended=ended, failure=failure, stated_risk=1)).levels
         assert (level.risk, level.n, level.fell_short) == (1, 1, 1)
 
@@ -100,13 +100,13 @@ def test_a_change_that_went_back_for_how_it_served_fell_short_of_its_risk(failur
 @pytest.mark.parametrize(
     ("ended", "failure"),
     [
-        ("applied", ""),
-        ("handed-over", "outside"),
-        ("handed-over", "unknown"),
-        ("rolled-back", "asked"),
-        ("rolled-back", "outside"),
-        ("update-failed", "capacity"),
-        ("update-failed", "quota"),
+        (PastEnd.APPLIED, ""),
+        (PastEnd.HANDED_OVER, "outside"),
+        (PastEnd.HANDED_OVER, "unknown"),
+        (PastEnd.ROLLED_BACK, "asked"),
+        (PastEnd.ROLLED_BACK, "outside"),
+        (PastEnd.UPDATE_FAILED, "capacity"),
+        (PastEnd.UPDATE_FAILED, "quota"),
     ],
 )
 def test_what_went_back_for_another_reason_or_stands_unproven_tells_nothing_of_the_risk(
@@ -119,8 +119,8 @@ def test_what_went_back_for_another_reason_or_stands_unproven_tells_nothing_of_t
 def test_the_worst_harm_is_in_the_record() -> None:
     found = record(
         one(stated_risk=0),
-        one(change_id="c-2", stated_risk=0, ended="handed-over", failure="errors"),
-        one(change_id="c-3", stated_risk=0, ended="handed-over", failure="performance"),
+        one(change_id="c-2", stated_risk=0, ended=PastEnd.HANDED_OVER, failure="errors"),
+        one(change_id="c-3", stated_risk=0, ended=PastEnd.HANDED_OVER, failure="performance"),
     )
     assert (found.told, found.fell_short) == (3, 2)
     assert found.brier == pytest.approx(((0.005) ** 2 + 2 * (0.005 - 1) ** 2) / 3)
@@ -128,7 +128,7 @@ def test_the_worst_harm_is_in_the_record() -> None:
 
 @pytest.mark.parametrize("failed_on_the_way", ["capacity", "unknown", "timeout", "permission", "outside"])
 def test_a_change_whose_way_back_failed_too_fell_short_whatever_the_way_failed_for(failed_on_the_way: str) -> None:
-    found = record(one(ended="handed-over", back_for="alarm", failure=failed_on_the_way, stated_risk=1))
+    found = record(one(ended=PastEnd.HANDED_OVER, back_for="alarm", failure=failed_on_the_way, stated_risk=1))
     assert (found.told, found.fell_short) == (1, 1)
 
 
@@ -136,7 +136,7 @@ def test_a_change_whose_way_back_failed_too_fell_short_whatever_the_way_failed_f
 def test_the_old_fleet_that_does_not_start_on_a_way_back_that_was_asked_for_is_not_the_new_ones_fault(
     failed_on_the_way: str,
 ) -> None:
-    assert record(one(ended="handed-over", back_for="asked", failure=failed_on_the_way, stated_risk=1)).told == 0
+    assert record(one(ended=PastEnd.HANDED_OVER, back_for="asked", failure=failed_on_the_way, stated_risk=1)).told == 0
 
 
 def back(days: float, change_id: str = "c-9", **changes: Any) -> Remembered:
@@ -154,8 +154,10 @@ def levels(*remembered: Remembered) -> tuple[int, int]:
     return found.told, found.fell_short
 
 
-@pytest.mark.parametrize("ended", ["proven", "applied"])
-@pytest.mark.parametrize("restored", ["proven", "applied", "rolled-back", "update-failed", "handed-over"])
+@pytest.mark.parametrize("ended", [PastEnd.PROVEN, PastEnd.APPLIED])
+@pytest.mark.parametrize(
+    "restored", [PastEnd.PROVEN, PastEnd.APPLIED, PastEnd.ROLLED_BACK, PastEnd.UPDATE_FAILED, PastEnd.HANDED_OVER]
+)
 def test_a_change_that_stood_until_a_restore_fell_short_however_the_restore_went(ended: str, restored: str) -> None:
     assert levels(stood(ended=ended), back(3, ended=restored, failure="capacity")) == (1, 1)
 
@@ -174,7 +176,7 @@ def test_of_several_changes_a_restore_speaks_against_the_last_one() -> None:
 
 
 def test_two_tries_of_a_restore_speak_against_one_change() -> None:
-    tries = (back(3, "c-8", ended="update-failed", failure="capacity"), back(4))
+    tries = (back(3, "c-8", ended=PastEnd.UPDATE_FAILED, failure="capacity"), back(4))
     assert levels(stood("c-0", -9), stood(), *tries) == (2, 1)
 
 
@@ -185,7 +187,7 @@ def test_two_tries_of_a_restore_speak_against_one_change() -> None:
         back(0),
         replace(back(3), endpoint="rank"),
         back(3, from_type="ml.g6e.2xlarge"),
-        back(3, ended="running"),
+        back(3, ended=PastEnd.RUNNING),
         back(20.5),
         replace(back(3), past=replace(back(3).past, restores=False)),
     ],
@@ -196,7 +198,7 @@ def test_a_change_that_no_restore_took_back_stays_proven(other: Remembered) -> N
 
 
 def test_what_was_handed_over_last_is_blamed_by_its_own_failure_alone() -> None:
-    assert levels(stood(), stood("c-2", 1, ended="handed-over", failure="outside"), back(3)) == (1, 0)
+    assert levels(stood(), stood("c-2", 1, ended=PastEnd.HANDED_OVER, failure="outside"), back(3)) == (1, 0)
 
 
 def test_records_from_before_restores_were_kept_are_read() -> None:
@@ -213,8 +215,8 @@ def test_a_risk_that_was_not_stated_is_held_against_nothing(stated: int | None) 
 def test_the_score_is_of_the_upper_end_of_each_class() -> None:
     found = record(
         one(stated_risk=2),
-        one(change_id="c-2", stated_risk=4, ended="rolled-back", failure="alarm"),
-        one(change_id="c-3", stated_risk=2, ended="rolled-back", failure="memory"),
+        one(change_id="c-2", stated_risk=4, ended=PastEnd.ROLLED_BACK, failure="alarm"),
+        one(change_id="c-3", stated_risk=2, ended=PastEnd.ROLLED_BACK, failure="memory"),
     )
     assert found.brier == pytest.approx((0.05**2 + (1 - 1) ** 2 + (0.05 - 1) ** 2) / 3)
     assert found.brier_without == pytest.approx(2 / 3)
@@ -223,8 +225,8 @@ def test_the_score_is_of_the_upper_end_of_each_class() -> None:
 
 
 def test_the_range_of_a_share_is_the_exact_one() -> None:
-    many = [one(change_id=f"c-{k}", stated_risk=1, ended="proven") for k in range(9)]
-    (level,) = record(*many, one(change_id="c-9", stated_risk=1, ended="rolled-back", failure="alarm")).levels
+    many = [one(change_id=f"c-{k}", stated_risk=1, ended=PastEnd.PROVEN) for k in range(9)]
+    (level,) = record(*many, one(change_id="c-9", stated_risk=1, ended=PastEnd.ROLLED_BACK, failure="alarm")).levels
     assert level.low == pytest.approx(0.00253, abs=1e-5)  # 1 of 10 in the tables of Clopper and Pearson
     assert level.high == pytest.approx(0.44502, abs=1e-5)
     (clean,) = record(*many).levels
@@ -260,7 +262,17 @@ NUMBERS = st.none() | st.floats() | st.floats(0.2, 5.0)
 PASTS = st.builds(
     lambda **fields: replace(PAST, **fields),
     at=st.integers(0, 5).map(lambda days: NOW - timedelta(days=days)),
-    ended=st.sampled_from(["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]),
+    ended=st.sampled_from(
+        [
+            PastEnd.PROVEN,
+            PastEnd.APPLIED,
+            PastEnd.ROLLED_BACK,
+            PastEnd.UPDATE_FAILED,
+            PastEnd.HANDED_OVER,
+            PastEnd.TESTED,
+            PastEnd.RUNNING,
+        ]
+    ),
     failure=st.sampled_from(["", "alarm", "capacity", "memory", "asked"]),
     back_for=st.sampled_from(["", "alarm", "asked"]),
     restores=st.booleans(),

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rightsizer.autoscaling.cron import UnreadableError, read
-from rightsizer.domain.change import Change
+from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
@@ -21,8 +21,6 @@ __all__ = ["CaughtUp", "caught_up", "last_fired", "over", "unreadable"]
 
 UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 SUSPENDED = "ScheduledScalingSuspended"
-SCHEDULE = "schedule"
-"""The journal line that says which scheduled action was made good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +226,7 @@ def as_due(change: Change, now: datetime) -> Due:
     """
     if change.before is None:
         return Due(change)
-    since = max((entry.at for entry in change.journal if entry.step == "plan"), default=change.created_at)
+    since = max((entry.at for entry in change.journal if entry.step == JournalEvent.PLAN), default=change.created_at)
     stored = change.before.scaling
     settle = caught_up(change.plan.settle, stored, since, now, all_actions=False)
     restore = caught_up(change.plan.restore, stored, since, now, all_actions=True)

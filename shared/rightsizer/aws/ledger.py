@@ -11,7 +11,7 @@ from decimal import Decimal
 from rightsizer import wire
 from rightsizer.aws.documents import noun_of
 from rightsizer.aws.table import Item, Row, Table, epoch, if_readable, money, readable, stamp, text
-from rightsizer.domain.history import TEACHES_DAYS, History, PastChange, Remembered
+from rightsizer.domain.history import TEACHES_DAYS, History, PastChange, PastEnd, Remembered
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.errors import ConflictError
 
@@ -129,7 +129,7 @@ class HistoryBook:
         month = (now.year, now.month)
 
         def lately(past: PastChange) -> bool:
-            return past.ended == "tested" and (past.at.year, past.at.month) == month
+            return past.ended is PastEnd.TESTED and (past.at.year, past.at.month) == month
 
         return History(
             endpoint=tuple(sorted(own, key=lambda past: past.at)),

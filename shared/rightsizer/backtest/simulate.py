@@ -17,7 +17,7 @@ from rightsizer.backtest.standing_change import Standing, guarded, left, moved_t
 from rightsizer.changes.window import opens
 from rightsizer.domain.backtest import Backtest, Missed, Rehearsed, Verdict
 from rightsizer.domain.endpoint import Endpoint
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Goal, Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy, room_for
 from rightsizer.domain.reason import Code, Reason
@@ -166,7 +166,7 @@ class Rehearsal:
             self.mornings = self.mornings - Counter((Gate.APPLY.value,)) + Counter((WAITS,))
         if morning - DAY == at.first_day:
             failure = "memory" if why.code is Code.MEMORY_TOO_SMALL else "alarm"
-            self.past[-1] = replace(self.past[-1], ended="rolled-back", failure=failure)
+            self.past[-1] = replace(self.past[-1], ended=PastEnd.ROLLED_BACK, failure=failure)
         else:
             then = datetime.combine(morning, time(), UTC)
             self.past.append(past_of(at.moved.then, at.before, then))

@@ -6,7 +6,7 @@ from datetime import date, datetime
 
 from rightsizer.backtest.later_days import After, DayAfter, Moved, as_served
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget, variant_resource_id
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import Option
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -75,7 +75,7 @@ def past_of(
         other.instance_type,
         one.current_count,
         other.current_count,
-        "proven",
+        PastEnd.PROVEN,
         demand=demand,
         mean_instances=sum(hourly) / len(hourly) if hourly else None,
         from_routing=one.routing,

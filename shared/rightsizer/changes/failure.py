@@ -18,7 +18,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    Entry,
+    FailureClass,
+    JournalEvent,
+    Steer,
+    StepResult,
+    failure_detail,
+)
+from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
@@ -132,10 +143,10 @@ def classified(move: Steer) -> Steer:
     return replace(move, failure=kind, reason=reason)
 
 
-def lesson(change: Change, ended: str) -> str:
+def lesson(change: Change, ended: PastEnd) -> str:
     """The class that the type is remembered by. What failed on the way back of a test is the old type's affair."""
     seen = change.failure in (FailureClass.ERRORS, FailureClass.MEMORY)
-    lost = ended == "tested" and change.state is ChangeState.HANDED_OVER and not seen
+    lost = ended is PastEnd.TESTED and change.state is ChangeState.HANDED_OVER and not seen
     return (FailureClass.UNKNOWN if lost else change.failure).value
 
 
@@ -180,7 +191,7 @@ def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[
         state=ChangeState.PLANNED,
         course=Course.FORWARD,
         ending=None,
-        journal=(*earlier, Entry(now, "again", "noted", said)),
+        journal=(*earlier, Entry(now, JournalEvent.AGAIN, "noted", said)),
         next_due=due,
         not_before=due,
         lease_until=None,
@@ -232,7 +243,7 @@ def instead(change: Change, chosen: Option | None, reasons: Sequence[Reason], no
         change,
         option=chosen,
         saving_usd_per_month=chosen.saving_usd_per_month,
-        journal=(*change.journal, Entry(now, "again", "noted", said)),
+        journal=(*change.journal, Entry(now, JournalEvent.AGAIN, "noted", said)),
         next_due=due,
         not_before=due,
         lease_until=None,
@@ -250,5 +261,6 @@ def without_metrics(change: Change, step: Step, error: RightsizerError) -> tuple
         return change, ""
     bare = replace(step, params={key: value for key, value in step.params.items() if key != "MetricsConfig"})
     prepare = tuple(bare if known == step else known for known in change.plan.prepare)
-    said = f"again:{FailureClass.UNKNOWN.value}:MetricsConfig is refused here, so it is left out: {error}"
-    return replace(change, plan=replace(change.plan, prepare=prepare)), said[:500]
+    said = f"MetricsConfig is refused here, so it is left out: {error}"
+    detail = failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, said)
+    return replace(change, plan=replace(change.plan, prepare=prepare)), detail

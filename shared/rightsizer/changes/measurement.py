@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
 
 from rightsizer.changes.failure import given_up, lesson
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.option import ORDERED
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.recommender.queueing import ShadowRun, ratios
 
@@ -23,8 +23,6 @@ SAMPLED_S = 60.0
 """GPU seconds in all, of shadow and production each, from which samples of a minute tell a ratio."""
 ENOUGH = 200
 """Requests before and after a change from which GPU seconds of a request are compared."""
-
-type Ended = Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
 
 
 def measured(change: Change, sight: Sight, now: datetime) -> Change:
@@ -110,7 +108,7 @@ def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange
     figures, base = change.measured, change.baseline
     if change.off_target > 0:
         return past  # the metrics are of several types together, so they tell nothing about the new one
-    gpu, ratio = _beside(past, change) if change.plan.kind == "shadow-test" else _before_and_after(figures, base)
+    gpu, ratio = _beside(past, change) if change.plan.kind is PlanKind.SHADOW_TEST else _before_and_after(figures, base)
     if past.from_type == past.to_type or (change.before and len(change.before.variants) != 1):
         gpu = None  # fewer instances overlap more requests; and several variants are measured together
     hardware = catalogue.find(change.option.target.instance_type)
@@ -157,7 +155,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
 
     A refusal changed nothing, a deletion has no other type, and what was given up before it served tells nothing.
     """
-    if change.before is None or change.plan.kind == "delete" or change.state is ChangeState.REFUSED:
+    if change.before is None or change.plan.kind is PlanKind.DELETE or change.state is ChangeState.REFUSED:
         return None
     if given_up(change):
         return None
@@ -179,7 +177,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         demand=promise.peak_busy_gpus if promise else None,
         framework=promise.framework if promise else "",
         from_routing=change.before.routing,
-        usd=change.once_usd if ended == "tested" else Decimal(0),
+        usd=change.once_usd if ended is PastEnd.TESTED else Decimal(0),
         back_for=change.back_for.value,
         restores=change.option.restores,
     )
@@ -188,17 +186,17 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
 
 def _risk(change: Change) -> int | None:
     """The risk that users were told; None where it was none of theirs (a shadow), a way back, or a person's order."""
-    silent = change.plan.kind == "shadow-test" or change.option.restores or change.option.kind in ORDERED
+    silent = change.plan.kind is PlanKind.SHADOW_TEST or change.option.restores or change.option.kind in ORDERED
     return None if silent else int(change.option.risk)
 
 
-def _ended(change: Change) -> Ended:
-    test = change.plan.kind == "shadow-test"
+def _ended(change: Change) -> PastEnd:
+    test = change.plan.kind is PlanKind.SHADOW_TEST
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
-        stands: Ended = "proven" if change.state is ChangeState.PROVEN else "applied"
-        return "tested" if test else stands
+        stands = PastEnd.PROVEN if change.state is ChangeState.PROVEN else PastEnd.APPLIED
+        return PastEnd.TESTED if test else stands
     if test and change.turned_at is not None:
-        return "tested"
+        return PastEnd.TESTED
     if change.state is ChangeState.ROLLED_BACK:
-        return "rolled-back" if change.turned_at is not None else "update-failed"
-    return "handed-over"
+        return PastEnd.ROLLED_BACK if change.turned_at is not None else PastEnd.UPDATE_FAILED
+    return PastEnd.HANDED_OVER

@@ -11,7 +11,7 @@ from dataclasses import replace
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import variant_resource_id
 from rightsizer.domain.live_state import EndpointSight, Sight
-from rightsizer.domain.plan import Step, StepKind, VariantCount
+from rightsizer.domain.plan import PlanKind, Step, StepKind, VariantCount
 
 
 def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
@@ -79,7 +79,7 @@ def in_place(change: Change, sight: Sight) -> Change:
     A view for one look, which is stable: what was put back once is not raised by it.
     """
     plan = change.plan
-    if plan.turn is not None or plan.kind != "change":
+    if plan.turn is not None or plan.kind is not PlanKind.CHANGE:
         return change
     asked = {s.subject: _copies(s) for s in plan.settle if s.kind is StepKind.SET_COPIES}
     restore = tuple(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, assert_never
 
-from rightsizer.domain.change import Entry
+from rightsizer.domain.change import Entry, JournalEvent
 from rightsizer.domain.checks import aware, named
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.plan import Step, StepKind, command
@@ -139,7 +139,7 @@ class Errand:
 
     def attempts(self) -> int:
         """How often the write of the present direction was begun."""
-        turned = next((n for n, line in enumerate(self.journal) if line.step == "turn back"), -1)
+        turned = next((n for n, line in enumerate(self.journal) if line.step == JournalEvent.TURN_BACK), -1)
         lines = self.journal[turned + 1 :] if self.back else self.journal
         return sum(1 for line in lines if line.status == "intended")
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from rightsizer.domain.checks import aware, named
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.option import Option
-from rightsizer.domain.plan import Before, Met, Plan, Step
+from rightsizer.domain.plan import Before, Met, Plan, PlanKind, Step
 from rightsizer.domain.proposal import PATIENCE
 from rightsizer.domain.reason import Reason
 
@@ -67,15 +67,121 @@ class FailureClass(StrEnum):
     UNKNOWN = "unknown"
 
 
+class StepResult(StrEnum):
+    """What a write to AWS came to."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    """AWS said no, and would say it again."""
+    RETRY = "retry"
+    """AWS did not do it, for a reason that passes or that a person takes away."""
+    UNANSWERED = "unanswered"
+    """The answer was lost, or there was none: AWS may have done it."""
+
+
+class JournalEvent(StrEnum):
+    """The name of a line of a journal that is a decision or a note, not a write; the values are stored."""
+
+    PLAN = "plan"
+    PREFLIGHT = "preflight"
+    WAIT = "wait"
+    LOOK = "look"
+    """AWS could not be read."""
+    MOVED = "moved"
+    """What the plan stands on changed, so that it is planned again."""
+    STEER = "steer"
+    """It takes another course, or passes a milestone."""
+    APPLIED = "applied"
+    """Autoscaling was given back whole on the new configuration."""
+    FINISH = "finish"
+    """An end, at which nothing of the owner's is missing."""
+    LEFT = "left"
+    """What of ours stays."""
+    AGAIN = "again"
+    """A further try is planned."""
+    ASK_BACK = "ask-back"
+    WAY_BACK = "way-back"
+    """What the way back deploys, where it is not what was stored."""
+    MET = "met"
+    """Since when the return knows what it met."""
+    SCHEDULE = "schedule"
+    """A scheduled action that is made good."""
+    IMAGES = "images"
+    """The way back brings other code."""
+    JUDGEMENT = "judgement"
+    """It was told that the change waits for a judgement."""
+    INCIDENT = "incident"
+    """A message that a resource is left without its autoscaling; the resource is the detail."""
+    INCIDENT_OVER = "incident-over"
+    TURN_BACK = "turn back"
+    """The old policy of a capacity change is to come back."""
+    END = "end"
+    """The end of a capacity change."""
+
+
+PREFIXES = {
+    StepResult.UNANSWERED: "again:unanswered",
+    StepResult.RETRY: "again",
+    StepResult.REFUSED: "refused",
+}
+"""How the stored detail of a write that failed begins, in every release. It is read in this order."""
+
+
+def failure_detail(result: StepResult, failure: FailureClass, text: str) -> str:
+    """The detail of a write that failed, as it is stored: at most 500 characters."""
+    if result is StepResult.UNANSWERED:
+        return f"{PREFIXES[result]}:{text}"[:500]
+    return f"{PREFIXES[result]}:{failure.value or FailureClass.UNKNOWN.value}:{text}"[:500]
+
+
+def read_failure(detail: str) -> tuple[StepResult | None, FailureClass, str]:
+    """What a stored detail says of a write that failed: its result, the class and the answer of AWS.
+
+    A detail without one of the prefixes has no result and no class, and is the answer as a whole. Where no class
+    follows the prefix, as in capacity changes, the class is UNKNOWN.
+    """
+    result = next((one for one, prefix in PREFIXES.items() if f"{detail}:".startswith(f"{prefix}:")), None)
+    if result is None:
+        return None, FailureClass.NONE, detail
+    rest = detail.removeprefix(PREFIXES[result]).removeprefix(":")
+    name, colon, text = rest.partition(":")
+    if result is not StepResult.UNANSWERED and colon and name in set(FailureClass):
+        return result, FailureClass(name), text or detail
+    return result, FailureClass.UNKNOWN, rest or detail
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of the journal."""
 
     at: datetime
     step: str
-    """`Step.key`, or the name of a decision such as ``steer``."""
+    """`Step.key`, or a `JournalEvent`."""
     status: Literal["intended", "done", "failed", "noted"]
     detail: str = ""
+    """Words for people. Of a write that failed it is the stored form of `result`, `failure` and `answer`."""
+
+    @property
+    def result(self) -> StepResult | None:
+        """What the write came to; None of an intent, of a decision, and of a failure that was no write."""
+        if self.status == "done":
+            return StepResult.DONE
+        return read_failure(self.detail)[0] if self.status == "failed" else None
+
+    @property
+    def failure(self) -> FailureClass:
+        """The class of a write that failed; NONE of everything else."""
+        return read_failure(self.detail)[1] if self.status == "failed" else FailureClass.NONE
+
+    @property
+    def answer(self) -> str:
+        """What AWS said of a write that failed; the detail of everything else."""
+        return read_failure(self.detail)[2] if self.status == "failed" else self.detail
+
+    @property
+    def was_rejected(self) -> bool:
+        """Whether the write failed, and AWS is known not to have done it."""
+        return self.status == "failed" and self.result is not StepResult.UNANSWERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +289,7 @@ class Change:
 
         A test that was proposed before options had `test_usd` has its price in `switch_usd`.
         """
-        if self.plan.kind == "shadow-test" and self.option.test_usd:
+        if self.plan.kind is PlanKind.SHADOW_TEST and self.option.test_usd:
             return self.option.test_usd
         return self.option.switch_usd
 
@@ -205,7 +311,7 @@ class Change:
     def goes_on_saving(self) -> bool:
         """Whether it is closed, stands, and its saving is still to be booked day by day."""
         stands = self.state in (ChangeState.PROVEN, ChangeState.APPLIED) and self.closed
-        return stands and self.saves and self.plan.kind == "change" and self.booked_until is not None
+        return stands and self.saves and self.plan.kind is PlanKind.CHANGE and self.booked_until is not None
 
     def attempts(self, step: Step) -> int:
         """How often the step was begun since it was last done."""

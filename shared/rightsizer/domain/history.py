@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from enum import StrEnum
 
 from rightsizer.domain.checks import named
 
@@ -11,6 +11,30 @@ TEACHES_DAYS = 180
 """How far back changes of other endpoints teach something, and are held against their promises."""
 SERVED_BADLY = frozenset({"alarm", "performance", "errors", "memory", "health-check"})
 """Failures by which a new fleet was too slow, failed requests, or did not start or fit."""
+
+
+class PastEnd(StrEnum):
+    """How a past change or test ended; the values are stored."""
+
+    PROVEN = "proven"
+    APPLIED = "applied"
+    """It stands, but too few requests came to prove it."""
+    ROLLED_BACK = "rolled-back"
+    """The new fleet served, and the old one serves again."""
+    UPDATE_FAILED = "update-failed"
+    """The new fleet never served."""
+    HANDED_OVER = "handed-over"
+    """A person had to help; which fleet serves is not known."""
+    TESTED = "tested"
+    """It was a shadow test: what serves did not change."""
+    RUNNING = "running"
+    """It has not ended yet."""
+
+
+WITHOUT_ARRIVAL = frozenset({PastEnd.TESTED, PastEnd.UPDATE_FAILED})
+"""Ends of what never served."""
+WENT_BACK = frozenset({PastEnd.ROLLED_BACK, PastEnd.UPDATE_FAILED})
+"""Ends after which the old fleet serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +46,7 @@ class PastChange:
     to_type: str
     from_count: int
     to_count: int
-    ended: Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested", "running"]
-    """``applied``: it stands, but too few requests came to prove it."""
+    ended: PastEnd
     failure: str = ""
     """Class of the failure: capacity, health-check, alarm, memory, errors, timeout, quota, unknown; empty when none."""
     promised_slowdown: float | None = None
@@ -68,6 +91,16 @@ class PastChange:
         return bool(self.models and model and model not in self.models)
 
     @property
+    def was_deployed(self) -> bool:
+        """Whether the new fleet served, or may have, even if it went back later; never true of a shadow test."""
+        return self.ended not in WITHOUT_ARRIVAL
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether the endpoint runs what the change made, or may: one that is running or was handed over counts."""
+        return self.was_deployed and self.ended is not PastEnd.ROLLED_BACK
+
+    @property
     def no_start(self) -> bool:
         """Whether the model did not start or did not fit on the new type, whatever the load was."""
         return self.refuted and self.failure in ("health-check", "memory")
@@ -75,9 +108,9 @@ class PastChange:
     @property
     def refuted(self) -> bool:
         """Whether the outcome speaks against the new type itself; a lack of capacity or quota does not."""
-        if self.ended == "tested":
+        if self.ended is PastEnd.TESTED:
             return self.failure in ("memory", "health-check", "errors")
-        return self.ended in ("rolled-back", "update-failed") and self.failure not in ("capacity", "quota")
+        return self.ended in WENT_BACK and self.failure not in ("capacity", "quota")
 
     @property
     def fell_short(self) -> bool:
@@ -86,18 +119,18 @@ class PastChange:
         One that was to go back and was handed over did too: its users met the new fleet for longer, not for less.
         """
         why = self.back_for or self.failure
-        return self.ended in ("rolled-back", "update-failed", "handed-over") and why in SERVED_BADLY
+        return self.ended in WENT_BACK | {PastEnd.HANDED_OVER} and why in SERVED_BADLY
 
     @property
     def silent(self) -> bool:
         """Whether it says nothing about the new type, neither for nor against: nobody saw whether it serves."""
-        unseen = self.ended == "tested" and self.latency_ratio is None and self.realised_slowdown is None
-        return not self.refuted and (unseen or self.ended in ("rolled-back", "update-failed", "handed-over"))
+        unseen = self.ended is PastEnd.TESTED and self.latency_ratio is None and self.realised_slowdown is None
+        return not self.refuted and (unseen or self.ended in WENT_BACK | {PastEnd.HANDED_OVER})
 
     @property
     def lacked(self) -> bool:
         """Whether there was no capacity for the new type, so that the endpoint never ran it."""
-        return self.ended == "update-failed" and self.failure == "capacity"
+        return self.ended is PastEnd.UPDATE_FAILED and self.failure == "capacity"
 
 
 @dataclass(frozen=True, slots=True)

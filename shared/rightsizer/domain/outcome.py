@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Literal
 
 from rightsizer.domain.checks import aware, finite, money, named
+from rightsizer.domain.history import PastEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class SpeedOutcome:
     to_type: str
     framework: str
     """Empty where it is not known."""
-    ended: Literal["proven", "applied", "rolled-back", "update-failed", "handed-over", "tested"]
+    ended: PastEnd
+    """Any end but RUNNING."""
     promised: float | None
     """The most likely slowdown, as the decision took it to be; None where none was promised."""
     bound: float | None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from shlex import quote
-from typing import Any, Literal
+from typing import Any
 
 from rightsizer.domain.checks import named
 from rightsizer.domain.demand import Peak
@@ -21,6 +21,17 @@ POLICY_PLACEHOLDER = "policy:"
 """``policy:<resource>|<dimension>|<name>`` stands for the ARN that a scaling policy will have once it is put again."""
 PLACE = re.compile(rf"{POLICY_PLACEHOLDER}[^|]+/[^|]+\|sagemaker:[^|]+\|.+")
 ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
+
+
+class PlanKind(StrEnum):
+    """What a plan is to reach; the values are stored."""
+
+    CHANGE = "change"
+    """The endpoint runs something else, or is scaled otherwise."""
+    SHADOW_TEST = "shadow-test"
+    """A shadow variant gets a copy of the requests for some hours, and goes away."""
+    DELETE = "delete"
+    """Nothing is written to AWS: the endpoint is watched, and its owner is handed the line that deletes it."""
 
 
 class StepKind(StrEnum):
@@ -199,8 +210,7 @@ class Plan:
     """Names of the roll-back alarms."""
     deployment_limit_s: int = 28_800
     """The longest that the deployment may take by its own configuration, seconds."""
-    kind: Literal["change", "shadow-test", "delete"] = "change"
-    """``delete`` writes nothing to AWS: it waits, watches, and hands over what its owner does."""
+    kind: PlanKind = PlanKind.CHANGE
     guardrail: str = ""
     """The deployment guardrail in a sentence."""
     shadow: str = ""

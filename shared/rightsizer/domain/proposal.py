@@ -33,6 +33,41 @@ UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalSta
 """States of a proposal whose change can be taken back."""
 
 
+class DecisionSource(StrEnum):
+    """Where a decision came from."""
+
+    POLICY = "policy"
+    """Automatic mode: the tag of the endpoint's owner, and no person."""
+    SLACK = "slack"
+    CLI = "cli"
+    OTHER = ""
+    """No source that this release knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedBy:
+    """Who decided: a source, and the person there."""
+
+    source: DecisionSource
+    person: str = ""
+    """The Slack user id or the caller's ARN; empty for automatic mode."""
+
+    @classmethod
+    def read(cls, text: str) -> "DecidedBy":
+        """The decider behind a stored text. What follows the colon of an unknown source is the person."""
+        name, colon, person = text.partition(":")
+        if text == DecisionSource.POLICY:
+            return cls(DecisionSource.POLICY)
+        if colon and name in (DecisionSource.SLACK, DecisionSource.CLI):
+            return cls(DecisionSource(name), person)
+        return cls(DecisionSource.OTHER, person or text)
+
+    @property
+    def text(self) -> str:
+        """The text that is stored, such as ``slack:U123``."""
+        return ":".join(part for part in (self.source.value, self.person) if part)
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Who decided what, where and when."""
@@ -42,6 +77,16 @@ class Decision:
     """``slack:U123``, ``cli:arn:aws:iam::...``, ``policy`` for automatic mode."""
     at: datetime
     comment: str = ""
+
+    @property
+    def decider(self) -> DecidedBy:
+        """Who decided, by source and person."""
+        return DecidedBy.read(self.by)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether automatic mode decided, and no person."""
+        return self.decider.source is DecisionSource.POLICY
 
 
 @dataclass(frozen=True, slots=True)

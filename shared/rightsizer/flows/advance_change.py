@@ -6,16 +6,28 @@ Law 4: the intent is in the journal before each write. The next move follows fro
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rightsizer.autoscaling.scheduled_actions import SCHEDULE, as_due
+from rightsizer.autoscaling.scheduled_actions import as_due
 from rightsizer.changes import rollback_size
 from rightsizer.changes.failure import again, without_metrics
 from rightsizer.changes.measurement import measured
 from rightsizer.changes.reconcile import advance
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Finish, Replan, Steer, Wait
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    Do,
+    Entry,
+    FailureClass,
+    Finish,
+    JournalEvent,
+    Replan,
+    Steer,
+    Wait,
+)
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import Sight
 from rightsizer.domain.option import Option
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import RightsizerError
@@ -124,12 +136,12 @@ class Walking:
         if not isinstance(made, Change):
             reason = replace(made[0], sentence=f"{move.reason.sentence}; {'; '.join(r.sentence for r in made)}")
             return self._steer(change, Steer(reason, Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE), now)
-        note = Entry(now, "moved", "noted", move.reason.sentence[:500])
+        note = Entry(now, JournalEvent.MOVED, "noted", move.reason.sentence[:500])
         return self.journal.save(replace(made, looks=0, journal=(*change.journal, note, made.journal[-1])))
 
     def _steer(self, change: Change, move: Steer, now: datetime, sight: Sight | None = None) -> Change:
         steered = self.following.steered(change, move, now)
-        handed = steered.ending is ChangeState.HANDED_OVER and change.plan.kind != "delete"
+        handed = steered.ending is ChangeState.HANDED_OVER and change.plan.kind is not PlanKind.DELETE
         if handed and change.ending is not ChangeState.HANDED_OVER:
             self.following.warn(steered, sight)
         self.following.book(change, steered, now)  # first: it may be repeated, and a crash in between is made good
@@ -157,9 +169,9 @@ class Walking:
 
 def _noted(change: Change, said: str, now: datetime) -> Change:
     """The change with a line about a scheduled action that is made good, once."""
-    if not said or any(entry.step == SCHEDULE and entry.detail == said for entry in change.journal):
+    if not said or any(entry.step == JournalEvent.SCHEDULE and entry.detail == said for entry in change.journal):
         return change
-    return replace(change, journal=(*change.journal, Entry(now, SCHEDULE, "noted", said)))
+    return replace(change, journal=(*change.journal, Entry(now, JournalEvent.SCHEDULE, "noted", said)))
 
 
 def ranking(store: RecommendationStore, change: Change) -> tuple[Option, ...]:
@@ -167,6 +179,6 @@ def ranking(store: RecommendationStore, change: Change) -> tuple[Option, ...]:
     if change.failure is not FailureClass.CAPACITY:
         return ()
     proposal = store.proposal(change.proposal_id)
-    if proposal is None or proposal.decision is None or proposal.decision.by != "policy":
+    if proposal is None or proposal.decision is None or not proposal.decision.is_automatic:
         return ()
     return proposal.recommendation.options

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from rightsizer.domain.change import Change, ChangeState, Entry
+from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import ChangeLimits
@@ -185,7 +185,7 @@ class Apply:
         if looks % 12 == 3:
             surely(self.tell)(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
         wait = LOOK_AGAIN * min(looks, 12)
-        note = Entry(now, "look", "failed", str(error)[:500])
+        note = Entry(now, JournalEvent.LOOK, "failed", str(error)[:500])
         return self.journal.save(
             replace(
                 change,

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED, OptionKind
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -121,7 +122,7 @@ class Beginning:
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
         """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
         begun = change.turned_at is not None or change.course is not Course.FORWARD
-        if begun or change.option.restores or change.plan.kind == "delete":
+        if begun or change.option.restores or change.plan.kind is PlanKind.DELETE:
             return None
         return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now), limits.misread)
 
@@ -219,7 +220,7 @@ class Beginning:
         sentence = "; ".join(r.sentence for r in reasons)
         if change.tries:
             sentence = f"try {change.tries + 1}, after a want of capacity, could not begin: {sentence}"
-        note = Entry(now, "preflight", "failed", sentence)
+        note = Entry(now, JournalEvent.PREFLIGHT, "failed", sentence)
         return replace(
             change,
             state=ChangeState.ROLLED_BACK if change.tries else ChangeState.REFUSED,
@@ -232,7 +233,7 @@ class Beginning:
         )
 
     def _defer(self, change: Change, until: datetime, sentence: str, now: datetime) -> Change:
-        note = Entry(now, "wait", "noted", sentence)
+        note = Entry(now, JournalEvent.WAIT, "noted", sentence)
         until = min(until, change.expires_at)
         return self._waits(
             replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))

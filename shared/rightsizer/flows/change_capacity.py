@@ -25,7 +25,7 @@ from rightsizer.domain.capacity_change import (
     TurnBack,
     Vanished,
 )
-from rightsizer.domain.change import Entry
+from rightsizer.domain.change import Entry, JournalEvent
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
@@ -105,7 +105,7 @@ class Errands:
         except RightsizerError as error:
             logger.warning("an errand cannot be looked at", extra={"errand": errand.id, "why": str(error)})
             known = self.book.load(errand.id) or errand
-            note = Entry(now, "look", "noted", str(error)[:500])
+            note = Entry(now, JournalEvent.LOOK, "noted", str(error)[:500])
             if known.journal and known.journal[-1].detail == note.detail:
                 return self.book.save(replace(known, next_due=now + LOOK_AGAIN))
             surely(self.tell)(f"errand {errand.id} of {errand.subject} cannot be looked at", str(error))
@@ -208,7 +208,7 @@ class Errands:
             text += f" By hand, if it is still wanted: {step.command}"
             if errand.undo:
                 text += f" The old policy: {errand.undo}"
-        note = Entry(now, "end", "noted", f"{move.state}: {move.reason.sentence}"[:500])
+        note = Entry(now, JournalEvent.END, "noted", f"{move.state}: {move.reason.sentence}"[:500])
         known = f"errand#{errand.id}#{move.state}#{errand.version}"
         self.ledger.note(Occurrence(known, now, f"errand-{move.state}", errand.subject, text))
         if move.state is not ProposalState.PROVEN:
@@ -233,7 +233,7 @@ def order_back(book: ErrandBook, errand_id: str, by: str, now: datetime) -> Erra
 
 
 def _turned(errand: Errand, reason: Reason, now: datetime) -> Errand:
-    note = Entry(now, "turn back", "noted", reason.sentence)
+    note = Entry(now, JournalEvent.TURN_BACK, "noted", reason.sentence)
     return replace(
         errand,
         state=ProposalState.APPLYING,

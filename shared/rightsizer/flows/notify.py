@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import Sight
 from rightsizer.domain.outcome import Occurrence
@@ -17,11 +17,6 @@ from rightsizer.domain.plan import Step, StepKind
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.telemetry import count, logger
-
-INCIDENT, OVER = "incident", "incident-over"
-"""Journal lines of the two messages, with the resource as their detail."""
-DENIED = f"again:{FailureClass.PERMISSION.value}:"
-"""How the line of a step begins that no try will mend soon; other failures pass, and are told when they come again."""
 
 type Tell = Callable[[str, str], None]
 type Told = Callable[[str, str], bool]
@@ -60,17 +55,19 @@ def once(ledger: SavingsLedger, tell: Tell, what: Occurrence, subject: str) -> N
 
 def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told) -> Change:
     """The change with the line of the message, where this refusal leaves a resource without autoscaling; told once."""
-    lack, detail = _lack(change, step, sight), result.detail
+    lack = _lack(change, step, sight)
     if not lack or change.ending is ChangeState.HANDED_OVER or _open(change, step.subject):
         return change
-    if not detail.startswith("again:") or (not detail.startswith(DENIED) and change.attempts(step) < 2):
+    if result.result not in (StepResult.RETRY, StepResult.UNANSWERED):
         return change
-    text = f"{lack}: {step.key} was refused ({detail}). It serves with the instances that it has. "
+    if result.failure is not FailureClass.PERMISSION and change.attempts(step) < 2:
+        return change  # it may pass soon, and is told when it comes again
+    text = f"{lack}: {step.key} was refused ({result.detail}). It serves with the instances that it has. "
     told = tell(
         f"INCIDENT {change.ref.name}: its autoscaling is missing",
         f"{text}It is tried again for about an hour; until then this does it: {sight.concrete(step).command}",
     )
-    return _noted(change, INCIDENT, step.subject, result.at) if told else change
+    return _noted(change, JournalEvent.INCIDENT, step.subject, result.at) if told else change
 
 
 def over(change: Change, sight: Sight, now: datetime, tell: Told) -> Change:
@@ -81,7 +78,7 @@ def over(change: Change, sight: Sight, now: datetime, tell: Told) -> Change:
             continue
         text = f"{had.resource_id} has its scalable target and its policies, as seen at {now:%Y-%m-%d %H:%M} UTC"
         if tell(f"{change.ref.name}: its autoscaling is back", text):
-            change = _noted(change, OVER, had.resource_id, now)
+            change = _noted(change, JournalEvent.INCIDENT_OVER, had.resource_id, now)
     return change
 
 
@@ -113,9 +110,10 @@ def _had(change: Change, step: Step) -> ScalableTarget | None:
 
 
 def _open(change: Change, resource: str) -> bool:
-    lines = (e.step for e in reversed(change.journal) if e.step in (INCIDENT, OVER) and e.detail == resource)
-    return next(lines, OVER) == INCIDENT
+    told = (JournalEvent.INCIDENT, JournalEvent.INCIDENT_OVER)
+    lines = (e.step for e in reversed(change.journal) if e.step in told and e.detail == resource)
+    return next(lines, "") == JournalEvent.INCIDENT
 
 
-def _noted(change: Change, line: str, resource: str, now: datetime) -> Change:
+def _noted(change: Change, line: JournalEvent, resource: str, now: datetime) -> Change:
     return replace(change, journal=(*change.journal, Entry(now, line, "noted", resource)))

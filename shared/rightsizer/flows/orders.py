@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Literal, Protocol
 
 from rightsizer.autoscaling.scheduled_actions import as_due
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.live_state import EndpointSight, Gone
@@ -57,7 +57,7 @@ class Orders:
             raise InputError(f"rolling back: there is no change {change_id}")
         if change.closed:
             self._stands(change)
-        note = Entry(now, "ask-back", "noted", by)
+        note = Entry(now, JournalEvent.ASK_BACK, "noted", by)
         asked = replace(change, asked_back_by=by, next_due=now, journal=(*change.journal, note))
         if change.closed or (change.course is Course.CLOSE and change.ending in STANDING):
             back = replace(asked, state=ChangeState.RETURNING, course=Course.BACK, ending=None, remaining=())

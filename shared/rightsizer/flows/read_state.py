@@ -14,9 +14,20 @@ from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_re
 from rightsizer.changes.measurement import counted
 from rightsizer.changes.overruled import needs_no_judgement, overruled
 from rightsizer.changes.reconcile import may_show_until, touched_scaling, updating
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, Wait
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    Do,
+    Entry,
+    FailureClass,
+    JournalEvent,
+    Move,
+    Steer,
+    Wait,
+)
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight, Verdict
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
@@ -36,12 +47,8 @@ SCALING = frozenset(
         StepKind.PUT_SCHEDULED,
     }
 )
-IMAGES = "images"
-"""The journal line that says that the way back brings other code."""
 LOOK_AGAIN = timedelta(hours=1)
 """How often a change that waits for a judgement looks for one; the sweep evaluates each endpoint once a day."""
-TOLD = "judgement"
-"""Journal line of the message that a change waits for a judgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ class Looking:
         signals = (*signals, shadow_test_result.MODEL_ERRORS) if shadows else signals
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
-        if change.plan.kind == "delete":
+        if change.plan.kind is PlanKind.DELETE:
             return deletion.judge(change, windows, now)
         if shadows:
             return shadow_test_result.judge(change, windows[:-1], windows[-1], now)
@@ -146,7 +153,9 @@ class Comparing:
             return change
         parts, names = _resolved_again(step, sight, endpoint)
         back, about = change.course is not Course.FORWARD, f"component {step.component}: " if step.component else ""
-        if not names or (back and any(entry.step == IMAGES and about in entry.detail for entry in change.journal)):
+        if not names or (
+            back and any(entry.step == JournalEvent.IMAGES and about in entry.detail for entry in change.journal)
+        ):
             return change
         by_itself = not back and self._by_policy(change)
         found = preflight.moved(endpoint, self.changer.images(change.ref, names), by_itself, parts)
@@ -158,12 +167,12 @@ class Comparing:
 
     def _by_policy(self, change: Change) -> bool:
         proposal = self.store.proposal(change.proposal_id)
-        return proposal is not None and proposal.decision is not None and proposal.decision.by == "policy"
+        return proposal is not None and proposal.decision is not None and proposal.decision.is_automatic
 
     def _told(self, change: Change, found: Reason, now: datetime) -> Change:
         text = f"the way back is deployed all the same, since what runs now has to go: {found.sentence}"
         self.tell(f"{change.ref.name}: its way back does not bring the image that ran before", text)
-        return replace(change, journal=(*change.journal, Entry(now, IMAGES, "noted", text[:500])))
+        return replace(change, journal=(*change.journal, Entry(now, JournalEvent.IMAGES, "noted", text[:500])))
 
 
 def _resolved_again(
@@ -216,13 +225,13 @@ def held_against(store: RecommendationStore, change: Change, proposal: Proposal 
 
 def _begun_on(newest: Recommendation, change: Change) -> Recommendation:
     """A judgement of the time when the change was created, in place of the one that cannot be read."""
-    gate = Gate.TEST if change.plan.kind == "shadow-test" else Gate.PROPOSE
+    gate = Gate.TEST if change.plan.kind is PlanKind.SHADOW_TEST else Gate.PROPOSE
     return replace(newest, evaluated_at=change.created_at, gate=gate)
 
 
 def _by_policy(proposal: Proposal | None) -> bool:
     """Whether automatic mode decided; where nobody knows, the stricter answer."""
-    return proposal is None or (proposal.decision is not None and proposal.decision.by == "policy")
+    return proposal is None or (proposal.decision is not None and proposal.decision.is_automatic)
 
 
 def _copied(newest: Recommendation, name: str, made: datetime) -> Reason | None:
@@ -270,10 +279,10 @@ def heard(store: RecommendationStore, change: Change, move: Move, now: datetime,
 
 def told(change: Change, why: Reason, now: datetime, tell: Told) -> Change:
     """The change with the line of the message that it waits for a judgement; told once."""
-    known = any(entry.step == TOLD for entry in change.journal)
+    known = any(entry.step == JournalEvent.JUDGEMENT for entry in change.journal)
     if known or not tell(f"{change.ref.name}: approved, and waits for a new judgement", why.sentence):
         return change
-    return replace(change, journal=(*change.journal, Entry(now, TOLD, "noted", why.sentence)))
+    return replace(change, journal=(*change.journal, Entry(now, JournalEvent.JUDGEMENT, "noted", why.sentence)))
 
 
 def brings_room(store: RecommendationStore, endpoint: str) -> Recommendation | None:

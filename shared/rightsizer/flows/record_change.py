@@ -9,22 +9,32 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.autoscaling.scheduled_actions import SCHEDULE
 from rightsizer.changes import failure
 from rightsizer.changes.failure import classified
 from rightsizer.changes.measurement import counted, past_of, realised_usd
-from rightsizer.changes.reconcile import APPLIED, FINISHED, UNANSWERED, differences, leftovers, may_have_turned
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Finish, Steer
+from rightsizer.changes.reconcile import differences, leftovers, may_have_turned
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    Entry,
+    FailureClass,
+    Finish,
+    JournalEvent,
+    Steer,
+    StepResult,
+    failure_detail,
+)
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Sight
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.notify import Told
-from rightsizer.flows.read_state import IMAGES
-from rightsizer.flows.roll_back import WAY_BACK, added
+from rightsizer.flows.roll_back import added
 from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
 
@@ -40,7 +50,7 @@ SHOWN = {
 }
 """What a proposal shows for each state of its change."""
 PART = timedelta(days=1)
-NOTES = ("finish", "left")
+NOTES = (JournalEvent.FINISH, JournalEvent.LEFT)
 """Lines that the end itself adds to the journal."""
 
 
@@ -63,17 +73,18 @@ class Following:
 
     @staticmethod
     def meaning(error: RightsizerError) -> str:
-        """``again`` or ``refused``, the failure class, and the text, as `changes.reconcile` reads it."""
+        """The detail of the journal's line: the result, the failure class, and the answer of AWS."""
         match error:
             case WriteRefusedError():
                 known = failure.refusal(error.code, error.text)
-                return f"{'again' if known.again else 'refused'}:{known.failure.value or 'unknown'}:{error.text}"[:500]
+                result = StepResult.RETRY if known.again else StepResult.REFUSED
+                return failure_detail(result, known.failure, error.text)
             case PermissionMissingError():
-                return f"again:{FailureClass.PERMISSION.value}:{error}"[:500]
+                return failure_detail(StepResult.RETRY, FailureClass.PERMISSION, str(error))
             case ThrottledError():
-                return f"again:{FailureClass.UNKNOWN.value}:{error}"[:500]
+                return failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, str(error))
             case _:  # the answer was lost, or there was none: AWS may have done it
-                return f"{UNANSWERED}{error}"[:500]
+                return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, str(error))
 
     def steered(self, change: Change, move: Steer, now: datetime) -> Change:
         """The change on its new course."""
@@ -102,18 +113,27 @@ class Following:
             looks=0,
             journal=(
                 *change.journal,
-                Entry(now, APPLIED if move.applied else "steer", "noted", move.reason.sentence[:500]),
+                Entry(
+                    now,
+                    JournalEvent.APPLIED if move.applied else JournalEvent.STEER,
+                    "noted",
+                    move.reason.sentence[:500],
+                ),
             ),
         )
 
     def finished(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
         """The closed change, with what differs from the plan and what of ours stays."""
         sentence = move.reason.sentence
-        if move.state is ChangeState.ROLLED_BACK and change.plan.kind == "delete":
+        if move.state is ChangeState.ROLLED_BACK and change.plan.kind is PlanKind.DELETE:
             sentence = f"{change.ref.name} stays: {sentence}"
         elif move.state is ChangeState.ROLLED_BACK:
             sentence = f"{_as_before(change)}: {sentence}"
-        told = [e.detail for e in change.journal if e.step in (WAY_BACK, SCHEDULE, IMAGES)]
+        told = [
+            e.detail
+            for e in change.journal
+            if e.step in (JournalEvent.WAY_BACK, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
+        ]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
         lines = added(change) if move.state is ChangeState.ROLLED_BACK else ()
         if lines:
@@ -124,10 +144,12 @@ class Following:
             sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
-        notes = [Entry(now, FINISHED, "noted", f"{move.state.value}: {sentence}"[:500])]
+        notes = [Entry(now, JournalEvent.FINISH, "noted", f"{move.state.value}: {sentence}"[:500])]
         left = leftovers(change)
         if left:
-            notes.append(Entry(now, "left", "noted", f"configurations that stay and cost nothing: {', '.join(left)}"))
+            notes.append(
+                Entry(now, JournalEvent.LEFT, "noted", f"configurations that stay and cost nothing: {', '.join(left)}")
+            )
         return replace(
             change,
             state=move.state,
@@ -168,9 +190,9 @@ class Following:
 
     def book(self, before: Change, after: Change, now: datetime) -> None:
         """The estimate enters the ledger when the change is applied; the switch, or the test, is paid when it turns."""
-        if after.plan.kind == "delete":
+        if after.plan.kind is PlanKind.DELETE:
             return
-        test = after.plan.kind == "shadow-test"
+        test = after.plan.kind is PlanKind.SHADOW_TEST
         if after.turned_at is not None and before.turned_at is None:
             paid = "price of the shadow test" if test else "overlap of both fleets"
             self._entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
@@ -236,9 +258,9 @@ def _subject(change: Change) -> str:
     name = change.ref.name
     if _too_old(change) and not change.remaining:
         return f"{name}: approval expired"
-    if change.plan.kind == "delete" and change.remaining:
+    if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
-    if change.plan.kind != "shadow-test" or change.turned_at is None:
+    if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:
         return f"INCIDENT {name}: its shadow may still run and cost money"
@@ -253,7 +275,7 @@ class Books:
 
     def close(self, change: Change, now: datetime) -> Change:
         """The closed change with everything booked up to its last step, or to the return that ended its saving."""
-        if change.turned_at is None or change.plan.kind != "change" or not change.saves:
+        if change.turned_at is None or change.plan.kind is not PlanKind.CHANGE or not change.saves:
             return change
         last = max((e.at for e in change.journal if e.step not in NOTES), default=now)
         return self.part(change, change.returned_at or last)

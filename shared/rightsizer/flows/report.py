@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal
 
-from rightsizer.domain.history import TEACHES_DAYS
+from rightsizer.domain.history import TEACHES_DAYS, PastEnd
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Recommendation
@@ -118,7 +118,7 @@ def made(given: ReportSources, start: datetime, end: datetime, now: datetime) ->
         ledger=_entries(given.ledger, start, end, unread),
         occurrences=list(given.ledger.occurrences(start, end, unread)),
         running_cost=_own_cost(given, found, start, end),
-        ended={one.change_id: one.past.at for one in past if one.past.ended != "running"},
+        ended={one.change_id: one.past.at for one in past if one.past.ended is not PastEnd.RUNNING},
     )
     return replace(
         tally(records, start, end, now),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, assert_never
 
-from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified
 from rightsizer.errors import ConflictError, RightsizerError, VanishedError
 
@@ -107,7 +107,7 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
     if click.user not in ports.approvers:
         whom = "nobody is on the list of approvers" if not ports.approvers else "they are not on the list of approvers"
         return Answer(403, _stranger(click, ports.approvers), f"{what}: {whom}")
-    by = f"slack:{click.user}"
+    by = DecidedBy(DecisionSource.SLACK, click.user).text
     try:
         if click.verb == "rollback":
             ports.ask_back(click.proposal_id, by, now)

@@ -19,24 +19,16 @@ from rightsizer.changes import clone, guardrail, rollback_size
 from rightsizer.changes.plan.capacity import capacity_step
 from rightsizer.changes.plan.config import create, update
 from rightsizer.changes.reconcile import given_back, rolled_back
-from rightsizer.domain.change import Change, Course, Entry, FailureClass
+from rightsizer.domain.change import Change, Course, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.option import Target
-from rightsizer.domain.plan import Met, Plan, Step, StepKind, VariantCount
+from rightsizer.domain.plan import Met, Plan, PlanKind, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import Changer
 from rightsizer.ports.evaluation import QuotaReader
 from rightsizer.telemetry import logger
-
-WAY_BACK = "way-back"
-"""The journal line that says what the way back deploys, where it is not what was stored."""
-
-REFUSED = ("refused:", f"again:{FailureClass.PERMISSION.value}:")
-"""How the journal's line of a failed step begins where trying it again would only lose time."""
-MET = "met"
-"""The journal line that says since when the return knows what it met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +45,12 @@ class Returning:
         Raises ReadError when the old configuration or the quotas could not be read.
         """
         plan, endpoint = change.plan, sight.endpoint
-        if change.course is not Course.BACK or plan.back is None or plan.kind != "change" or _settled(change):
+        if (
+            change.course is not Course.BACK
+            or plan.back is None
+            or plan.kind is not PlanKind.CHANGE
+            or _settled(change)
+        ):
             return change
         if isinstance(endpoint, Gone) or endpoint.status != "InService" or endpoint.pending_config:
             return change
@@ -115,7 +112,9 @@ class Returning:
         """The change with the bounds that its owner raised since, and with a line about every edit, once."""
         edits = rollback_size.edits(as_due(change, now).change, sight)
         text = f"autoscaling was edited since the change ({', '.join(edits)}); the way back gives back what was stored"
-        if not edits or any(e.step == WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal):
+        if not edits or any(
+            e.step == JournalEvent.WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal
+        ):
             return change
         due = as_due(change, now).change
         restore = rollback_size.raised(replace(due, plan=replace(due.plan, restore=change.plan.restore)), sight)
@@ -177,7 +176,7 @@ def _plain(step: Step) -> dict[str, Any]:
 
 def _settled(change: Change) -> bool:
     """Whether the stored way back was chosen for good."""
-    return any(entry.step == WAY_BACK and entry.status == "failed" for entry in change.journal)
+    return any(entry.step == JournalEvent.WAY_BACK and entry.status == "failed" for entry in change.journal)
 
 
 def _refused(change: Change) -> bool:
@@ -188,7 +187,14 @@ def _refused(change: Change) -> bool:
     plan = change.plan
     made = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
     lasts = [change.last(step, "done", "failed") for step in (*made, plan.back) if step is not None]
-    return any(last is not None and last.status == "failed" and last.detail.startswith(REFUSED) for last in lasts)
+    return any(last is not None and _is_hopeless(last) for last in lasts)
+
+
+def _is_hopeless(last: Entry) -> bool:
+    """Whether trying the step again would only lose time."""
+    return last.result is StepResult.REFUSED or (
+        last.result is StepResult.RETRY and last.failure is FailureClass.PERMISSION
+    )
 
 
 def _named(step: Step | None) -> frozenset[str]:
@@ -197,7 +203,7 @@ def _named(step: Step | None) -> frozenset[str]:
 
 
 def _noted(change: Change, plan: Plan, status: str, text: str, now: datetime) -> Change:
-    entry = Entry(now, WAY_BACK, "failed" if status == "failed" else "noted", text[:500])
+    entry = Entry(now, JournalEvent.WAY_BACK, "failed" if status == "failed" else "noted", text[:500])
     return replace(change, plan=plan, journal=(*change.journal, entry))
 
 
@@ -210,7 +216,7 @@ def meet(changer: Changer, change: Change, sight: Sight, now: datetime) -> Chang
         return change
     arns = [p["PolicyARN"] for t in sight.scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
     alarms = tuple(dict(a) for a in changer.alarms_pointing_at(arns)) if arns else ()
-    note = Entry(now, MET, "noted", "autoscaling is stored as it is before the way back takes it away")
+    note = Entry(now, JournalEvent.MET, "noted", "autoscaling is stored as it is before the way back takes it away")
     journal = change.journal if change.met is not None else (*change.journal, note)
     return replace(change, met=Met(now, sight.scaling, alarms), journal=journal)
 

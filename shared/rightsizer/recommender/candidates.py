@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
@@ -72,7 +73,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
     old, new = at.reference.accelerator, hardware.accelerator
     if reason is not None or price is None or old is None or new is None:
         return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
-    tried = sum(1 for p in at.given.history.endpoint if p.ended == "tested" and p.to_type == hardware.name)
+    tried = sum(1 for p in at.given.history.endpoint if p.ended is PastEnd.TESTED and p.to_type == hardware.name)
     known = _known(at, hardware)
     if (rests := _resting(at, hardware, known)) is not None:
         return rests

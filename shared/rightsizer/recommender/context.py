@@ -13,7 +13,7 @@ from functools import cached_property
 from rightsizer.domain.demand import Demand, Latency, Plan, Served, Stream
 from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
 from rightsizer.domain.hardware import Catalogue, InstanceType
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Goal, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.price import Price, PriceTable
@@ -142,7 +142,7 @@ class Situation:
     @property
     def changed(self) -> bool:
         """Whether a change of ours is in force, so that today's fleet is not the customer's own."""
-        return any(p.ended not in ("tested", "update-failed", "rolled-back") for p in self.given.history.endpoint)
+        return any(p.is_in_force for p in self.given.history.endpoint)
 
     @cached_property
     def links(self) -> Mapping[str, Link]:
@@ -300,7 +300,7 @@ def seen_of(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     """What the days, not empty, say about an endpoint that runs on this type."""
     policy = given.policy
     reference, base = _reference(hardware, days, given)
-    kills = sum(1 for p in given.history.endpoint if p.failure == "memory" and p.ended == "rolled-back")
+    kills = sum(1 for p in given.history.endpoint if p.failure == "memory" and p.ended is PastEnd.ROLLED_BACK)
     memory = memory_need(days, given.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
     random_base = _random_base(endpoint, given.history)
     waiting = _unqueued(base, random_base)
@@ -327,9 +327,7 @@ def _reference(
 
     After a change the baseline would shrink with every step (scaling in makes the next decision look at less).
     """
-    first = min(
-        (p.at.date() for p in given.history.endpoint if p.ended not in ("tested", "update-failed")), default=None
-    )
+    first = min((p.at.date() for p in given.history.endpoint if p.was_deployed), default=None)
     before = [d for d in days if first is not None and d.day < first and d.latency]
     found = given.catalogue.find(before[-1].instance_type) if before else None
     if found is not None:
@@ -344,7 +342,7 @@ def _too_little(past: PastChange) -> bool:
 
 def _random_base(endpoint: Endpoint, history: History) -> bool:
     """Whether requests were routed without looking on the reference days, before our first change."""
-    first = next((p for p in history.endpoint if p.ended not in ("tested", "update-failed")), None)
+    first = next((p for p in history.endpoint if p.was_deployed), None)
     return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
 
 

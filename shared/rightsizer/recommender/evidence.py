@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 from rightsizer.domain.demand import Demand, MemoryNeed, Peak
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.recommendation import Evidence
 from rightsizer.domain.usage import SLOT_S, DayDigest
 
@@ -90,7 +90,7 @@ def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
     if demand.gpu_mean is None and demand.latency is None:
         return "L0"
     told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
-    if any(p.ended != "tested" for p in told):
+    if any(p.ended is not PastEnd.TESTED for p in told):
         return "L5"
     if told:
         return "L4"

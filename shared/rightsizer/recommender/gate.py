@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, paid_back
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
@@ -111,7 +111,7 @@ def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Re
     Where another type had no capacity, nothing was served differently: this type need not wait for that.
     """
     for past in reversed(history.endpoint):
-        if past.ended == "tested" or (past.lacked and past.to_type != to_type):
+        if past.ended is PastEnd.TESTED or (past.lacked and past.to_type != to_type):
             continue
         hours = policy.cooldown_hours if past.from_type == past.to_type else policy.cooldown_type_hours
         left = past.at + timedelta(hours=hours) - now

@@ -25,7 +25,7 @@ FREE, GAIN, WARIEST = 0.5, 1.0, 3.0
 
 def hurt(at: Situation) -> Suffering | None:
     """Evidence that a change of ours must be taken back at once."""
-    changes = [p for p in at.given.history.endpoint if p.ended not in ("tested", "update-failed", "rolled-back")]
+    changes = [p for p in at.given.history.endpoint if p.is_in_force]
     if not changes:
         return None
     since = [d for d in at.days if d.day >= changes[-1].at.date() and d.instance_type == at.runs.name]
@@ -100,7 +100,7 @@ def _suffered(at: Situation, day: DayDigest) -> bool:
 
 
 def _changes(at: Situation) -> list[PastChange]:
-    return [p for p in at.given.history.endpoint if p.ended not in ("tested", "update-failed")]
+    return [p for p in at.given.history.endpoint if p.was_deployed]
 
 
 def _since(at: Situation) -> list[DayDigest]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import DayDigest
 
@@ -42,7 +42,7 @@ class Link:
 
 type Find = Callable[[str], InstanceType | None]
 
-STOOD = ("proven", "applied")
+STOOD = frozenset({PastEnd.PROVEN, PastEnd.APPLIED})
 LEFT = "left"
 """Failure of a type that ran, and was left again for the one before."""
 FALSE_ALARM = 1.05
@@ -68,7 +68,7 @@ def taken_back(history: History, price_of: Callable[[str], Decimal | None]) -> H
     for index, change in enumerate(past):
         left = _left(change, past[index + 1 :])
         if left is not None and _cheaper(change, price_of):
-            past[index] = replace(change, at=left.at, ended="rolled-back", failure=LEFT)
+            past[index] = replace(change, at=left.at, ended=PastEnd.ROLLED_BACK, failure=LEFT)
     return replace(history, endpoint=tuple(sorted(past, key=lambda p: p.at)))
 
 

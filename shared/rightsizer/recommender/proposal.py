@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate, Recommendation
 
 TERRAFORM = ("terraform", "opentofu")
@@ -149,7 +149,11 @@ def proposal_for(recommendation: Recommendation, reach: Reach, days: int, now: d
     reach = reach_for(option, reach)
     automatic = recommendation.gate is Gate.APPLY and recommendation.mode is Mode.AUTO and reach.approvable
     decision = (
-        Decision(ProposalState.APPROVED, "policy", now, recommendation.gate_reason.sentence) if automatic else None
+        Decision(
+            ProposalState.APPROVED, DecidedBy(DecisionSource.POLICY).text, now, recommendation.gate_reason.sentence
+        )
+        if automatic
+        else None
     )
     return Proposal(
         id=proposal_id(recommendation, option),

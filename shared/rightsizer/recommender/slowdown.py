@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rightsizer.domain.demand import Demand, Latency
 from rightsizer.domain.hardware import Accelerator, InstanceType
-from rightsizer.domain.history import History
+from rightsizer.domain.history import History, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.domain.usage import CONFORMAL, quantile
@@ -137,7 +137,7 @@ def outcomes(history: History, find: Find, framework: str, policy: Policy) -> tu
             continue
         if past.realised_slowdown is not None:
             seen.append(past.realised_slowdown / ratio)
-        elif past.ended == "rolled-back" and past.failure in TOO_SLOW:
+        elif past.ended is PastEnd.ROLLED_BACK and past.failure in TOO_SLOW:
             seen.append(policy.slowdown_bound)
     return tuple(sorted(seen))
 

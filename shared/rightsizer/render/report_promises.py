@@ -5,6 +5,7 @@ What is not known is said.
 
 from collections.abc import Sequence
 
+from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Risk
 from rightsizer.domain.outcome import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.report import Report
@@ -26,12 +27,12 @@ WENT_BACK = (
     " were rolled back for lack of capacity or because somebody asked, say nothing about the risk."
 )
 ENDED = {
-    "proven": "proven",
-    "applied": "applied, not proven",
-    "rolled-back": "rolled back",
-    "update-failed": "update failed",
-    "handed-over": "handed over",
-    "tested": "shadow test",
+    PastEnd.PROVEN: "proven",
+    PastEnd.APPLIED: "applied, not proven",
+    PastEnd.ROLLED_BACK: "rolled back",
+    PastEnd.UPDATE_FAILED: "update failed",
+    PastEnd.HANDED_OVER: "handed over",
+    PastEnd.TESTED: "shadow test",
 }
 UNREAD = "Not part of this report: it was made before this was kept."
 

@@ -12,7 +12,7 @@ from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
 from rightsizer.render import blocks
@@ -306,9 +306,10 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
 
 def who(by: str) -> str:
     """A decider for people: ``policy`` is the automatic mode, ``cli:`` names the caller's ARN."""
-    if by == "policy":
+    decider = DecidedBy.read(by)
+    if decider.source is DecisionSource.POLICY:
         return "policy (automatic mode)"
-    return one_line(by.partition(":")[2] or by)
+    return one_line(decider.person or by)
 
 
 def unread_row(row: UnreadRow) -> str:

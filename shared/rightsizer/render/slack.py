@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option
-from rightsizer.domain.proposal import UNDOABLE, Proposal, ProposalState
+from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shortened
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
@@ -179,8 +179,8 @@ def _name(proposal: Proposal) -> str:
 def _standing(proposal: Proposal) -> str:
     """The state in bold; a Slack user who decided is mentioned, so that the message shows a name and not an id."""
     said = escaped(sentences.standing(proposal), SECTION - 100)
-    by = proposal.decision.by if proposal.decision else ""
-    kind, _, name = by.partition(":")
-    if kind == "slack" and name.isalnum():
+    decider = proposal.decision.decider if proposal.decision else None
+    if decider is not None and decider.source is DecisionSource.SLACK and decider.person.isalnum():
+        name = decider.person
         said = said.replace(f" by {name}", f" by <@{name}>", 1)
     return f"*{said}*"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from rightsizer.domain.history import Remembered
+from rightsizer.domain.history import PastEnd, Remembered
 from rightsizer.domain.option import Risk
 from rightsizer.domain.outcome import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.policy import Policy
@@ -16,8 +16,6 @@ TAIL = 0.025
 """What lies outside of a range at 95 % confidence, on each side."""
 WIDEST = 0.25
 """Width of the range of a chance up to which it says something about the chance that was stated."""
-IN_FORCE = ("proven", "applied", "handed-over")
-"""Ends after which an endpoint runs what the change made, or what nobody knows."""
 
 
 def track_record(remembered: Iterable[Remembered], since: datetime, until: datetime, policy: Policy) -> TrackRecord:
@@ -26,11 +24,11 @@ def track_record(remembered: Iterable[Remembered], since: datetime, until: datet
     Slowdowns that are no positive numbers count as not measured, or as not promised. A change that stood, and that a
     restoring one of ours took back later, fell short as one that went back by itself did.
     """
-    ended = [one for one in remembered if one.past.ended != "running" and since <= one.past.at < until]
+    ended = [one for one in remembered if one.past.ended is not PastEnd.RUNNING and since <= one.past.at < until]
     found = [outcome for outcome in map(_outcome, ended) if outcome is not None]
     found.sort(key=lambda one: (one.endpoint, one.change_id))
     found.sort(key=lambda one: one.at, reverse=True)
-    changes = [one for one in ended if one.past.ended != "tested"]
+    changes = [one for one in ended if one.past.ended is not PastEnd.TESTED]
     told = list(_told(changes))
     harm = [float(short) for _, short in told]
     errors = [(policy.stated_chance(risk)[1] - short) ** 2 for risk, short in told]
@@ -55,7 +53,7 @@ def _outcome(one: Remembered) -> SpeedOutcome | None:
     promised, bound, measured, latency = map(
         _readable, (past.promised_slowdown, past.promised_bound, past.realised_slowdown, past.latency_ratio)
     )
-    if measured is None or past.ended == "running":
+    if measured is None or past.ended is PastEnd.RUNNING:
         return None
     return SpeedOutcome(
         endpoint=one.endpoint,
@@ -110,7 +108,7 @@ def _told(changes: Sequence[Remembered]) -> Iterable[tuple[int, bool]]:
     restored = _restored(changes)
     for one in changes:
         risk, short = one.past.stated_risk, one.past.fell_short or one in restored
-        if risk is not None and risk in set(Risk) and (short or one.past.ended == "proven"):
+        if risk is not None and risk in set(Risk) and (short or one.past.ended is PastEnd.PROVEN):
             yield risk, short
 
 
@@ -125,10 +123,10 @@ def _restored(changes: Sequence[Remembered]) -> frozenset[Remembered]:
         earlier = [
             one
             for one in changes
-            if one.endpoint == back.endpoint and one.past.at < back.past.at and one.past.ended in IN_FORCE
+            if one.endpoint == back.endpoint and one.past.at < back.past.at and one.past.is_in_force
         ]
         last = max(earlier, key=lambda one: (one.past.at, one.change_id), default=None)
-        if last is not None and last.past.ended != "handed-over" and last.past.to_type == back.past.from_type:
+        if last is not None and last.past.ended is not PastEnd.HANDED_OVER and last.past.to_type == back.past.from_type:
             found.add(last)
     return frozenset(found)
 

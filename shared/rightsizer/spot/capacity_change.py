@@ -24,6 +24,7 @@ from rightsizer.domain.capacity_change import (
     TurnBack,
     Vanished,
 )
+from rightsizer.domain.change import StepResult
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import PATIENCE, ProposalState
@@ -145,7 +146,7 @@ def _start(
 
 
 def _permitted(errand: Errand, mode: Mode, now: datetime, switch: Switch) -> ErrandMove:
-    by_policy = errand.decision is not None and errand.decision.by == "policy"
+    by_policy = errand.decision is not None and errand.decision.is_automatic
     if mode not in ALLOWED or (by_policy and mode is not Mode.AUTO):
         text = f"the tag rightsizer:mode of {errand.subject} is {mode} now; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.NOT_OPTED_IN, text))
@@ -155,8 +156,8 @@ def _permitted(errand: Errand, mode: Mode, now: datetime, switch: Switch) -> Err
 def _again(errand: Errand, now: datetime, switch: Switch) -> ErrandMove:
     """The write was begun and its effect is not there: sent again, unless AWS has said no."""
     last = errand.last
-    if last is not None and last.status == "failed" and last.detail.startswith("refused:"):
-        text = f"AWS refused: {last.detail.removeprefix('refused:')} {errand.subject} is as it was"
+    if last is not None and last.result is StepResult.REFUSED:
+        text = f"AWS refused: {last.answer} {errand.subject} is as it was"
         return Ended(ProposalState.HANDED_OVER, Reason(Code.REFUSED_BY_AWS, text))
     return _retry(errand, "is as it was", False, now, switch.frozen)
 

@@ -10,7 +10,7 @@ from rightsizer.domain.capacity_change import ByHand, Errand, GroupPolicy, PoolR
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
-from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import CapacityOption, Group, Handler, Outlook
 
@@ -180,7 +180,9 @@ def _group_enable(group: Group, writes: bool) -> str:
 
 
 def _by_policy(now: datetime) -> Decision:
-    return Decision(ProposalState.APPROVED, "policy", now, "the tag rightsizer:mode=auto allows it")
+    return Decision(
+        ProposalState.APPROVED, DecidedBy(DecisionSource.POLICY).text, now, "the tag rightsizer:mode=auto allows it"
+    )
 
 
 def _id(*what: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rightsizer.autoscaling import policies
-from rightsizer.domain.change import Change, Entry
+from rightsizer.domain.change import Change, Entry, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, EndpointSight
 from rightsizer.domain.option import OptionKind
@@ -24,7 +24,7 @@ class Planned:
 
     def on(self, change: Change, now: datetime) -> Change:
         """The change with this plan, noted in its journal."""
-        note = Entry(now, "plan", "noted", "; ".join((self.plan.guardrail, *self.notes)))
+        note = Entry(now, JournalEvent.PLAN, "noted", "; ".join((self.plan.guardrail, *self.notes)))
         said, journal = self.plan.guardrail, (*change.journal, note)
         return replace(change, before=self.before, plan=self.plan, outcome=said, journal=journal)
 

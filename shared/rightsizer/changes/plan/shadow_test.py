@@ -22,7 +22,7 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import CONFIG_KINDS, Option, Target
-from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground
 from rightsizer.domain.reason import Code, Reason
@@ -77,7 +77,7 @@ def shadow_test(
     hours = test_hours(change.option)
     plan = replace(
         keeping_counts(change, config, before, new, watched, guard, limits),
-        kind="shadow-test",
+        kind=PlanKind.SHADOW_TEST,
         guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
         shadow=shadow_name(before.variants[0].name),
         test_s=int(timedelta(hours=hours).total_seconds()),
@@ -132,7 +132,7 @@ def two_steps(
     days = limits.grace.total_seconds() / 86_400
     plan = Plan(
         after=before.variants,
-        kind="delete",
+        kind=PlanKind.DELETE,
         guardrail=f"marked for deletion and watched for {days:g} days; rightsizer deletes nothing itself",
         test_s=int(limits.grace.total_seconds()),
         restore_file=deletion.restore_file(change.ref, config, before),

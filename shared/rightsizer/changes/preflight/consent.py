@@ -8,18 +8,17 @@ from rightsizer.domain.approvers import Approvers, Caller
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import Ground
+from rightsizer.domain.proposal import DecidedBy, DecisionSource
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 
-AUTOMATIC = "policy"
-"""Who decides in automatic mode: the tag of the endpoint's owner, not a person."""
 SHOWN = 10
 """Entries of a list that a sentence names."""
 
 
 def by_policy(ground: Ground) -> bool:
     """Whether automatic mode decided, and no person."""
-    return ground.proposal.decision is not None and ground.proposal.decision.by == "policy"
+    return ground.proposal.decision is not None and ground.proposal.decision.is_automatic
 
 
 def mode(ground: Ground) -> Reason | None:
@@ -78,13 +77,14 @@ def stranger(by: str, approvers: Approvers) -> Reason | None:
 
     `by` is what the decision claims. Automatic mode is held by other rules.
     """
-    if not approvers.entries or by == AUTOMATIC:
+    decider = DecidedBy.read(by)
+    if not approvers.entries or decider.source is DecisionSource.POLICY:
         return None
-    where, _, who = by.partition(":")
-    if where == "slack":
+    who = decider.person
+    if decider.source is DecisionSource.SLACK:
         text = f"the Slack user {who[:80]} is not on the list Approvers"
         return None if who in approvers.slack else Reason(Code.NOT_APPROVER, text)
-    caller = Caller.of(who) if where == "cli" else None
+    caller = Caller.of(who) if decider.source is DecisionSource.CLI else None
     if caller is not None and approvers.name(caller):
         return None
     if caller is None:

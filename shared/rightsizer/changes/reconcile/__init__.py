@@ -10,9 +10,6 @@ from datetime import datetime, timedelta
 from rightsizer.changes.reconcile.courses import back, close, too_old, towards, updating, watch
 from rightsizer.changes.reconcile.drift import BUSY, busy, lost
 from rightsizer.changes.reconcile.journal import (
-    APPLIED,
-    FINISHED,
-    UNANSWERED,
     differences,
     given_back,
     left_open,
@@ -26,9 +23,6 @@ from rightsizer.domain.live_state import EndpointSight, Gone, Sight
 from rightsizer.domain.policy import Switch
 
 __all__ = [
-    "APPLIED",
-    "FINISHED",
-    "UNANSWERED",
     "advance",
     "differences",
     "given_back",

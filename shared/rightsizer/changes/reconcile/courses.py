@@ -18,9 +18,20 @@ from rightsizer.changes.reconcile.journal import (
     touched_scaling,
 )
 from rightsizer.changes.reconcile.steps import attempt, first, may_show_until, not_shown, rolled_back
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Finish, Move, Replan, Steer, Wait
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    FailureClass,
+    Finish,
+    JournalEvent,
+    Move,
+    Replan,
+    Steer,
+    Wait,
+)
 from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight, Verdict
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import PATIENCE
 from rightsizer.domain.reason import Code, Reason
@@ -64,7 +75,7 @@ def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime
 def _turned(change: Change) -> Steer:
     """Where nothing is deployed the last step before it is the turn."""
     text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
-    if change.plan.kind == "delete":
+    if change.plan.kind is PlanKind.DELETE:
         text = f"{change.ref.name} is marked for deletion; from now on it is watched"
     return Steer(Reason(Code.UNPROVEN, text), turned=True)
 
@@ -131,7 +142,8 @@ def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
     waiting = [name for name, state in states.items() if state != "OK"]
     if not waiting:
         return None
-    began = max((e.at for e in change.journal if e.step.startswith("PutMetricAlarm")), default=change.created_at)
+    put = {step.key for step in change.plan.prepare if step.kind is StepKind.PUT_ALARM}
+    began = max((e.at for e in change.journal if e.step in put), default=change.created_at)
     if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
         text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
         return undone(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
@@ -150,7 +162,7 @@ def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) 
         text = f"{change.ref.name} runs what was asked; it is not proven yet"
         if change.plan.settle:
             text = f"{change.ref.name} runs what was asked, with its autoscaling; it is not proven yet"
-        if change.plan.kind == "delete":
+        if change.plan.kind is PlanKind.DELETE:
             text = f"{change.ref.name} is marked for deletion; nothing else was changed, and any request ends it"
         return first(change, sight, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
     if change.asked_back_by:
@@ -167,11 +179,11 @@ def _judged(change: Change, verdict: Verdict, now: datetime) -> Move:
     match verdict.judgement:
         case "bad":
             return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
-        case "proven" if change.plan.kind == "delete":
+        case "proven" if change.plan.kind is PlanKind.DELETE:
             return Steer(verdict.reason, Course.CLOSE, ChangeState.HANDED_OVER, remaining=(_delete(change),))
-        case "given-up" if change.plan.kind == "delete":
+        case "given-up" if change.plan.kind is PlanKind.DELETE:
             return Steer(verdict.reason, Course.CLOSE, ChangeState.ROLLED_BACK)
-        case "proven" | "given-up" if change.plan.kind == "shadow-test":
+        case "proven" | "given-up" if change.plan.kind is PlanKind.SHADOW_TEST:
             return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
         case "proven":
             return Steer(verdict.reason, Course.CLOSE, ChangeState.PROVEN)
@@ -294,7 +306,7 @@ def updating(change: Change, now: datetime) -> bool:
 
 def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
     """Why the first write must not follow now; None when it may. `touched`: autoscaling was taken away already."""
-    if change.plan.kind == "delete" or may_show_until(change, now) is not None:
+    if change.plan.kind is PlanKind.DELETE or may_show_until(change, now) is not None:
         return None
     if sight.hold is not None:
         held = _held(change, sight, touched)
@@ -307,7 +319,7 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
     moved = moved or _edited(change, sight)
     if not moved:
         return None
-    plans = sum(1 for entry in change.journal if entry.step == "plan")
+    plans = sum(1 for entry in change.journal if entry.step == JournalEvent.PLAN)
     if plans > REPLANS:
         text = f"{moved}; it was planned {plans} times and moved each time"
         return _refused(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
@@ -336,7 +348,12 @@ def _held(change: Change, sight: Sight, touched: bool) -> Move | None:
 
 def _moved(change: Change, endpoint: EndpointSight) -> str:
     """How counts and weights differ from those of the plan; empty where they do not, or where the turn keeps them."""
-    if change.before is None or change.plan.turn is None or change.plan.kind != "change" or change.plan.keeps_counts:
+    if (
+        change.before is None
+        or change.plan.turn is None
+        or change.plan.kind is not PlanKind.CHANGE
+        or change.plan.keeps_counts
+    ):
         return ""
     planned = {v.name: (v.count, v.weight) for v in change.before.variants}
     live = {v.name: (v.desired_count, v.desired_weight) for v in endpoint.variants}

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from rightsizer.changes.reconcile.journal import given_back
 from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Move, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.reason import Code, Reason
 
 LOOKS_MIN = (2, 5, 10, 15, 20, 30, 45, 60)
@@ -39,7 +40,7 @@ def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
         text = f"endpoint {change.ref.name} is {status}, which this program does not repair"
         return hand_over(Code.NOT_IN_SERVICE, text, FailureClass.UNKNOWN)
     theirs = foreign(change, endpoint)
-    if theirs and change.plan.kind == "delete":
+    if theirs and change.plan.kind is PlanKind.DELETE:
         text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} after it was marked for deletion"
         return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
     if theirs:

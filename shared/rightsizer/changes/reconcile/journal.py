@@ -6,16 +6,9 @@ Left are open steps when everything stops, things that stay, and things that dif
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from rightsizer.domain.change import Change, ChangeState, Entry
+from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
 from rightsizer.domain.live_state import Gone, Sight
 from rightsizer.domain.plan import Step, StepKind
-
-APPLIED = "applied"
-"""The journal line of the moment at which autoscaling was given back whole on the new configuration."""
-FINISHED = "finish"
-"""The journal line of an end, at which nothing of the owner's is missing."""
-UNANSWERED = "again:unanswered:"
-"""How the journal's line of a call begins of which nobody knows whether AWS accepted it."""
 
 GONE_AFTER = timedelta(minutes=3)
 """A deregistered target may be listed this long (inferred): Application Auto Scaling is eventually consistent."""
@@ -54,25 +47,24 @@ def _may_have_done(change: Change, steps: Iterable[Step]) -> bool:
     for entry in change.journal:
         if entry.step not in ours:
             continue
-        refused = entry.status == "failed" and not entry.detail.startswith(UNANSWERED)
-        if entry.status != "intended" and not refused:
+        if entry.status != "intended" and not entry.was_rejected:
             return True
-        (open_steps.discard if refused else open_steps.add)(entry.step)
+        (open_steps.discard if entry.was_rejected else open_steps.add)(entry.step)
     return bool(open_steps)
 
 
 def given_back(change: Change) -> bool:
     """Whether autoscaling was given back whole, and not taken away since: what it is now is the owner's."""
-    return change.state is ChangeState.APPLIED or _last(change) in (APPLIED, FINISHED)
+    return change.state is ChangeState.APPLIED or _last(change) in (JournalEvent.APPLIED, JournalEvent.FINISH)
 
 
 def reopened(change: Change) -> bool:
     """Whether it was over before, and is walked again without having taken anything away yet."""
-    return _last(change) == FINISHED
+    return _last(change) == JournalEvent.FINISH
 
 
 def _last(change: Change) -> str:
-    marks = {APPLIED, FINISHED, *(s.key for s in change.plan.clear)}
+    marks = {JournalEvent.APPLIED, JournalEvent.FINISH, *(s.key for s in change.plan.clear)}
     return next((e.step for e in reversed(change.journal) if e.step in marks), "")
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.drift import next_look
-from rightsizer.changes.reconcile.journal import UNANSWERED, may_have_written
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, Wait
+from rightsizer.changes.reconcile.journal import may_have_written
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, StepResult, Wait
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.live_state import MOVING, EndpointSight, Sight
 from rightsizer.domain.plan import Step, StepKind, command, has_places
@@ -37,7 +37,7 @@ def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) ->
             return _moving(change, step, now)
         stands = standing(change, sight, step, now) if step.kind is StepKind.UPDATE_COMPONENT else None
         if stands is not None:
-            return give_up(change, step, stands) if isinstance(stands, str) else stands
+            return give_up(change, step, FailureClass.UNKNOWN, stands) if isinstance(stands, str) else stands
         if not sight.shows(step):
             return attempt(change, sight.concrete(step), now, step.subject in sight.configs_differ)
     return None
@@ -77,18 +77,19 @@ def attempt(change: Change, step: Step, now: datetime, config_differs: bool = Fa
     """Do a step, wait before it is tried again, or give it up."""
     tried, last = change.attempts(step), change.last(step, "done", "failed")
     if lacks := _lacks(change, step):
-        return give_up(change, step, f"refused:{change.failure.value}:{lacks}{_cause(change)}")
+        return give_up(change, step, change.failure, f"{lacks}{_cause(change)}")
     if step.kind is StepKind.CREATE_CONFIG and config_differs:
-        return give_up(change, step, f"refused:unknown:a configuration {step.subject} with other content exists")
+        text = f"a configuration {step.subject} with other content exists"
+        return give_up(change, step, FailureClass.UNKNOWN, text)
     if last is not None and last.status == "done" and timedelta(0) <= now - last.at < SETTLES:
         return Wait(last.at + SETTLES, f"{step.key} was accepted and does not show yet")
     if last is None or last.status == "done":
         done = sum(1 for e in change.journal if e.step == step.key and e.status == "done")
-        return (
-            Do(step) if done < ATTEMPTS and tried < ATTEMPTS else give_up(change, step, "again:unknown:it never shows")
-        )
-    if last.detail.startswith("refused") or tried >= (1 if _hopeless(change) else ATTEMPTS):
-        return give_up(change, step, last.detail)
+        if done < ATTEMPTS and tried < ATTEMPTS:
+            return Do(step)
+        return give_up(change, step, FailureClass.UNKNOWN, "it never shows")
+    if last.result is StepResult.REFUSED or tried >= (1 if _hopeless(change) else ATTEMPTS):
+        return give_up(change, step, last.failure, last.answer)
     due = last.at + timedelta(minutes=RETRY_MIN[min(tried, len(RETRY_MIN)) - 1])
     return Do(step) if now >= due else Wait(due, f"{step.key} failed for now ({last.detail}); it is tried again")
 
@@ -109,8 +110,8 @@ def _lacks(change: Change, step: Step) -> str:
 
 def _cause(change: Change) -> str:
     """The last refusal of AWS itself, for the outcome of what could not be asked after it."""
-    refused = [e for e in change.journal if e.status == "failed" and e.detail.startswith("refused")]
-    return f" ({refused[-1].step} was refused: {refused[-1].detail.split(':', 2)[-1]})" if refused else ""
+    refused = [e for e in change.journal if e.result is StepResult.REFUSED]
+    return f" ({refused[-1].step} was refused: {refused[-1].answer})" if refused else ""
 
 
 def _unregistered(change: Change, step: Step) -> bool:
@@ -122,11 +123,9 @@ def _unregistered(change: Change, step: Step) -> bool:
     return any(s.command in change.remaining for s in mine)
 
 
-def give_up(change: Change, step: Step, detail: str) -> Move:
+def give_up(change: Change, step: Step, kind: FailureClass, text: str) -> Move:
     """A step that AWS refuses for good. Before the turn nothing is lost; after it a person has to help."""
-    _, failure, text = (*detail.split(":", 2), "", "")[:3]
-    kind = FailureClass(failure) if failure in set(FailureClass) else FailureClass.UNKNOWN
-    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text or detail}{_remedy(step, text)}")
+    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text}{_remedy(step, text)}")
     forward = change.course is Course.FORWARD and change.turned_at is None
     if forward:
         return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, kind)
@@ -144,7 +143,7 @@ def _remedy(step: Step, text: str) -> str:
 
 
 def standing(change: Change, sight: Sight, step: Step, now: datetime) -> Steer | Wait | str | None:
-    """What stands in the way of the step: a move, or the detail with which it is given up; None where nothing does."""
+    """What stands in the way of the step: a move, or the words with which it is given up; None where nothing does."""
     live, forward = sight.components.get(step.component), change.course is Course.FORWARD
     if live is None and forward:
         text = f"component {step.component} was deleted by somebody"
@@ -153,7 +152,7 @@ def standing(change: Change, sight: Sight, step: Step, now: datetime) -> Steer |
         return None
     if live.unknown_fields:
         fields = ", ".join(sorted(live.unknown_fields))
-        return f"refused:unknown:component {live.name} has fields that this program does not know: {fields}"
+        return f"component {live.name} has fields that this program does not know: {fields}"
     last = change.last(step, "done", "intended", "failed")
     if last is not None and last.status == "done" and now - last.at < LAG:
         return Wait(last.at + LAG, f"{step.key} was accepted and does not show yet")
@@ -162,13 +161,13 @@ def standing(change: Change, sight: Sight, step: Step, now: datetime) -> Steer |
     said = live.failure_reason or f"component {live.name} has its old specification again, and AWS gave no reason"
     if forward:
         return Steer(Reason(Code.ROLLED_BACK, said), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
-    return f"refused:unknown:its roll was taken back by AWS: {said}"
+    return f"its roll was taken back by AWS: {said}"
 
 
 def _rolled_back(change: Change, step: Step, live: ComponentSight) -> bool:
     """Whether AWS accepted the step, or may have, and took it back."""
     last = change.last(step, "done", "intended", "failed")
-    if last is None or (last.status == "failed" and not last.detail.startswith(UNANSWERED)):
+    if last is None or last.was_rejected:
         return False
     return last.status == "done" or (bool(live.failure_reason) and live.modified_at > last.at)
 
@@ -183,8 +182,7 @@ def longest(step: Step, otherwise: timedelta) -> timedelta:
 def accepted(change: Change, turn: Step | None) -> Entry | None:
     """The last line of the turn where AWS accepted it, or may have; None where it was not asked, or was refused."""
     last = change.last(turn, "intended", "done", "failed") if turn is not None else None
-    refused = last is not None and last.status == "failed" and not last.detail.startswith(UNANSWERED)
-    return None if refused else last
+    return None if last is not None and last.was_rejected else last
 
 
 def may_show_until(change: Change, now: datetime) -> datetime | None:
@@ -205,7 +203,7 @@ def rolled_back(change: Change, turn: Step, endpoint: EndpointSight) -> bool:
     tried = change.last(turn, "intended", "done", "failed")
     if tried is None or not _moved(change, endpoint):
         return False
-    maybe = tried.status == "intended" or tried.detail.startswith("again:")
+    maybe = tried.status == "intended" or tried.result in (StepResult.RETRY, StepResult.UNANSWERED)
     return tried.status == "done" or (maybe and _new_reason(change, endpoint))
 
 
