@@ -54,7 +54,7 @@ def test_the_rules_of_the_field_run_beside_the_engine_on_the_same_seeds() -> Non
 
 
 def test_what_is_saved_stands_beside_what_was_harmed() -> None:
-    page = (ROOT / "docs" / "decision-quality.md").read_text()
+    page = (ROOT / "docs" / "quality-runs.md").read_text()
     heads = [line for line in page.splitlines() if line.startswith("| seed |")]
     assert len(heads) >= 4
     for head in heads:
