@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.reconcile import advance
-from rightsizer.domain.change import ChangeState, Course, Do, Entry, Replan, Steer, Wait
+from rightsizer.changes.reconcile.steps import SHOWS
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Replan, Steer, Wait
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Hold, Sight, VariantSight
 from rightsizer.domain.plan import PlanKind
@@ -63,6 +64,40 @@ def test_a_fleet_that_moved_after_every_plan_is_refused_in_the_end() -> None:
 def test_a_turn_that_may_have_been_accepted_is_not_judged_by_its_own_counts() -> None:
     asked = change_after(CONFIG, ALARM, CLEAR, TURN)
     assert not isinstance(advance(asked, _sight(4, scaling=()), NOW, Switch()), Replan | Steer)
+
+
+LOST = Entry(NOW - timedelta(minutes=5), TURN.key, "failed", "again:unanswered:Read timeout")
+"""The answer of the update was lost five minutes ago, and AWS shows the old configuration."""
+
+
+def lost(change: Change) -> Change:
+    return replace(change, journal=(*change.journal, replace(LOST, status="intended", detail=""), LOST))
+
+
+def test_a_lost_update_is_asked_again_on_a_ground_that_stayed() -> None:
+    assert advance(lost(CLEARED), _sight(scaling=()), NOW, Switch()) == Do(TURN)
+
+
+def test_a_lost_update_is_not_asked_again_into_an_incident_or_for_a_fleet_that_moved() -> None:
+    for sight in (replace(_sight(), hold=FROM_INCIDENT), _sight(6)):
+        waiting = advance(lost(READY), sight, NOW, Switch())
+        assert isinstance(waiting, Wait)
+        assert waiting.until == LOST.at + SHOWS
+        assert waiting.why.endswith("UTC, and is not asked again")
+
+
+def test_autoscaling_goes_back_from_a_lost_update_that_meets_an_incident_or_a_fleet_that_moved() -> None:
+    for sight in (replace(_sight(scaling=()), hold=FROM_INCIDENT), _sight(6, scaling=())):
+        back = advance(lost(CLEARED), sight, NOW, Switch())
+        assert isinstance(back, Steer)
+        assert (back.course, back.ending) == (Course.CLOSE, ChangeState.ROLLED_BACK)
+
+
+def test_autoscaling_that_its_owner_registered_again_is_left_alone_after_a_lost_update() -> None:
+    cleared = replace(CLEARED, journal=tuple(replace(e, at=e.at - timedelta(minutes=9)) for e in CLEARED.journal))
+    move = advance(lost(cleared), _sight(scaling=(replace(LIVE, minimum=5, maximum=40),)), NOW, Switch())
+    assert isinstance(move, Steer)
+    assert "registered autoscaling of" in move.reason.sentence
 
 
 def test_a_shadow_test_keeps_the_live_count_and_does_not_mind_it() -> None:

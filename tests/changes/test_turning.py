@@ -11,14 +11,14 @@ from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Ste
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Sight, VariantSight
 from rightsizer.domain.plan import Before
 from rightsizer.domain.policy import Switch
-from tests.changes.test_reconcile import BACK, BEFORE, NOW, TURN, change_after
+from tests.changes.test_reconcile import BACK, BEFORE, CLEAR, NOW, TURN, change_after
 
 BREACHED = "Alarm chat-5xx was breached"
 
 
 def _asked(status: str, ago: timedelta, detail: str = "", before: Before = BEFORE) -> Change:
     at = NOW - ago
-    lines = [Entry(at, TURN.key, "intended")]
+    lines = [Entry(at - timedelta(minutes=5), CLEAR.key, "done"), Entry(at, TURN.key, "intended")]
     if status != "intended":
         lines.append(Entry(at, TURN.key, status, detail))  # type: ignore[arg-type]
     return replace(change_after(), before=before, journal=tuple(lines), turn_mark=at - timedelta(minutes=1))

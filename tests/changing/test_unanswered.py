@@ -8,10 +8,10 @@ from unittest.mock import patch
 
 import pytest
 from botocore.client import BaseClient
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
-from rightsizer.changes.reconcile.steps import SHOWS
-from rightsizer.domain.change import Change, ChangeState
+from rightsizer.changes.reconcile.steps import SHOWS, may_show_until
+from rightsizer.domain.change import Change, ChangeState, StepResult
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
@@ -24,19 +24,19 @@ from tests.changing.test_overruled import judged
 from tests.changing.world import NAME, World, world
 
 MINUTE = timedelta(minutes=1)
+CALL: Any = vars(BaseClient)["_make_api_call"]
 LIMITS = ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True)
 
 
 @contextmanager
 def answer_lost(*, reached: bool) -> Iterator[None]:
     """The connection breaks before the answer of each update comes; `reached`: AWS got the request and acts on it."""
-    call: Any = vars(BaseClient)["_make_api_call"]
 
     def lossy(self: Any, operation: str, params: Any) -> Any:
         if operation != "UpdateEndpoint":
-            return call(self, operation, params)
+            return CALL(self, operation, params)
         if reached:
-            call(self, operation, params)
+            CALL(self, operation, params)
         raise ReadTimeoutError(endpoint_url="https://api.sagemaker.eu-west-1.amazonaws.com/")
 
     with patch.object(BaseClient, "_make_api_call", lossy):
@@ -131,3 +131,31 @@ def test_after_its_hour_the_ground_is_compared_again_before_a_lost_update_is_ask
         ticks(w, 30 * MINUTE)
         assert (w.change.state, updates(w)) == (ChangeState.REFUSED, 0)
         assert "the fleet moved since the plan" in w.change.outcome
+
+
+class Unwell:
+    """AWS answers each update with an error of its own, which leaves open whether it acts on it."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    def __call__(self, client: Any, operation: str, params: Any) -> Any:
+        if operation == "UpdateEndpoint":
+            raise ClientError({"Error": {"Code": self.code, "Message": "We hit a snag"}}, operation)
+        return CALL(client, operation, params)
+
+
+@pytest.mark.parametrize("code", ["InternalFailure", "ServiceUnavailable"])
+def test_an_error_of_aws_itself_is_no_refusal_of_the_update(code: str) -> None:
+    with world(limits=LIMITS) as w:
+        w.start()
+        unwell = Unwell(code)
+        with patch.object(BaseClient, "_make_api_call", lambda *given: unwell(*given)):
+            for _ in range(200):
+                if w.change.last(w.change.plan.turn, "failed") is not None:
+                    break
+                w.run(0.02)
+        last = w.change.last(w.change.plan.turn, "failed")
+        assert last is not None
+        assert last.result is StepResult.UNANSWERED
+        assert may_show_until(w.change, w.now) is not None

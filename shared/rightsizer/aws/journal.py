@@ -92,7 +92,7 @@ class TableJournal:
         """Tell once of the row of a day's budget that cannot be read, with the remedy."""
         key = f"BUDGET#{day}"
         text = (
-            f"{cause}. Changes that were approved for {day} (UTC) wait; those that bring room back begin, and are not "
+            f"{cause}. On {day} (UTC) no other change begins; those that bring room back do, and are not "
             f"counted. Remedy: delete the row {key} BUDGET of the table {self.table}, and the day counts from nothing; "
             f"or wait, for the next day (UTC) has a row of its own. This is said once."
         )

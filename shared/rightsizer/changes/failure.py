@@ -85,9 +85,8 @@ _TEXTS: tuple[tuple[tuple[str, ...], Failure], ...] = (
         Failure(FailureClass.QUOTA, "ask-quota", False, timedelta(days=1)),
     ),
 )
-_AGAIN_CODES = frozenset(
+_UNANSWERED_CODES = frozenset(
     {
-        "ConcurrentUpdateException",
         "InternalError",
         "InternalFailure",
         "InternalServerError",
@@ -98,7 +97,12 @@ _AGAIN_CODES = frozenset(
         "ServiceUnavailableException",
     }
 )
-"""Common errors of SageMaker and CloudWatch, and those of Application Auto Scaling, that speak of AWS alone."""
+"""Errors of AWS itself (common errors of SageMaker and CloudWatch, and those of Application Auto Scaling).
+
+They are no refusal: AWS may have done what was asked.
+"""
+_AGAIN_CODES = _UNANSWERED_CODES | {"ConcurrentUpdateException"}
+"""Codes that another try may not meet."""
 _AGAIN = tuple(
     re.compile(text, re.IGNORECASE)
     for text in (
@@ -130,6 +134,11 @@ def refusal(code: str, text: str) -> Failure:
     if code in _AGAIN_CODES or any(known.match(text) for known in _AGAIN):
         return Failure(FailureClass.UNKNOWN, "retry-later", True)
     return classify(f"{code} {text}")
+
+
+def is_unanswered(code: str) -> bool:
+    """Whether the error code leaves open if AWS did what was asked."""
+    return code in _UNANSWERED_CODES
 
 
 def classified(move: Steer) -> Steer:

@@ -75,6 +75,8 @@ class Following:
     def meaning(error: RightsizerError) -> str:
         """The detail of the journal's line: the result, the failure class, and the answer of AWS."""
         match error:
+            case WriteRefusedError() if failure.is_unanswered(error.code):
+                return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, error.text)
             case WriteRefusedError():
                 known = failure.refusal(error.code, error.text)
                 result = StepResult.RETRY if known.again else StepResult.REFUSED

@@ -305,13 +305,28 @@ def updating(change: Change, now: datetime) -> bool:
 
 
 def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
-    """Why the first write must not follow now; None when it may. `touched`: autoscaling was taken away already."""
-    if change.plan.kind is PlanKind.DELETE or may_show_until(change, now) is not None:
+    """Why the next write must not follow now; None when it may. `touched`: autoscaling was taken away already.
+
+    An update that may still show is not asked again either: an endpoint with its autoscaling waits for it.
+    """
+    if change.plan.kind is PlanKind.DELETE:
         return None
-    if sight.hold is not None:
-        held = _held(change, sight, touched)
-        if held is not None:
-            return held
+    found = _obstacle(change, sight, endpoint, now, touched)
+    until = may_show_until(change, now)
+    if found is None or until is None or touched:
+        return found
+    why = found.why if isinstance(found, Wait) else found.reason.sentence
+    text = f"{why}; the update that was asked already may still show until {until:%H:%M} UTC, and is not asked again"
+    return Wait(until, text)
+
+
+def _obstacle(
+    change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool
+) -> Wait | Steer | Replan | None:
+    """What of the endpoint differs from the plan, or an incident or a window that holds it."""
+    held = _held(change, sight, touched) if sight.hold is not None else None
+    if held is not None:
+        return held
     moved = _moved(change, endpoint)
     if touched:
         taken = _registered_again(change, sight, now) if sight.scaling is not None else None
@@ -326,7 +341,7 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
     return Replan(Reason(Code.CHANGED_SINCE, moved))
 
 
-def _registered_again(change: Change, sight: Sight, now: datetime) -> Move | None:
+def _registered_again(change: Change, sight: Sight, now: datetime) -> Steer | Wait | None:
     """A target that we deregistered and that is there: still listed for a moment, or the owner's anew."""
     theirs = owners_again(change, sight, now)
     if theirs:
@@ -337,7 +352,7 @@ def _registered_again(change: Change, sight: Sight, now: datetime) -> Move | Non
     return Wait(until, f"autoscaling of {min(listed)} is still listed after it was taken away") if listed else None
 
 
-def _held(change: Change, sight: Sight, touched: bool) -> Move | None:
+def _held(change: Change, sight: Sight, touched: bool) -> Steer | Wait | None:
     """Nothing begins now. What began in its window is finished after it, but not into an incident."""
     assert sight.hold is not None
     reason = sight.hold.reason
