@@ -242,7 +242,7 @@ def _again(table: Table, after: Row) -> int:
 
 
 class Messages:
-    """Keeps the promises of `ports.MessageBook`."""
+    """Keeps the promises of `ports.evaluation.MessageBook`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
