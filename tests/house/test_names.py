@@ -45,7 +45,7 @@ def test_docstrings_name_what_exists(path: Path) -> None:
 
 
 def test_a_name_that_is_gone_is_found() -> None:
-    source = '"""Keeps `ports.Journal` and `rightsizer.ports.changes.Journal`; see `config.json`."""\nA = 1\n"""`aws.rows`."""'
+    source = '"""`ports.Journal`, `rightsizer.ports.changes.Journal`, `config.json`"""\nA = 1\n"""`aws.rows`"""'
     assert [(name, exists(name)) for name in named(source)] == [
         ("ports.Journal", False),
         ("ports.changes.Journal", True),
