@@ -1,7 +1,7 @@
 """The engine as a policy of the referee: views in, the engine's own inputs, its recommendation, an action out.
 
-No second engine: every figure and every decision comes from `flows.judge`. The referee is imported only when an action
-is made; what it passes in is typed by the Protocols of `bench.views`.
+No second engine: every figure and every decision comes from `recommender.recommend.judge_digests`. The referee is
+imported only when an action is made; what it passes in is typed by the Protocols of `bench.views`.
 """
 
 import importlib

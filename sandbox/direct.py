@@ -28,7 +28,7 @@ SERVICES = frozenset(
 )
 """Services of the sandbox that speak JSON."""
 READ_RAW = frozenset({"DescribeEndpointConfig", "DescribeInferenceComponent"})
-"""Operations of which the program reads the bytes of the answer (`rightsizer.aws.raw`)."""
+"""Operations of which the program reads the bytes of the answer (`rightsizer.aws.configuration`)."""
 ROWS = frozenset(
     {"BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan", "TransactWriteItems", "UpdateItem"}
 )

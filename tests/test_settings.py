@@ -1,9 +1,11 @@
 """The limits of changing come from one JSON parameter; what cannot be understood names the key."""
 
+import ast
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from rightsizer.changes.window import is_open
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import TYPE_AND_COUNT, ChangeLimits
 from rightsizer.errors import SettingsError
-from rightsizer.settings import change_limits, from_environment
+from rightsizer.settings import Settings, change_limits, from_environment
 
 
 def test_without_the_parameter_the_limits_are_the_careful_ones() -> None:
@@ -186,3 +188,15 @@ def test_a_setting_that_cannot_be_understood_takes_its_safest_value_and_is_named
 def test_settings_that_are_understood_are_not_complained_about() -> None:
     assert from_environment({}).misread == ()
     assert from_environment({"RIGHTSIZER_DRY_RUN": "true", "RIGHTSIZER_LIMITS": "{}"}).limits.misread == ()
+
+
+def test_every_setting_is_read_by_code() -> None:
+    root = Path(__file__).parents[1]
+    sources = [*(root / "shared" / "rightsizer").rglob("*.py"), *(root / "functions").rglob("*.py")]
+    read = {
+        node.attr
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+    }
+    assert {each.name for each in fields(Settings)} - read == set()

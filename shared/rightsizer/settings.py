@@ -43,7 +43,6 @@ class Settings:
     """Partition and account of the stack, ``aws:111122223333``."""
     alarm_prefix: str = "rightsizer-"
     """Alarms of ours begin with this; roll-back alarms too."""
-    user_alarm_prefix: str = ""
     alarm_topic_arn: str = ""
     """The one SNS topic whose alarm messages are read from the evaluation queue; empty: none."""
     lookback_days: int = 14
@@ -52,7 +51,6 @@ class Settings:
     change_untagged: bool = False
     edit_user_alarms: bool = False
     """Whether customers' alarms may be re-pointed to the step policies that were restored with new ARNs."""
-    price_region: str = "us-east-1"
     proposal_days: int = 14
     dry_run: bool = False
     limits: ChangeLimits = field(default_factory=ChangeLimits)

@@ -274,3 +274,13 @@ def test_data_beyond_one_instance_is_spread() -> None:
     assert option.memory is not None
     assert option.memory.needed_gib <= option.memory.usable_gib
     assert "Spark" in option.words
+
+
+def test_rates_are_said_once_and_with_their_noun() -> None:
+    answer = on("real-time", traffic={"requests_per_second": 5})
+    estimates = [each for option in answer.options for each in option.estimates]
+    rates = {(each.name, each.unit) for each in estimates if "a second" in each.name}
+    assert rates == {("tokens a second of one instance", ""), ("requests a second of one instance", "")}
+    said = [reason.text for option in answer.options for reason in option.reasons if " for 5 requests" in reason.text]
+    assert said
+    assert all(text.split(" for ")[0].endswith((" instance", " instances")) for text in said)

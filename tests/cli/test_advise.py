@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rightsizer.advice.workload import Task
+from rightsizer.terminal.advise import FLAGS
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 
@@ -96,3 +98,8 @@ def test_a_file_that_cannot_be_understood_is_named(
     path.write_text(text)
     assert run(["advise", "--file", str(path), "--parameters", "7B"]) == Exit.FAILED
     assert "error:" in capsys.readouterr().err
+
+
+def test_the_help_of_task_names_every_task() -> None:
+    _, said = FLAGS["--task"]
+    assert {task.value for task in Task} <= set(said.rstrip(".").split(", "))

@@ -9,7 +9,7 @@ import pytest
 SHARED = Path(__file__).parents[2] / "shared" / "rightsizer"
 PURE = ("domain", "autoscaling", "recommender", "changes", "spot", "reporting", "backtest", "advice")
 PROMISING = sorted(
-    [*(path for name in PURE for path in SHARED.glob(f"{name}/*.py")), SHARED / "ports" / "evaluation.py"]
+    [*(path for name in PURE for path in SHARED.glob(f"{name}/**/*.py")), SHARED / "ports" / "evaluation.py"]
 )
 
 
@@ -30,6 +30,6 @@ def _silent(body: list[ast.stmt], prefix: str) -> Iterator[str]:
                 yield from _silent(node.body, f"{node.name}.")
 
 
-@pytest.mark.parametrize("path", PROMISING, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", PROMISING, ids=lambda path: str(path.relative_to(SHARED)))
 def test_every_public_name_has_a_docstring(path: Path) -> None:
     assert list(silent(path)) == []

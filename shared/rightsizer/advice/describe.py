@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -63,8 +63,6 @@ def _object(kind: type, data: Any, place: str) -> object:
 
 
 def _is_required(each: Any) -> bool:
-    from dataclasses import MISSING
-
     return each.default is MISSING and each.default_factory is MISSING
 
 

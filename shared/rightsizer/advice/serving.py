@@ -282,7 +282,8 @@ def _reasons(each: Candidate, workload: Workload) -> Iterator[Reason]:
     if each.speed and not each.speed.meets:
         yield Reason("the middle of the estimate misses the objective, its hopeful end meets it", "model of throughput")
     if each.speed and workload.traffic.peak:
-        use = f"{each.count} x for {workload.traffic.peak:g} requests a second at 70 % of the estimated capacity"
+        instances = "1 instance" if each.count == 1 else f"{each.count} instances"
+        use = f"{instances} for {workload.traffic.peak:g} requests a second at 70 % of the estimated capacity"
         yield Reason(use, "model of throughput")
     elif workload.traffic.peak:
         yield Reason("one instance is assumed; measure how many requests it serves", "not known before a measurement")

@@ -55,7 +55,7 @@ def speed_of(placement: Placement, workload: Workload, need: Need) -> Speed | No
     at_once = placement.copies if placement.together else placement.offer.type.vcpu
     why = ("the duration of a request was given for other hardware or is a guess",)
     rate = Interval(0.5 * at_once / seconds, at_once / seconds, 1.5 * at_once / seconds, why)
-    return Speed(rate, None, None, (Estimate("requests a second of one instance", "1/s", rate),))
+    return Speed(rate, None, None, (Estimate("requests a second of one instance", "", rate),))
 
 
 def _generating(placement: Placement, workload: Workload, need: Need) -> Speed | None:
@@ -78,8 +78,8 @@ def _generating(placement: Placement, workload: Workload, need: Need) -> Speed |
     copies = placement.copies
     tokens, requests = best.tokens_per_second.scaled(copies), best.requests_per_second.scaled(copies)
     estimates = (
-        Estimate("tokens a second of one instance", "1/s", tokens),
-        Estimate("requests a second of one instance", "1/s", requests),
+        Estimate("tokens a second of one instance", "", tokens),
+        Estimate("requests a second of one instance", "", requests),
         Estimate("sequences at once of one copy", "", Interval(best.batch, best.batch, best.batch, (best.bound_by,))),
         Estimate("time to first token", "s", best.first_token_s),
         Estimate("time between tokens", "s", best.seconds_per_token),
@@ -106,7 +106,7 @@ def _on_cpu(placement: Placement, workload: Workload) -> Speed:
     made = Throughput(each.inverse(), each.inverse(1 / model.tokens_out), first, each, 1, "bandwidth")
     latency = _request_s(made, workload)
     estimates = (
-        Estimate("tokens a second of one instance", "1/s", each.inverse()),
+        Estimate("tokens a second of one instance", "", each.inverse()),
         Estimate("time to first token", "s", first),
         Estimate("time of one request", "s", latency),
     )
@@ -149,7 +149,7 @@ def _encoding(placement: Placement, workload: Workload) -> Speed:
     latency = Interval(0.003 + 1 / one.high, 0.005 + 1 / one.middle, 0.010 + 1 / one.low, why)
     limit = workload.objectives.p95_ms
     estimates = (
-        Estimate("requests a second of one instance", "1/s", rate),
+        Estimate("requests a second of one instance", "", rate),
         Estimate("time of one request", "s", latency),
     )
     meets = limit is None or latency.middle * 1000 <= limit

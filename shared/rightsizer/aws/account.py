@@ -137,7 +137,7 @@ def caller(session: "Session") -> str:
 
 
 class LambdaUse:
-    """Keeps the promise of `ports.OwnUse`."""
+    """Keeps the promise of `ports.evaluation.OwnUse`."""
 
     def __init__(self, client: "CloudWatchClient", functions: Mapping[str, int]) -> None:
         self._client = client

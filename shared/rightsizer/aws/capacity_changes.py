@@ -42,7 +42,7 @@ BUSY = frozenset({"ScalingActivityInProgress", "ResourceContention", "ResourceIn
 
 
 class Errands:
-    """Keeps the promises of `ports_spot.ErrandBook`."""
+    """Keeps the promises of `ports.spot.ErrandBook`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -137,7 +137,7 @@ def _revive(item: Row) -> Errand:
 
 
 class ErrandCalls:
-    """Keeps the promises of `ports_spot.ErrandReader` and `ErrandWriter`."""
+    """Keeps the promises of `ports.spot.ErrandReader` and `ErrandWriter`."""
 
     def __init__(self, autoscaling: "AutoScalingClient", sagemaker: "SageMakerClient") -> None:
         self._autoscaling, self._sagemaker = autoscaling, sagemaker

@@ -39,7 +39,7 @@ ALARM_TYPES: tuple[Literal["MetricAlarm", "CompositeAlarm"], ...] = ("MetricAlar
 
 @dataclass(frozen=True, slots=True)
 class AwsChanger:
-    """Keeps the promises of `ports_change.Changer`. No cache, no waiting."""
+    """Keeps the promises of `ports.changes.Changer`. No cache, no waiting."""
 
     sagemaker: "SageMakerClient"
     autoscaling: "ApplicationAutoScalingClient"

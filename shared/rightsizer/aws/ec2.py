@@ -30,7 +30,7 @@ SCORE_DAYS = 1
 
 
 class Market:
-    """Keeps the promises of `ports_spot.SpotMarket`; scores are kept in the table for a day."""
+    """Keeps the promises of `ports.spot.SpotMarket`; scores are kept in the table for a day."""
 
     def __init__(self, ec2: "EC2Client", region: str, table: Table, clock: Callable[[], datetime]) -> None:
         self._ec2, self._region, self._table, self._clock = ec2, region, table, clock

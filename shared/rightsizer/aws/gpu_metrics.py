@@ -83,7 +83,7 @@ def _places(rows: Iterable[Mapping[str, Any]]) -> Iterator[GpuPlace]:
 
 
 class AgentMetrics:
-    """Keeps the promise of `ports_spot.AgentReader`."""
+    """Keeps the promise of `ports.spot.AgentReader`."""
 
     def __init__(self, cloudwatch: "CloudWatchClient") -> None:
         self._cloudwatch = cloudwatch

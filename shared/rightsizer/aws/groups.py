@@ -31,7 +31,7 @@ FALLBACK_TAG = "rightsizer:fallback"
 
 
 class Groups:
-    """Reads groups and instances; keeps the promises of `ports_spot.GroupReader`."""
+    """Reads groups and instances; keeps the promises of `ports.spot.GroupReader`."""
 
     def __init__(self, autoscaling: "AutoScalingClient", ec2: "EC2Client", region: str) -> None:
         self._autoscaling, self._ec2, self._region = autoscaling, ec2, region
@@ -125,7 +125,7 @@ class Groups:
 
 
 class GroupWrites:
-    """Writes to groups; keeps the promises of `ports_spot.GroupChanger`. No call here can lower a capacity."""
+    """Writes to groups; keeps the promises of `ports.spot.GroupChanger`. No call here can lower a capacity."""
 
     def __init__(self, autoscaling: "AutoScalingClient") -> None:
         self._autoscaling = autoscaling

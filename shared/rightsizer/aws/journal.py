@@ -37,7 +37,7 @@ BOOKED_EVERY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class TableJournal:
-    """Keeps the promises of `ports_change.Journal` in DynamoDB. Reads are strongly consistent, except the due list."""
+    """Keeps the promises of `ports.changes.Journal` in DynamoDB. Reads are strongly consistent, except the due list."""
 
     dynamodb: "DynamoDBClient"
     table: str

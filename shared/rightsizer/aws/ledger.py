@@ -27,7 +27,7 @@ SPENDING_DAYS = 30
 
 
 class SavingsBook:
-    """Keeps the promises of `ports_change.SavingsLedger`."""
+    """Keeps the promises of `ports.changes.SavingsLedger`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table

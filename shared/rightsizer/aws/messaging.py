@@ -27,7 +27,7 @@ PROPOSAL = "Rightsizer Proposal State Change"
 
 
 class EventBus:
-    """Keeps the promise of `ports.EventSink`."""
+    """Keeps the promise of `ports.evaluation.EventSink`."""
 
     def __init__(self, client: "EventBridgeClient") -> None:
         self._client = client

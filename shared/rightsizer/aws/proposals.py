@@ -185,7 +185,11 @@ class Proposals:
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
         """Leave a proposal that cannot be read, and tell of it once; whether people know."""
-        return Parking(self._table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
+        return _park(self._table, proposal_id, cause, now, tell)
+
+
+def _park(table: Table, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+    return Parking(table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
 
 
 def _of_an_endpoint(row: Row) -> bool:
@@ -242,7 +246,7 @@ def _again(table: Table, after: Row) -> int:
 
 
 class Messages:
-    """Keeps the promises of `ports.MessageBook`."""
+    """Keeps the promises of `ports.evaluation.MessageBook`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -268,7 +272,7 @@ class Messages:
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
         """Leave a proposal that cannot be read, and tell of it once; whether people know."""
-        return Parking(self._table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
+        return _park(self._table, proposal_id, cause, now, tell)
 
 
 def _revive(row: Row) -> MessageRef:

@@ -45,7 +45,7 @@ ASKED_AGAIN = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 
 
 class Recommendations(Proposals):
-    """Keeps the promises of `ports.RecommendationStore` and `ports.EvaluationLog`."""
+    """Keeps the promises of `ports.evaluation.RecommendationStore` and `ports.evaluation.EvaluationLog`."""
 
     def __init__(self, table: Table, clock: Callable[[], datetime]) -> None:
         super().__init__(table)

@@ -19,7 +19,7 @@ ONCE_DAYS = 2
 
 
 class InterruptionBook:
-    """Keeps the promises of `ports_spot.SpotBook`."""
+    """Keeps the promises of `ports.spot.SpotBook`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table

@@ -23,7 +23,7 @@ EARLIER = 5
 
 
 class TrainingJobs:
-    """Keeps the promises of `ports_spot.JobReader` and `ClusterReader`."""
+    """Keeps the promises of `ports.spot.JobReader` and `ClusterReader`."""
 
     def __init__(self, sagemaker: "SageMakerClient") -> None:
         self._sagemaker = sagemaker

@@ -21,7 +21,7 @@ FAILED = (ERRORS, MODEL_ERRORS)
 BAD_SHARE = 0.1
 """Share of failed requests from which production suffers, and from which the shadow needs no more hours."""
 FAILING_SHARE = 0.005
-"""Share of failed requests that a guarded change may have (decision.md 4.7)."""
+"""Share of failed requests that a guarded change may have (docs/shadow-tests.md, "What the result says")."""
 BAD_REQUESTS = 5
 WARM_UP = 3
 """Periods of five minutes in which a model that starts may fail."""

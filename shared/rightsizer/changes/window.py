@@ -57,7 +57,7 @@ def over_peak(
     time, for whoever waited comes a little later. Of the times of one day at which the window is open, the one that
     puts the hour nearest to the middle of the test; a day on which the hour carries little is passed over for one
     within `PASSED_OVER` of it. A window that is never open at any such time goes before the hour, and a test of a day
-    sees every hour: the answer is that of `opens` then. Source: decision.md 4.6, two hours over the peak.
+    sees every hour: the answer is that of `opens` then. Source: docs/shadow-tests.md, "When it begins".
     """
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     days = [midnight + n * DAY for n in range(HORIZON.days)] if lasts < DAY else []

@@ -9,7 +9,7 @@ from rightsizer.domain.proposal import MessageRef
 
 
 class Channels:
-    """Keeps the promises of `ports.Notifier`. What is not configured is left out, silently and on purpose.
+    """Keeps the promises of `ports.evaluation.Notifier`. What is not configured is left out, silently and on purpose.
 
     `notice` and `line` stand at the end of every message and text: what the operator has to put right.
     """

@@ -127,7 +127,7 @@ class Changer(Protocol):
         ...
 
     def copies(self, components: Sequence[str]) -> Mapping[str, int]:
-        """Copies of each inference component that run now; `sight.MOVING` while it is being changed."""
+        """Copies of each inference component that run now; `domain.live_state.MOVING` while it is being changed."""
         ...
 
     def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:

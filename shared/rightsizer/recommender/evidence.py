@@ -86,7 +86,7 @@ def gpus_of(demand: Demand, measured: InstanceType) -> str:
 
 
 def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
-    """The best rung of the signal ladder that the judgement stands on (decision.md 4.1): L0 to L5."""
+    """The best rung of the signal ladder that the judgement stands on: L0 to L5."""
     if demand.gpu_mean is None and demand.latency is None:
         return "L0"
     told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]

@@ -1,4 +1,7 @@
-"""Silent, propose, test or apply: what may happen with the chosen option, and the one reason that decides."""
+"""What may happen with the chosen option, silent, propose or apply, and the one reason that decides.
+
+That an option is tested first is decided before, in `recommender.choose`.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,7 @@
-"""What becomes of an endpoint that nobody asks: it is deleted by a person, or it sleeps."""
+"""Recommend for an idle endpoint that a person deletes it, or that it scales to zero.
+
+The proof that it is idle is in `recommender.finding.idle`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

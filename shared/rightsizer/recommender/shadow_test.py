@@ -1,4 +1,4 @@
-"""Whether a shadow test is worth its money, and which one first (decision.md 4.6)."""
+"""Whether a shadow test is worth its money, and which one first (docs/shadow-tests.md)."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,7 @@
 """How much slower a type may be than the one that runs: from the datasheet, and from what was measured.
 
-Measured were moves and tests of other endpoints, against what the datasheets said (decision.md 4.8).
+Measured were moves and tests of other endpoints, against what the datasheets said
+(docs/shadow-tests.md, "What is learnt from it").
 """
 
 import itertools
@@ -71,7 +72,7 @@ QUANTILES = (
     (1.29, 0.99),
     (1.60, 1.0),
 )
-"""(slowdown over phi, share of 1,131 measured pairs at or below it): decision.md 4.3; the ends are assumptions."""
+"""(slowdown over phi, share of 1,131 measured pairs at or below it); the ends are assumptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
 
 
 def weight(seen: Sequence[float], policy: Policy) -> float:
-    """How much the account's own outcomes count beside the prior: n / (n + 20) (decision.md 4.8)."""
+    """How much the account's own outcomes count beside the prior: n / (n + 20), an assumption."""
     return len(seen) / (len(seen) + policy.shrinkage)
 
 

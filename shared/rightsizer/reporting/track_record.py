@@ -1,4 +1,4 @@
-"""Hold the slowdowns and risks that were promised against what was measured and what happened (decision.md 4.8)."""
+"""Hold the slowdowns and risks that were promised against what was measured and what happened."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -29,7 +29,10 @@ SHOWN = 6
 """Options in the table; --json has all."""
 
 FLAGS: Mapping[str, tuple[str, str]] = {
-    "--task": ("task", "training, fine-tuning, real-time, asynchronous, batch-inference, preprocessing, classical-ml."),
+    "--task": (
+        "task",
+        "training, fine-tuning, real-time, asynchronous, batch-inference, preprocessing, notebook, classical-ml.",
+    ),
     "--kind": ("model.kind", "classical, vision, transformer, llm or deep-learning."),
     "--model": ("model.name", "A known architecture or repository, such as llama-3-8b."),
     "--parameters": ("model.parameters", "Parameters, such as 7B."),
@@ -224,7 +227,7 @@ def table(answer: Advice) -> Table:
         hourly = "" if cost.usd_per_hour is None else f"{cost.usd_per_hour:,.2f}"
         monthly = "" if cost.usd_per_month is None else f"{cost.usd_per_month:,.2f}"
         figure = each.estimates[0] if each.estimates else None
-        estimate = f"{figure.name}: {span(figure.interval)} {figure.unit}" if figure else ""
+        estimate = f"{figure.name}: {span(figure.interval)} {figure.unit}".rstrip() if figure else ""
         words = (str(number), hardware(each), each.hosting.value, each.purchase.value, each.action.value)
         rows.add_row(*(Text(word) for word in (*words, hourly, monthly, per_unit(each), estimate)))
     return rows

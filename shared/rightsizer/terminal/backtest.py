@@ -1,6 +1,6 @@
 """`rightsizer backtest`: what automatic mode would have done, and how it would have gone. Reads only.
 
-The keys of its JSON are a promise (docs/cli.md): they are added to, never renamed.
+The keys of its JSON are a promise (docs/cli-json.md): they are added to, never renamed.
 """
 
 from collections.abc import Callable

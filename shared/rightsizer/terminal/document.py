@@ -1,4 +1,7 @@
-"""The JSON of `scan`, `explain` and changes. Its keys are a promise (docs/cli.md): they are added to, never renamed."""
+"""The JSON of `scan`, `explain` and changes.
+
+Its keys are a promise (docs/cli-json.md): they are added to, never renamed.
+"""
 
 from typing import Any
 

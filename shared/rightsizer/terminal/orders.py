@@ -20,7 +20,7 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
-from rightsizer.flows.report import made, window
+from rightsizer.flows import report as reporting
 from rightsizer.render import report_json, sentences, text
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
@@ -100,27 +100,26 @@ def components(
         )
     if scale_in is not None:
         wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
-        made = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
+        proposal = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
     if placement is not None:
-        made = at.asking.placement(endpoint, PLACEMENTS[placement], component or (), at.who, bootstrap.now())
-    _proposed(made, given.as_json)
+        proposal = at.asking.placement(endpoint, PLACEMENTS[placement], component or (), at.who, bootstrap.now())
+    _proposed(proposal, given.as_json)
 
 
-def _proposed(made: Proposal, as_json: bool) -> None:
-    option = made.recommendation.options[0]
+def _proposed(proposal: Proposal, as_json: bool) -> None:
+    option = proposal.recommendation.options[0]
     if as_json:
         row = {
-            "id": made.id,
-            "endpoint": made.ref.name,
-            "state": made.state.value,
+            "id": proposal.id,
+            "endpoint": proposal.ref.name,
+            "state": proposal.state.value,
             "recommended": document.of_option(option),
         }
         print_json({"version": document.VERSION, "proposal": row})
         return
-    tables.say(
-        f"Proposed: {made.ref.name} can {sentences.change(option)} ({made.id}). {option.not_checked[0].capitalize()}."
-    )
-    tables.say(f"Nothing happens until somebody approves it: rightsizer approve {made.id}")
+    unchecked = option.not_checked[0].capitalize()
+    tables.say(f"Proposed: {proposal.ref.name} can {sentences.change(option)} ({proposal.id}). {unchecked}.")
+    tables.say(f"Nothing happens until somebody approves it: rightsizer approve {proposal.id}")
 
 
 @app.command(
@@ -239,8 +238,6 @@ def rollback(
     An endpoint gets its old configuration, a group its old policy; also after the change was proven. The deployed
     stack does it, within minutes.
     """
-    from rightsizer import bootstrap
-
     at = given.deciding(f"rolling back {change}")
     errand = at.errand_back(change)
     if errand is not None:
@@ -280,8 +277,6 @@ def freeze(
     away are still replaced. Changes that are under way are listed. With --hard nothing at all is done, so the list has
     the command lines that bring each endpoint back by hand.
     """
-    from rightsizer import bootstrap
-
     if hard and off:
         raise typer.BadParameter("--hard and --off cannot be given together")
     at, now = given.desk(), bootstrap.now()
@@ -368,7 +363,7 @@ def report(
     rightsizer itself costs is only in the reports that the stack stores.
     """
     now = bootstrap.now()
-    told = made(given.report_sources(), *window("monthly" if monthly else "weekly", now), now)
+    told = reporting.made(given.report_sources(), *reporting.window("monthly" if monthly else "weekly", now), now)
     if given.as_json:
         print_json(json.loads(report_json.report(told)))
     else:

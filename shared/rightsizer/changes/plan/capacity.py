@@ -135,6 +135,7 @@ def to_zero(change: Change, ground: Ground, before: Before, limits: ChangeLimits
 
 
 def by_the_hour(change: Change, ground: Ground, before: Before) -> Planned | tuple[Reason, ...]:
+    """The plan of a schedule: 24 hourly counts in UTC, set without a deployment; or why there is none."""
     counts = change.option.target.hourly_counts or ()
     if len(counts) != 24:
         return (Reason(Code.NOT_IN_PLACE, f"a schedule needs 24 hourly counts, got {len(counts)}"),)

@@ -33,6 +33,7 @@ def new_config(
     catalogue: Catalogue,
     limits: ChangeLimits,
 ) -> Planned | tuple[Reason, ...]:
+    """The plan that deploys a clone of the configuration with other instances; or why there is none."""
     tags = {clone.CHANGE_TAG: change.id}
     new = clone.clone(config, after, change.option.target, catalogue, tags, ground.endpoint.capture_stopped)
     if not isinstance(new, clone.Clone):

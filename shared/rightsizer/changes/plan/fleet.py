@@ -73,6 +73,7 @@ def unbounded(change: Change, ground: Ground) -> tuple[Reason, ...]:
 
 
 def mine(ground: Ground, variant: str) -> ScalableTarget | None:
+    """The scalable target of the variant; None where it is not autoscaled."""
     return next((t for t in ground.scaling if t.variant_name == variant), None)
 
 

@@ -31,7 +31,7 @@ from rightsizer.recommender.shadow_test import forbidden
 
 PEAK_PATIENCE = timedelta(days=6)
 HOURS = 2.0
-"""Length of a test where the option does not say (decision.md 4.6)."""
+"""Length of a test where the option does not say (an assumption)."""
 
 
 def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: datetime) -> Deferred | None:

@@ -91,6 +91,7 @@ def _ready(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime)
 
 
 def undone(code: Code, text: str, failure: FailureClass) -> Steer:
+    """Close the change as rolled back, for this reason and with this class of failure."""
     return Steer(Reason(code, text), Course.CLOSE, ChangeState.ROLLED_BACK, failure)
 
 

@@ -57,6 +57,7 @@ def foreign(change: Change, endpoint: EndpointSight) -> frozenset[str]:
 
 
 def hand_over(code: Code, text: str, failure: FailureClass, *commands: str) -> Steer:
+    """Close the change as handed over to people, with the commands that are left to run."""
     return Steer(Reason(code, text), Course.CLOSE, ChangeState.HANDED_OVER, failure, remaining=commands)
 
 
@@ -81,8 +82,10 @@ def _deployment_limit(change: Change) -> timedelta:
 
 
 def next_look(change: Change, now: datetime) -> datetime:
+    """When to look at the change again: later the more looks there were."""
     return now + timedelta(minutes=LOOKS_MIN[min(change.looks, len(LOOKS_MIN) - 1)])
 
 
 def old_config(change: Change) -> str:
+    """Name of the configuration before the change; empty where it is not known."""
     return change.before.config_name if change.before else ""
