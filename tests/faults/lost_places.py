@@ -71,13 +71,18 @@ def _rolled_back(run: Ground) -> None:
 
 
 def _narrowed(to: str) -> Callable[[Ground], None]:
-    return lambda run: run.stack.redeploy(MayChange=to)
+    def narrow(run: Ground) -> None:
+        run.stack.redeploy(MayChange=to)
+        run.narrowed = True
+
+    return narrow
 
 
 def _widened_or_not(to: str) -> Callable[[Ground], None]:
     def perhaps(run: Ground) -> None:
         if run.dice.random() < 0.5:
             run.stack.redeploy(MayChange=to)
+            run.narrowed = False
 
     return perhaps
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -21,12 +21,13 @@ from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
 from rightsizer.flows import apply_orders, change_capacity, read_state
+from rightsizer.flows.begin_change import LOOK_AGAIN, Beginning
 from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.spot import capacity_change
 from tests.faults import lost as lost_runs
 from tests.faults.lost import PLACES, Case, cases, lost
 from tests.faults.lost_places import OFF_AND_RESTORED
-from tests.faults.lost_run import AGAINST, START, UNREAD
+from tests.faults.lost_run import AGAINST, ALLOWS, START, UNREAD
 
 SAMPLE = cases(25)
 
@@ -114,6 +115,16 @@ def test_a_change_that_never_hears_of_the_next_judgement_is_caught(monkeypatch: 
     monkeypatch.setattr(lost_runs, "JUDGED", ("",))
     monkeypatch.setattr(Recommendations, "made_at", lambda self: START + timedelta(days=365))
     assert found("the table is restored", "the change still waits")
+
+
+def test_a_change_that_waits_for_ever_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deferred(self: Beginning, change: Change, now: datetime, *_: Any) -> Change:
+        return self._defer(change, now + LOOK_AGAIN, "busy", now)
+
+    monkeypatch.setattr(lost_runs, "JUDGED", ("", ALLOWS))
+    monkeypatch.setattr(Beginning, "begin", deferred)
+    said = lost(Case("the stream gives up", seed=6))  # of a person who does not go back
+    assert said == ["nothing holds the change back, and it is planned without a plan: busy"]
 
 
 def test_a_message_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
