@@ -7,11 +7,11 @@
     python -m bench.faults --concurrent          and with a second invocation between any two requests
     python -m bench.faults --frozen              and with a freeze, and a hard freeze, instead of a death
     python -m bench.faults --reads --every 16    killed after reads, too
-    python -m bench.faults --lost 504            only so many runs in which a decision is lost on its way
+    python -m bench.faults --lost 506            only so many runs in which a decision is lost on its way
 
 A death after a read leaves what the death after the write before it left, so without `--reads` it is tried once, after
 the write; `--reads` checks that. The whole run is made once; at each kill point the process is copied, and the copy
-dies there and goes on by the ticks. The run without options also makes 504 runs of a deployed stack in which the
+dies there and goes on by the ticks. The run without options also makes 506 runs of a deployed stack in which the
 event of a decision is lost (`tests.faults.lost`). Exits with 1 when a law broke.
 """
 

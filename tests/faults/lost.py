@@ -146,6 +146,14 @@ def nothing_waits_for_a_judgement_that_is_there(run: Run) -> Iterator[str]:
         yield f"a new judgement is there, and the change still waits: {change.outcome if change else ''}"
 
 
+def what_may_begin_begins(run: Run) -> Iterator[str]:
+    """A change that nothing holds back has its plan, or ended; one without may wait for a person or a judgement."""
+    change = run.change()
+    held = run.judged in AGAINST or run.narrowed or run.journal.switch().frozen
+    if change is not None and not change.closed and change.before is None and not held:
+        yield f"nothing holds the change back, and it is {change.state.value} without a plan: {change.outcome}"
+
+
 def every_message_shows_how_it_stands(run: Run) -> Iterator[str]:
     """What people see is the state of the proposal, whatever was lost on the way."""
     shown, message = run.shown(), Messages(run.table).message(run.proposal.id)
@@ -165,6 +173,7 @@ LAWS: tuple[Callable[[Run], Iterator[str]], ...] = (
     every_approval_ends,
     every_order_is_taken,
     nothing_waits_for_a_judgement_that_is_there,
+    what_may_begin_begins,
     every_message_shows_how_it_stands,
     nothing_blocks_the_endpoint,
 )

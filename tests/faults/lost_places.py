@@ -71,19 +71,24 @@ def _rolled_back(run: Ground) -> None:
 
 
 def _narrowed(to: str) -> Callable[[Ground], None]:
-    return lambda run: run.stack.redeploy(MayChange=to)
+    def narrow(run: Ground) -> None:
+        run.stack.redeploy(MayChange=to)
+        run.narrowed = True
+
+    return narrow
 
 
 def _widened_or_not(to: str) -> Callable[[Ground], None]:
     def perhaps(run: Ground) -> None:
         if run.dice.random() < 0.5:
             run.stack.redeploy(MayChange=to)
+            run.narrowed = False
 
     return perhaps
 
 
-def _answer(kind: str) -> Callable[[Ground], None]:
-    """From now on the first update of the endpoint is refused, or its answer is lost, and somebody freezes then.
+def _answer(kind: str, update: str = "UpdateEndpoint") -> Callable[[Ground], None]:
+    """From now on the first such update is refused, or its answer is lost, and somebody freezes then.
 
     ``unanswered``: AWS may have got it, by the seed.
     """
@@ -93,7 +98,7 @@ def _answer(kind: str) -> Callable[[Ground], None]:
         reached, met = run.dice.random() < 0.5, list[str]()
 
         def lossy(self: Any, operation: str, params: Any) -> Any:
-            if operation != "UpdateEndpoint" or met:
+            if operation != update or met:
                 return call(self, operation, params)
             met.append(operation)
             with run.box.gate.unrecorded():
@@ -102,7 +107,7 @@ def _answer(kind: str) -> Callable[[Ground], None]:
                 raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}, operation)
             if reached:
                 call(self, operation, params)
-            raise ReadTimeoutError(endpoint_url="https://api.sagemaker.eu-west-1.amazonaws.com/")
+            raise ReadTimeoutError(endpoint_url=self.meta.endpoint_url)
 
         run.healed.enter_context(patch.object(BaseClient, "_make_api_call", lossy))
 
@@ -168,5 +173,11 @@ ERRANDS: dict[str, Place] = {
     "an errand, and apply is off for a day": Place(_off("apply"), _on, (60 * 24,)),
     "an errand, and apply is off for eight days": Place(_off("apply"), _on, (60 * 24 * 8,)),
     "an errand, and the table is restored": Place(_backed_up, _restored, (1, 6, 12, 30, 90)),
+    "an errand, and MayChange is narrowed": Place(_narrowed("nothing"), _widened_or_not("tagged"), (30, 120)),
+    "an errand, and the stack is updated": Place(_killed, _updated, (3, 10)),
+    "an errand, and propose is off": Place(_off("propose"), _on, (60 * 24 * 3,)),
+    "an errand, and the update's answer is lost": Place(
+        _answer("unanswered", "UpdateAutoScalingGroup"), _answered, (20, 90, 180)
+    ),
 }
 """Those in which the decision is about the policy of an Auto Scaling group."""

@@ -93,6 +93,8 @@ class Ground:
     """Takes away what replaces a part of the program's surroundings."""
     backup: str = field(default="", kw_only=True)
     restored_at: datetime | None = field(default=None, kw_only=True)
+    narrowed: bool = field(default=False, kw_only=True)
+    """Whether the stack may change less now than in the beginning."""
     asked_back: bool = field(default=False, kw_only=True)
     broken: list[str] = field(default_factory=list, kw_only=True)
 

@@ -2,27 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from rightsizer.aws.capacity_changes import ErrandCalls
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.changes.overruled import overruled
 from rightsizer.changes.reconcile.steps import accepted
+from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
 from rightsizer.flows import apply_orders, change_capacity, read_state
+from rightsizer.flows.begin_change import LOOK_AGAIN, Beginning
 from rightsizer.ports.evaluation import RecommendationStore
+from rightsizer.spot import capacity_change
 from tests.faults import lost as lost_runs
 from tests.faults.lost import PLACES, Case, cases, lost
 from tests.faults.lost_places import OFF_AND_RESTORED
-from tests.faults.lost_run import AGAINST, START, UNREAD
+from tests.faults.lost_run import AGAINST, ALLOWS, START, UNREAD
 
 SAMPLE = cases(25)
 
@@ -112,6 +117,16 @@ def test_a_change_that_never_hears_of_the_next_judgement_is_caught(monkeypatch: 
     assert found("the table is restored", "the change still waits")
 
 
+def test_a_change_that_waits_for_ever_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deferred(self: Beginning, change: Change, now: datetime, *_: Any) -> Change:
+        return self._defer(change, now + LOOK_AGAIN, "busy", now)
+
+    monkeypatch.setattr(lost_runs, "JUDGED", ("", ALLOWS))
+    monkeypatch.setattr(Beginning, "begin", deferred)
+    said = lost(Case("the stream gives up", seed=6))  # of a person who does not go back
+    assert said == ["nothing holds the change back, and it is planned without a plan: busy"]
+
+
 def test_a_message_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Proposals, "tell_again", lambda *_, **__: 0)
     assert found("propose is off for three days", "its message shows", first=1)
@@ -162,3 +177,35 @@ def test_a_tick_that_looks_for_no_errand_is_caught(monkeypatch: pytest.MonkeyPat
 def test_an_errand_that_expires_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity, "surely", lambda tell: lambda subject, text: True)
     assert found("an errand, and apply is off for eight days", "nobody was told")
+
+
+def test_an_errand_whose_write_counts_as_made_though_nothing_was_sent_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = capacity_change._policy
+
+    def believed(errand: Errand, work: GroupPolicy, seen: GroupSight, *rest: Any) -> Any:
+        sent = errand.sent_at is not None and errand.back is None
+        return policy(errand, work, replace(seen, policy=work.new) if sent else seen, *rest)
+
+    monkeypatch.setattr(capacity_change, "_policy", believed)
+    monkeypatch.setattr(ErrandCalls, "perform", nothing)
+    assert found("an errand, and the stream gives up", "has the old policy")
+
+
+def test_an_errand_that_ends_as_rolled_back_before_it_went_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(errand: Errand, why: Reason, *_: Any) -> Ended:
+        return Ended(ProposalState.ROLLED_BACK, why)
+
+    monkeypatch.setattr(capacity_change, "_back", at_once)
+    assert found("an errand, and the stream gives up", "and nobody took it")
+
+
+def test_an_errand_that_is_handed_over_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_capacity, "surely", lambda tell: lambda subject, text: True)
+    assert found("an errand, and MayChange is narrowed", "and nobody took it", first=7)
+
+
+def test_a_message_of_an_errand_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Proposals, "tell_again", lambda *_, **__: 0)
+    assert found("an errand, and propose is off", "its message shows")
