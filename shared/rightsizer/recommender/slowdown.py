@@ -151,7 +151,7 @@ def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
 
 
 def weight(seen: Sequence[float], policy: Policy) -> float:
-    """How much the account's own outcomes count beside the prior: n / (n + 20), an assumption."""
+    """How much the account's own outcomes count beside the prior: n / (n + 20) (docs/decisions/0037)."""
     return len(seen) / (len(seen) + policy.shrinkage)
 
 
