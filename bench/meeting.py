@@ -33,7 +33,7 @@ def compared(job: tuple[int, Counter[str], Counter[str]]) -> tuple[str, list[str
         run = met(point)
     except Exception as error:
         return f"{point}", [f"{type(error).__name__}: {error}"]
-    return run.met or f"{point}, which no request reached", run.broken + run.against(writes, rows)
+    return run.met or f"{point}", run.broken + run.against(writes, rows)
 
 
 def main() -> int:

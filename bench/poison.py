@@ -3,7 +3,7 @@
     python -m bench.poison                       the whole grid
     python -m bench.poison --lane Clicks --place 3
 
-`tests/doors/test_poison.py` has the lanes, a part of the kinds and, for the slow doors, some positions. Asserted: the
+`tests/doors/test_poison.py` has the lanes, a part of the kinds and, of each, one position in `make test`. Asserted: the
 nine others are done, once, though the batch is delivered twice; the poisoned one ends as it must. Exits with 1 where
 something broke. Pages of the sweep and rows of the report are in tests/flows.
 """

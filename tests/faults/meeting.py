@@ -59,8 +59,9 @@ class Meeting:
                 self.broken.append(f"the other doors raised {type(error).__name__}: {error}")
 
     def against(self, writes: Counter[str], rows: Counter[str]) -> list[str]:
-        """What differs from the run in which no other door came: writes to what serves, kinds of rows."""
-        found = [f"it wrote {dict(self.writes)}, alone {dict(writes)}"] if self.writes != writes else []
+        """What differs from the run without other doors: writes to what serves, kinds of rows; or that none came."""
+        found = [] if self.met else ["no request reached it"]
+        found += [f"it wrote {dict(self.writes)}, alone {dict(writes)}"] if self.writes != writes else []
         lost = rows - self.rows
         return [*found, f"rows are lost: {dict(lost)}"] if lost else found
 

@@ -36,5 +36,15 @@ def test_a_row_that_is_lost_and_a_judgement_that_is_older_are_seen() -> None:
 
     with patch.object(Meeting, "_others", lose):
         run = lived(POINTS[0])
+    alone = lived(0)
+    lost = [line for line in run.against(alone.writes, alone.rows) if line.startswith("rows are lost: ")]
+    assert lost == ["rows are lost: {'PROPOSAL PROPOSAL': 1}"]
     assert any(line.startswith("the proposals are") for line in run.broken)
     assert any("is lost: the newest is of" in line for line in run.broken)
+
+
+@pytest.mark.slow
+def test_a_point_that_no_request_reached_is_a_failure() -> None:
+    run = lived(10**6)
+    assert (run.broken, run.met) == ([], "")
+    assert run.against(run.writes, run.rows) == ["no request reached it"]
