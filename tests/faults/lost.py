@@ -86,7 +86,15 @@ def lost(case: Case) -> list[str]:
         run.meddle(lambda: run.store.tell_again(run.now, everything=True))
         run.stack.settle()
         with run.box.gate.unrecorded():
+            if run.backup and run.store.proposal(run.proposal.id) is None:
+                return [*run.broken, *_asked_anew(run)]
             return [*run.broken, *(said for law in LAWS for said in law(run))]
+
+
+def _asked_anew(run: Run) -> Iterator[str]:
+    """A backup of before the proposal holds nothing of it: it is asked anew, where the newest judgement allows it."""
+    if run.judged not in AGAINST:
+        yield f"the backup does not hold the proposal, the judgement is {run.judged!r}, and nobody is asked again"
 
 
 def _prepare(run: Run) -> None:
