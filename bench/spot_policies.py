@@ -15,7 +15,7 @@ RETRY_S = 60.0
 
 
 class Plain:
-    """Keep the target on Spot in the order that `_order` gives; replace what is lost, when it is lost."""
+    """Keep the target on Spot in the pools that `_next` names; replace what is lost, when it is lost."""
 
     heeds_warnings = False
     sees_openings = True

@@ -18,7 +18,8 @@ from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
 
 
-def test_an_option_that_is_too_likely_to_harm_is_not_even_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_case(monkeypatch: pytest.MonkeyPatch) -> Case:
+    """The gate's first case of a steady load, opted in and sure."""
     cases: list[Case] = []
 
     def seen(case: Case, *rest: object) -> object:
@@ -28,7 +29,12 @@ def test_an_option_that_is_too_likely_to_harm_is_not_even_proposed(monkeypatch: 
     monkeypatch.setattr(choose, "gate", seen)
     policy = Policy(confidence_smaller=1.0)
     judge(kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
-    case = cases[0]
+    return cases[0]
+
+
+def test_an_option_that_is_too_likely_to_harm_is_not_even_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = Policy(confidence_smaller=1.0)
+    case = one_case(monkeypatch)
     for risk, wanted in ((Risk.HIGH, Gate.PROPOSE), (Risk.VERY_HIGH, Gate.SILENT)):
         risky = replace(case, option=replace(case.option, risk=risk))
         verdict, why = gate(risky, History(), policy, kit.NOW)
@@ -98,20 +104,6 @@ def test_a_type_that_no_price_list_sells_is_no_candidate_but_may_go_on_running()
     found = judge(kit.endpoint(), load, table, kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert all(option.target.instance_type != chosen for option in found.options)
     assert {e.instance_type for e in found.excluded if e.reason.code is Code.NOT_SOLD} == {chosen}
-
-
-def one_case(monkeypatch: pytest.MonkeyPatch) -> Case:
-    """The gate's first case of a steady load, opted in and sure."""
-    cases: list[Case] = []
-
-    def seen(case: Case, *rest: object) -> object:
-        cases.append(case)
-        return gate(case, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(choose, "gate", seen)
-    policy = Policy(confidence_smaller=1.0)
-    judge(kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
-    return cases[0]
 
 
 @pytest.mark.parametrize(
