@@ -17,6 +17,7 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import catalogue
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
@@ -182,6 +183,7 @@ def world(
             metrics=CloudWatchMetrics(session, workers=1),
             quotas=EndpointQuotas(session, lambda: box.clock.now, BEFORE_A_WRITE),
             catalogue=catalogue(catalog.instances(), catalog.accelerators()),
+            dimensions=DIMENSIONS,
             limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
             tell=lambda subject, text: told.append((subject, text)),
         )

@@ -161,11 +161,13 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, Pace
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
+    from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
     fleet, quotas = SageMakerFleet(account), EndpointQuotas(account, now, FOR_A_DECISION)
     if history is None:
         alone = CloudWatchMetrics(account, pace=Pace(QUOTA * SHARE))
-        return EvaluatePorts(fleet, alone, prices, quotas, catalogue())
-    return EvaluatePorts(fleet, CloudWatchMetrics(account, pace=Pace()), prices, quotas, catalogue(), history)
+        return EvaluatePorts(fleet, alone, prices, quotas, catalogue(), DIMENSIONS)
+    metrics = CloudWatchMetrics(account, pace=Pace())
+    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)

@@ -36,6 +36,7 @@ def apply() -> Apply:
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import HistoryBook, SavingsBook
     from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.apply import Apply
 
     known, client = settings(), session().client
@@ -57,6 +58,7 @@ def apply() -> Apply:
         metrics=CloudWatchMetrics(session()),
         quotas=EndpointQuotas(session(), now, BEFORE_A_WRITE),
         catalogue=catalogue(),
+        dimensions=DIMENSIONS,
         limits=known.limits,
         tell=notifier().publish,
         errands=_errands(),

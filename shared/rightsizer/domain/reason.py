@@ -183,3 +183,8 @@ class Reason:
 
     def __str__(self) -> str:
         return self.sentence
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """``1 request``, ``1,240 requests``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -6,11 +6,12 @@ value, so that the flow does not know Lambda.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
@@ -58,6 +59,7 @@ class Apply:
     metrics: MetricReader
     quotas: QuotaReader
     catalogue: Catalogue
+    dimensions: Sequence[Dimension]
     limits: ChangeLimits
     tell: Tell
     """Told (subject, text) of what a person should know: an end that is not proof, a change that cannot be read."""
@@ -199,7 +201,7 @@ class Apply:
 
     def _walking(self) -> Walking:
         tell = surely(self.tell)
-        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas, tell)
+        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell)
         looking = Looking(self.changer, self.metrics, self.limits)
         following = Following(self.store, self.ledger, self.history, tell, self.catalogue)
         back = Returning(self.changer, self.quotas, self.catalogue)

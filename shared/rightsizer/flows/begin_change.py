@@ -1,18 +1,19 @@
 """The beginning of a change: look at the ground, preflight, plan, and take the locks; nothing is written to AWS yet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
+from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
-from rightsizer.domain.option import ORDERED, OptionKind
+from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground, RolePass
@@ -24,6 +25,7 @@ from rightsizer.flows import read_state
 from rightsizer.flows.notify import Told
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
+from rightsizer.recommender.dimension import find
 
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
@@ -39,6 +41,7 @@ class Beginning:
     store: RecommendationStore
     metrics: MetricReader
     quotas: QuotaReader
+    dimensions: Sequence[Dimension]
     tell: Told
 
     def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
@@ -71,7 +74,7 @@ class Beginning:
             told = read_state.told(change, against, now, self.tell)
             return self._defer(told, now + read_state.LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, ground, now)
-        planned = plan.make(change, ground, catalogue, limits)
+        planned = plan.make(change, ground, catalogue, limits, self._dimension(change))
         if not isinstance(planned, plan.Planned):
             return self._refuse(change, planned, now)
         later = plan.until_the_peak(change, planned.plan, limits, now)
@@ -116,7 +119,7 @@ class Beginning:
         ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
         refused = (*preflight.refusals(ground), *_forbidden(against))
-        planned = refused or plan.make(change, ground, catalogue, limits)
+        planned = refused or plan.make(change, ground, catalogue, limits, self._dimension(change))
         return planned.on(change, now) if isinstance(planned, plan.Planned) else planned
 
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
@@ -149,7 +152,8 @@ class Beginning:
             customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
             quota=quotas.get(target.instance_type),
             quotas=quotas,
-            deploys=change.option.kind in plan.CONFIG_KINDS,
+            deploys=self._deploys(change),
+            applies=proposal.recommendation.kind in self._dimension(change).applies_to,
             sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
             incident_alarms=self._incidents(limits),
             switch=self.journal.switch(),
@@ -162,17 +166,25 @@ class Beginning:
             passes=self._passes(change, config),
             unrestorable=self._unrestorable(change, proposal, scaling),
         )
-        ground = plan.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
+        ground = self._dimension(change).with_live_counts(ground)
         return replace(ground, most=plan.most(change, ground))
+
+    def _dimension(self, change: Change) -> Dimension:
+        return find(self.dimensions, change.option.kind)
+
+    def _deploys(self, change: Change) -> bool:
+        """Whether a new configuration is deployed."""
+        return change.option.kind in self._dimension(change).deploys
 
     def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
         role = _role(config)
-        return self.changer.passes(role) if role and change.option.kind in plan.CONFIG_KINDS else None
+        return self.changer.passes(role) if role and self._deploys(change) else None
 
     def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
         """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
-        taken = change.option.kind in plan.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
+        taken = self._deploys(change) and change.option.kind not in ORDERED
+        taken = taken and proposal.recommendation.gate is not Gate.TEST
         return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
@@ -185,8 +197,7 @@ class Beginning:
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
         parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
-        deploys = change.option.kind in plan.CONFIG_KINDS
-        names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
+        names = (*(preflight.tagged(endpoint) if self._deploys(change) else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}
         late = next((sight for sight in found.values() if sight.passing), None)
         if late is not None:
@@ -201,7 +212,7 @@ class Beginning:
 
     def _blind(self, change: Change, models: list[str], role: str) -> str:
         """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
-        if change.option.kind not in plan.CONFIG_KINDS | {OptionKind.PLACEMENT}:
+        if not self._dimension(change).is_watched(change.option.kind):
             return ""
         seen = self.changer.sees_alarms(models, (role,) if role else ())
         return preflight.blindness(seen, self.changer.tags(change.ref), change.ref.arn)

@@ -352,6 +352,7 @@ def _option(
         risks,
         effort,
         in_place=False,
+        restarts=True,
         client_change=client_change,
         notes=notes,
         facts=facts,

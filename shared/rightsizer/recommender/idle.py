@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, carried_out
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
@@ -65,8 +65,8 @@ def unheard(
         excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
-    count, asleep = variant.current_count, OptionKind.SCALE_TO_ZERO
-    in_place = carried_out(endpoint.kind, asleep) or asleep in given.policy.by_itself
+    count = variant.current_count
+    in_place = endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in given.policy.by_itself
     usd, awake, plan = monthly(price, count), count * (1 - found.asleep_share), given.prices.commitment
     cost = cost_of(usd, price, awake, count, 0.0, plan, given.policy, new_fleet=not in_place)
     option = nap_option(
