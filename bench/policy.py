@@ -16,6 +16,7 @@ from bench.views import Account, Actions, Day, Notice, Segment, Trial, Type, Vie
 from rightsizer import catalog
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import (
     LEAST,
     Endpoint,
@@ -34,6 +35,7 @@ from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.slowdown import Promise
 from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal, UsageDigest
+from rightsizer.recommender.context import Given
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.past_changes import gpu_ratios
@@ -147,7 +149,8 @@ class RightsizerPolicy:
         tests = sum(1 for c in memory.changes if c.ended is PastEnd.TESTED)
         history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests)
         endpoint = _endpoint(view)
-        return judge_digests(endpoint, usage, self._prices, self._catalogue, {}, history, self.policy, now)
+        given = Given(self._prices, self._catalogue, {}, history, self.policy, now)
+        return judge_digests(endpoint, usage, given, DIMENSIONS)
 
 
 class ProductionPolicy(RightsizerPolicy):

@@ -11,8 +11,8 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 VIEW = SimpleNamespace(scale_to_zero_minutes=None, autoscale_max=None)
 ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed")

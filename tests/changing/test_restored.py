@@ -14,11 +14,11 @@ from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import UsageDigest
 from rightsizer.flows.orders import Orders
-from rightsizer.recommender.recommend import judge_digests
 from sandbox.account import Sandbox
 from tests.changing.scenarios import VARIANT
 from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
 from tests.recommender import kit
+from tests.recommender.kit import judge_digests
 from tests.recommender.test_failed_fleets import GOAL, POLICIES, TYPE, day
 
 HOURS = replace(

@@ -17,10 +17,10 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.pricing import restore_option
 from rightsizer.recommender.proposal import reach_of
-from rightsizer.recommender.recommend import judge
 from tests import samples
 from tests.changes.test_preflight import NOW, ground, proposed
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 KINDS = tuple(EndpointKind)
 

@@ -16,10 +16,10 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.latency_objective import goal_of
-from rightsizer.recommender.recommend import judge
 from tests import samples
 from tests.changes.test_proof import LIMITS, START, window
 from tests.recommender import kit
+from tests.recommender.kit import judge
 from tests.recommender.test_reaction import day
 
 LATENCY = latency_of([day(0, 60.0)])

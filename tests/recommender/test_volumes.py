@@ -7,8 +7,8 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
 from rightsizer.domain.policy import Policy
 from rightsizer.recommender.pricing import volumes
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 KNOWN = catalogue().types
 

@@ -15,6 +15,7 @@ from decimal import Decimal
 from rightsizer.backtest.later_days import After, Moved, after, as_served, hindsight
 from rightsizer.backtest.standing_change import Standing, guarded, left, moved_to, past_of, promised_late
 from rightsizer.changes.window import opens
+from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.backtest import Backtest, Missed, Rehearsed, Verdict
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History, PastChange, PastEnd
@@ -71,6 +72,7 @@ class Stage:
 
     given: Given
     """Prices, catalogue, quotas and policy; its history is not read."""
+    dimensions: Sequence[Dimension]
     allowance: Allowance
     first: date
     """The first morning."""
@@ -184,9 +186,7 @@ class Rehearsal:
             return
         given = replace(self.stage.given, history=History(endpoint=tuple(self.past)), now=now)
         usage = UsageDigest(self.runs.ref.name, self.runs.variants[0].name, tuple(self.known))
-        found = judge_digests(
-            self.runs, usage, given.prices, given.catalogue, given.quotas, given.history, given.policy, now
-        )
+        found = judge_digests(self.runs, usage, given, self.stage.dimensions)
         self.last, gate = found, found.gate.value
         waits = None
         if found.gate is Gate.APPLY and found.chosen is not None and found.chosen.kind in FLEETS:

@@ -11,7 +11,7 @@ from rightsizer.dimensions.delete import Delete
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.dimensions.instance_fleet import InstanceFleet
 from rightsizer.dimensions.instance_pools import InstancePools
-from rightsizer.dimensions.other_architecture import OtherArchitecture
+from rightsizer.dimensions.other_architecture import OtherArchitecture, OtherChips
 from rightsizer.dimensions.packing import Packing
 from rightsizer.dimensions.routing import Routing
 from rightsizer.dimensions.scale_in_policy import ScaleInPolicy
@@ -30,6 +30,7 @@ DIMENSIONS: tuple[Dimension, ...] = (
     Asynchronous(),
     OtherArchitecture(),
     Serverless(),
+    OtherChips(),
     InstancePools(),
     Delete(),
     Packing(),

@@ -1,12 +1,19 @@
 """Other bounds of the owner's autoscaling."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rightsizer.changes.dimension import Approved, Planned
-from rightsizer.dimensions.dimension import Dimension
+from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.reason import Reason, count
+from rightsizer.domain.reason import Code, Reason, count
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
 
 
-class AutoscalingBounds(Dimension):
+class AutoscalingBounds(Addable):
     """The smallest minimum that carries the load, and a maximum for it."""
 
     kinds = (OptionKind.AUTOSCALING,)
@@ -21,3 +28,14 @@ class AutoscalingBounds(Dimension):
         from rightsizer.changes.plan.capacity import bounds_only
 
         return bounds_only(given)
+
+    def saves_nothing(self, at: Situation) -> Reason | None:
+        """Only where a target-tracking policy has a minimum to lower, and the hours of the day differ."""
+        from rightsizer.recommender.closed_dimensions import even
+
+        targets = at.endpoint.scaling
+        kinds = {policy.get("PolicyType") for target in targets for policy in target.policies}
+        if kinds != {"TargetTrackingScaling"} or not any(target.policies and target.minimum > 1 for target in targets):
+            text = "no target-tracking policy has a minimum above one that could be lowered"
+            return Reason(Code.NOT_APPLICABLE, text)
+        return even(at)

@@ -1,11 +1,21 @@
 """Deletion of an idle endpoint, in two steps: it is marked and watched, then its owner gets the command."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.plan import Plan, PlanKind
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.elsewhere import out
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
 
 
 class Delete(Dimension):
@@ -41,3 +51,9 @@ class Delete(Dimension):
             restore_file=restore_file(given.change.ref, given.config, given.before),
         )
         return Planned(given.before, plan)
+
+    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+        """Why it is not deleted: only an idle endpoint is, and `recommender/idle.py` recommends for that one."""
+        from rightsizer.recommender.idle import delete_refusal
+
+        return [out(at, OptionKind.DELETE, delete_refusal(at.endpoint, at.demand, at.policy))]

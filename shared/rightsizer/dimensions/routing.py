@@ -1,13 +1,20 @@
 """Another way to choose the instance for a request, and the fewer instances that it needs."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rightsizer.changes.dimension import Approved, Planned
-from rightsizer.dimensions.dimension import Dimension
+from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.option import Option, OptionKind, fleet
-from rightsizer.domain.reason import Reason
+from rightsizer.domain.reason import Code, Reason
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
 
 
-class Routing(Dimension):
+class Routing(Addable):
     """Requests to the instance with the fewest of them; a part of the configuration."""
 
     kinds = (OptionKind.ROUTING,)
@@ -23,3 +30,9 @@ class Routing(Dimension):
         from rightsizer.changes.plan.config import new_config
 
         return new_config(given)
+
+    def saves_nothing(self, at: Situation) -> Reason | None:
+        """Only where requests go to instances at random, and nobody else sets the count."""
+        if at.endpoint.scaling:
+            return Reason(Code.AUTOSCALED, "fewer instances behind another routing, but autoscaling sets the count")
+        return None if at.random else Reason(Code.NOT_APPLICABLE, "requests go to the least busy instance already")

@@ -1,13 +1,20 @@
 """Another count for each hour of the day."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rightsizer.changes.dimension import Approved, Planned
-from rightsizer.dimensions.dimension import Dimension
+from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason, count
 
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
 
-class Schedule(Dimension):
+
+class Schedule(Addable):
     """24 counts in UTC, carried out as scheduled actions."""
 
     kinds = (OptionKind.SCHEDULE,)
@@ -44,3 +51,11 @@ class Schedule(Dimension):
             guardrail="scheduled counts: no deployment; the way back removes the schedule and sets the old count",
         )
         return Planned(before, plan)
+
+    def saves_nothing(self, at: Situation) -> Reason | None:
+        """Only without autoscaling, where the hours of the day differ."""
+        from rightsizer.recommender.closed_dimensions import even
+
+        if at.endpoint.scaling:
+            return Reason(Code.AUTOSCALED, "counts by the hour would fight with autoscaling")
+        return even(at)

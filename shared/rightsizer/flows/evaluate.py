@@ -33,6 +33,7 @@ from rightsizer.ports.evaluation import (
     RecommendationStore,
 )
 from rightsizer.recommender import proposal
+from rightsizer.recommender.context import Given
 from rightsizer.recommender.dimension import find
 from rightsizer.recommender.proposal import Reach, proposal_for, unless_undone
 from rightsizer.recommender.recommend import judge, judge_digests
@@ -268,9 +269,10 @@ def _one(
         if isinstance(usage, Exception):
             raise usage
         past = ports.history(endpoint.ref.name)
+        given = Given(around.prices, ports.catalogue, around.quotas, past, policy, now)
         if isinstance(usage, NoMetrics):
-            return judge(endpoint, [usage], around.prices, ports.catalogue, around.quotas, past, policy, now)
-        return judge_digests(endpoint, usage, around.prices, ports.catalogue, around.quotas, past, policy, now)
+            return judge(endpoint, [usage], given, ports.dimensions)
+        return judge_digests(endpoint, usage, given, ports.dimensions)
 
     found = attempt("judging an endpoint", endpoint.ref.name, find)
     if isinstance(found, Failed):

@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
 
 
 class Restart(StrEnum):
@@ -33,6 +38,17 @@ class Offering(Protocol):
     """Whether what was there before still exists after the change, so that somebody can bring it back."""
     back: ClassVar[str] = "deploys the old configuration again"
     """What brings back what was there, as the end of "rightsizer ..." or "its owner ..."."""
+
+    competes: ClassVar[bool] = False
+    """Whether its options are weighed with the fleets of the search; else they stand behind what is chosen."""
+
+    def out_of_scope(self, at: Situation) -> Reason | None:
+        """Why it is not looked at on such an endpoint, whatever it would cost; None where it is."""
+        return None
+
+    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+        """Its options, or why there are none; `found` is the recommendation without it."""
+        return ()
 
     def describe(self, option: Option) -> str:
         """What the option does, as the end of "it can ..."."""
