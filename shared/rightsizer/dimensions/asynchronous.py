@@ -9,7 +9,6 @@ from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
-from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -17,6 +16,7 @@ from rightsizer.recommender.dimension import Restart
 from rightsizer.recommender.elsewhere import Bill, bill_of, option_elsewhere, out, unsaved
 
 if TYPE_CHECKING:
+    from rightsizer.domain.policy import Policy
     from rightsizer.recommender.context import Situation
 
 ASYNC_TAG = "rightsizer:async-ok"

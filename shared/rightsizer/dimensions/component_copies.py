@@ -3,9 +3,7 @@
 from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.live_state import MOVING
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason, count
 
 
@@ -23,6 +21,9 @@ class ComponentCopies(Dimension):
 
     def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
         """The other numbers of copies: no deployment, and the way back is the same call."""
+        from rightsizer.domain.live_state import MOVING
+        from rightsizer.domain.plan import Plan, Step, StepKind
+
         change, live = given.change, given.ground.copies
         wanted = change.option.target.copies
         held = sorted({name for name, _ in wanted} & {t.component_name for t in given.ground.scaling})
@@ -32,15 +33,15 @@ class ComponentCopies(Dimension):
         moved = [(name, number) for name, number in wanted if live.get(name) != number]
         if not moved or any(live.get(name, MOVING) == MOVING for name, _ in moved):
             return (Reason(Code.CHANGED_SINCE, f"the components of {change.ref.name} are as asked, or being changed"),)
+
+        def step(name: str, number: int) -> Step:
+            copies = {"InferenceComponentName": name, "DesiredRuntimeConfig": {"CopyCount": number}}
+            return Step(StepKind.SET_COPIES, name, copies)
+
         plan = Plan(
-            settle=tuple(_step(name, number) for name, number in moved),
-            restore=tuple(_step(name, live[name]) for name, _ in moved),
+            settle=tuple(step(name, number) for name, number in moved),
+            restore=tuple(step(name, live[name]) for name, _ in moved),
             after=given.before.variants,
             guardrail="copies of components only: no deployment, and the way back is the same call",
         )
         return Planned(given.before, plan)
-
-
-def _step(component: str, copies: int) -> Step:
-    params = {"InferenceComponentName": component, "DesiredRuntimeConfig": {"CopyCount": copies}}
-    return Step(StepKind.SET_COPIES, component, params)

@@ -9,7 +9,6 @@ from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind
-from rightsizer.domain.plan import Plan, PlanKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.elsewhere import out
@@ -37,6 +36,7 @@ class Delete(Dimension):
         waiting proves nothing there.
         """
         from rightsizer.changes.deletion import restore_file
+        from rightsizer.domain.plan import Plan, PlanKind
 
         kind = given.ground.proposal.recommendation.kind
         if kind is not EndpointKind.REAL_TIME:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.demand import Demand, MemoryClass
-from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, fleet
-from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -24,10 +22,12 @@ from rightsizer.recommender.elsewhere import (
     other_kind,
     out,
     unsaved,
+    volumes,
 )
-from rightsizer.recommender.pricing import volumes
 
 if TYPE_CHECKING:
+    from rightsizer.domain.hardware import InstanceType
+    from rightsizer.domain.policy import Policy
     from rightsizer.recommender.context import Situation
 
 UNPROVEN_SHARE = 0.5

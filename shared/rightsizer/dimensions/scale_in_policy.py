@@ -1,15 +1,19 @@
 """Another way in which managed instance scaling gives instances back; a person orders it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
-from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
+
+if TYPE_CHECKING:
+    from rightsizer.domain.preflight import Ground
 
 
 class ScaleInPolicy(Dimension):

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind
-from rightsizer.domain.plan import Plan
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import SLOT_S, DayDigest
 from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.pricing import cost_of, nap_option
-from rightsizer.recommender.scale_to_zero import ASLEEP_ALREADY, COLD_TAG, Nap, best_nap, stopped, tolerates_cold
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import Situation
@@ -48,6 +42,7 @@ class ScaleToZero(Dimension):
         """No instance while nobody asks: for an asynchronous endpoint alone, whose queue keeps what comes meanwhile."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
+        from rightsizer.domain.plan import Plan
 
         change, before = given.change, given.before
         kind = given.ground.proposal.recommendation.kind
@@ -71,48 +66,7 @@ class ScaleToZero(Dimension):
 
     def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
         """One option, where the owner tolerates cold starts or nobody would have met one; or why not."""
-        best = _nap(at)
-        option = best if isinstance(best, Reason) else _option(at, best)
+        from rightsizer.recommender.scale_to_zero import sleep
+
+        option = sleep(at)
         return [Excluded(at.runs.name, option, OptionKind.SCALE_TO_ZERO) if isinstance(option, Reason) else option]
-
-
-def _nap(at: Situation) -> Nap | Reason:
-    queued = EndpointKind.ASYNC in at.endpoint.kinds
-    if queued and any(target.minimum == 0 for target in at.endpoint.scaling):
-        return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
-    tolerated = tolerates_cold(at.endpoint)
-    days = [_awake(d, at.policy) for d in at.days] if queued else at.days
-    found = stopped(days, at.policy.stopped_hours)
-    if found is not None:
-        return found
-    if not tolerated and at.peak > 1:
-        return Reason(
-            Code.NOT_OPTED_IN,
-            f"not scaled to zero: callers would wait for a cold start (the tag {COLD_TAG}=true accepts that)",
-        )
-    return best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
-
-
-def _awake(digest: DayDigest, policy: Policy) -> DayDigest:
-    """The day of a queue, whose requests are counted where they end: while the GPU works nobody sleeps."""
-    least = policy.cpu_class_share * SLOT_S * max(digest.gpus, 1)
-    rows = zip(digest.requests, digest.busy_s, strict=True)
-    known = tuple(None if calls == 0 and work is not None and work > least else calls for calls, work in rows)
-    return replace(digest, requests=known)
-
-
-def _option(at: Situation, found: Nap) -> Option | Reason:
-    awake = at.instances * (1 - found.asleep_share)
-    plan = at.given.prices.commitment
-    in_place = at.may(OptionKind.SCALE_TO_ZERO) or at.endpoint.kind is EndpointKind.ASYNC
-    of_components = EndpointKind.INFERENCE_COMPONENTS in at.endpoint.kinds
-    beside = not (in_place or of_components)
-    cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=beside)
-    if cost.saving <= 0:
-        slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
-        return Reason(Code.NOT_CHEAPER, f"{slept} of ${at.usd:,.2f} a month (committed: ${plan.usd_per_hour} an hour)")
-    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
-    now = (at.runs.name, at.variant.current_count)
-    sure, share = at.demand.confidence, found.asleep_share
-    nap = nap_option(now, at.price, money, sure, found.minutes, share, in_place, of_components)
-    return replace(nap, mean_instances=round(awake, 4))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason, count
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ class Schedule(Addable):
         """24 hourly counts in UTC, set without a deployment."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
+        from rightsizer.domain.plan import Plan, Step, StepKind
 
         change, before, counts = given.change, given.before, given.change.option.target.hourly_counts or ()
         name, wanted = change.ref.name, change.option.target.instance_type

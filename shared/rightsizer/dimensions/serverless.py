@@ -16,7 +16,6 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import Restart
 from rightsizer.recommender.elsewhere import Bill, bill_of, option_elsewhere, out, unsaved
-from rightsizer.recommender.scale_to_zero import tolerates_cold
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import Situation
@@ -47,6 +46,8 @@ class Serverless(Elsewhere):
 
     def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
         """An endpoint of the memory that host and model need, where its price is known."""
+        from rightsizer.recommender.scale_to_zero import tolerates_cold
+
         unneeded = cpu_refusal(at.demand, at.policy)
         if unneeded is not None:
             return [out(at, OptionKind.SERVERLESS, unneeded)]

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Effort, Excluded, Money, Option, OptionKind, Risk, RiskResource, Target, priced
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.recommender.pricing import cost_of
 
 if TYPE_CHECKING:
+    from rightsizer.domain.hardware import InstanceType
     from rightsizer.recommender.context import Situation
+
+VOLUME_GB = 512
+"""The largest VolumeSizeInGB of a production variant (SageMaker API, ProductionVariant)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Bill(Money):
 
 def bill_of(at: Situation, price: Price, mean: float, count: int, risk_share: float) -> Bill:
     """US dollars of `mean` instances, at most `count` of them, against today's."""
+    from rightsizer.recommender.pricing import cost_of
+
     cost = cost_of(at.usd, price, mean, count, risk_share, at.given.prices.commitment, at.policy, True)
     return Bill(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days, at.usd)
 
@@ -97,3 +101,12 @@ def option_elsewhere(
         facts=facts,
         not_checked=not_checked,
     )
+
+
+def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
+    """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
+    stored = sorted({kind.name for kind in (now, then) if not kind.local_nvme})
+    if not stored:
+        return ()
+    names = " and ".join(stored)
+    return (f"what the EBS volumes of {names} cost (up to {VOLUME_GB} GB an instance): they are in no figure",)

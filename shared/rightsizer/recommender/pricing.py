@@ -191,19 +191,6 @@ class Cost:
     payback_days: float
 
 
-VOLUME_GB = 512
-"""The largest VolumeSizeInGB of a production variant (SageMaker API, ProductionVariant)."""
-
-
-def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
-    """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
-    stored = sorted({kind.name for kind in (now, then) if not kind.local_nvme})
-    if not stored:
-        return ()
-    names = " and ".join(stored)
-    return (f"what the EBS volumes of {names} cost (up to {VOLUME_GB} GB an instance): they are in no figure",)
-
-
 def monthly(price: Price, instances: float) -> Decimal:
     """US dollars of a month of that many instances on average."""
     return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(CENT)
