@@ -3,15 +3,19 @@
 import importlib
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from rightsizer.domain.option import OptionKind
 from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.reason import Code
 from rightsizer.intake.registry import INVOKING, QUEUED
 from rightsizer.render.report_formats import REPORT_FORMATS
 from tests.doors import scene as doors
@@ -71,8 +75,8 @@ def run(name: str, source: str) -> ModuleType:
 class Newcomer:
     """Adds files to the library and lines to its registries, for one test."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.patch = patch
+    def __init__(self, patch: pytest.MonkeyPatch, members: pytest.MonkeyPatch) -> None:
+        self.patch, self.members = patch, members
 
     def writes(self, path: str) -> None:
         """Add the file of the page to the library."""
@@ -93,15 +97,32 @@ class Newcomer:
         for name in names:
             self.patch.setattr(registry, name, getattr(changed, name))
 
+    def names(self, path: str, kinds: type[StrEnum]) -> None:
+        """Add the member of the page to an enumeration, which everybody has imported already."""
+        change = block("diff", path)
+        assert patched((LIBRARY / path).read_text(), change.text)
+        ((name, value),) = re.findall(r'^\+ +(\w+) = "(.+)"$', change.text, re.MULTILINE)
+        member = str.__new__(kinds, value)
+        member._name_, member._value_ = name, value
+        self.patch.setattr(
+            kinds, name, member, raising=False
+        )  # before it is a member: then it is neither set nor undone
+        self.members.setitem(kinds._member_map_, name, member)
+        self.members.setitem(kinds._value2member_map_, value, member)
+
 
 @pytest.fixture
-def newcomer(monkeypatch: pytest.MonkeyPatch) -> Newcomer:
-    return Newcomer(monkeypatch)
+def newcomer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Newcomer]:
+    with pytest.MonkeyPatch.context() as members:
+        yield Newcomer(monkeypatch, members)
 
 
 def test_the_page_shows_each_extension_with_its_file_and_its_line_in_a_registry() -> None:
     shown = [(one.language, one.path) for one in blocks(PAGE.read_text()) if one.language != "yaml"]
     assert shown == [
+        ("python", "dimensions/one_for_development.py"),
+        ("diff", "domain/option.py"),
+        ("diff", "dimensions/__init__.py"),
         ("python", "render/markdown.py"),
         ("diff", "render/report_formats.py"),
         ("python", "intake/pipeline.py"),
@@ -119,6 +140,33 @@ def test_an_example_is_short_enough_to_be_read_at_once(one: Block) -> None:
 def test_a_change_of_a_registry_that_does_not_fit_is_noticed() -> None:
     with pytest.raises(AssertionError, match="0 places"):
         patched("FORMATS = (\n    a,\n)\n", "     b,\n+    c,\n")
+
+
+def test_a_way_to_change_an_endpoint_is_recommended_approved_and_carried_out(newcomer: Newcomer) -> None:
+    newcomer.names("domain/option.py", OptionKind)
+    newcomer.writes("dimensions/one_for_development.py")
+    newcomer.registers("dimensions/__init__.py", "DIMENSIONS")
+    busy, kind = "search-rerank", OptionKind("one-for-development")
+    with scene() as at:
+        at.add(busy, tags={**PROPOSE, "stage": "development", "rightsizer:p95-ms": "100"})
+        at.add(BIG, tags=PROPOSE)
+        at.drive(busy)
+        at.sweep()
+        (why,) = [out.reason.code for out in at.recommendations()[BIG].excluded if out.dimension is kind]
+        assert why is Code.NOT_OPTED_IN
+        found = at.recommendations()[busy].chosen
+        assert found is not None
+        assert (found.kind, found.target.instance_count) == (kind, 1)
+        message = at.message(busy).plain()
+        assert "run on one ml.g6.2xlarge, as an endpoint for development" in message
+        assert "can be rolled back: rightsizer sets the old count again" in message
+        at.click(busy, "Approve")
+        at.pass_time(minutes=10)
+        (change,) = at.writes("sagemaker")
+        assert change.operation == "UpdateEndpointWeightsAndCapacities", change
+        (row,) = change.params["DesiredWeightsAndCapacities"]
+        assert row["DesiredInstanceCount"] == 1
+        assert at.stack.dead_letters() == []
 
 
 def reported() -> tuple[dict[str, str], str]:
