@@ -1,4 +1,4 @@
-"""Each example of docs/extending.md is registered as a newcomer registers it, and works in a deployed stack."""
+"""Each example of docs/extending.md and its neighbour is registered as a newcomer does it, and works in a deployed stack."""
 
 import importlib
 import re
@@ -23,7 +23,7 @@ from tests.doors.scene import BIG, PROPOSE, START, Scene, scene
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "shared" / "rightsizer"
-PAGE = ROOT / "docs" / "extending.md"
+PAGES = (ROOT / "docs" / "extending-dimensions.md", ROOT / "docs" / "extending.md")
 BLOCK = re.compile(r"^```(python|diff|yaml)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MOST_LINES = 60
 
@@ -42,14 +42,14 @@ class Block:
         return "rightsizer." + self.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
 
-def blocks(page: str) -> list[Block]:
-    """The blocks that name a file in their first line."""
-    return [Block(*found) for found in BLOCK.findall(page)]
+def blocks() -> list[Block]:
+    """The blocks of the pages that name a file in their first line."""
+    return [Block(*found) for page in PAGES for found in BLOCK.findall(page.read_text())]
 
 
 def block(language: str, path: str) -> Block:
-    """The one block of the page about a file."""
-    (found,) = [one for one in blocks(PAGE.read_text()) if (one.language, one.path) == (language, path)]
+    """The one block about a file."""
+    (found,) = [one for one in blocks() if (one.language, one.path) == (language, path)]
     return found
 
 
@@ -68,7 +68,7 @@ def run(name: str, source: str) -> ModuleType:
     """A module made of the source; nobody else can import it yet."""
     made = ModuleType(name)
     made.__package__ = name if name == "rightsizer.bootstrap" else name.rpartition(".")[0]
-    exec(compile(source, f"{PAGE}: {name}", "exec"), made.__dict__)
+    exec(compile(source, f"docs/extending: {name}", "exec"), made.__dict__)
     return made
 
 
@@ -86,7 +86,7 @@ class Newcomer:
         assert not (LIBRARY / path).exists()
         module = ModuleType(new.module)
         self.patch.setitem(sys.modules, new.module, module)
-        exec(compile(new.text, f"{PAGE}: {path}", "exec"), module.__dict__)
+        exec(compile(new.text, f"docs/extending: {path}", "exec"), module.__dict__)
         self.patch.setattr(package, name, module, raising=False)
 
     def registers(self, path: str, *names: str) -> None:
@@ -117,8 +117,8 @@ def newcomer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Newcomer]:
         yield Newcomer(monkeypatch, members)
 
 
-def test_the_page_shows_each_extension_with_its_file_and_its_line_in_a_registry() -> None:
-    shown = [(one.language, one.path) for one in blocks(PAGE.read_text()) if one.language != "yaml"]
+def test_the_pages_show_each_extension_with_its_file_and_its_line_in_a_registry() -> None:
+    shown = [(one.language, one.path) for one in blocks() if one.language != "yaml"]
     assert shown == [
         ("python", "dimensions/one_for_development.py"),
         ("diff", "domain/option.py"),
@@ -132,7 +132,7 @@ def test_the_page_shows_each_extension_with_its_file_and_its_line_in_a_registry(
     ]
 
 
-@pytest.mark.parametrize("one", blocks(PAGE.read_text()), ids=lambda one: one.path)
+@pytest.mark.parametrize("one", blocks(), ids=lambda one: one.path)
 def test_an_example_is_short_enough_to_be_read_at_once(one: Block) -> None:
     assert len(one.text.splitlines()) < MOST_LINES
 
