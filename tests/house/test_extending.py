@@ -1,4 +1,4 @@
-"""Each example of docs/extending.md and its neighbour is registered as a newcomer does it, and works in a deployed stack."""
+"""Each example of the two pages on extensions is registered as a newcomer does it, and works in a deployed stack."""
 
 import importlib
 import re
