@@ -9,7 +9,7 @@ from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.endpoint import ScalableTarget, names_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED, OptionKind
@@ -184,7 +184,7 @@ class Beginning:
         self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
-        parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
+        parts = [name for seen in placed.values() for name, _ in seen.images if not names_digest(name)]
         deploys = change.option.kind in plan.CONFIG_KINDS
         names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}

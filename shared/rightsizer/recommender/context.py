@@ -16,7 +16,7 @@ from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Goal, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
-from rightsizer.domain.price import Price, PriceTable
+from rightsizer.domain.price import HOURS_PER_MONTH, Price, PriceTable
 from rightsizer.domain.usage import DayDigest, busy
 from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.evidence import by_day
@@ -96,7 +96,7 @@ class Situation:
         """Monthly US dollars above which an option is of no interest."""
         if not self.tight:
             return float(self.usd)
-        fleet = sum(self.fleet) / 24 * float(self._usd(self.reference.name) or 0) * 730
+        fleet = sum(self.fleet) / 24 * float((self._usd(self.reference.name) or 0) * HOURS_PER_MONTH)
         return max(float(self.usd), fleet) * self.policy.count_factor
 
     @property
