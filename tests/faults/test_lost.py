@@ -13,7 +13,7 @@ from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.changes.overruled import overruled
 from rightsizer.changes.reconcile.steps import accepted
-from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight
+from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight, Send
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.proposal import ProposalState
@@ -201,9 +201,21 @@ def test_an_errand_that_ends_as_rolled_back_before_it_went_back_is_caught(monkey
     assert found("an errand, and the stream gives up", "and nobody took it")
 
 
-def test_an_errand_that_is_handed_over_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_errand_that_is_withdrawn_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity, "surely", lambda tell: lambda subject, text: True)
-    assert found("an errand, and MayChange is narrowed", "and nobody took it", first=7)
+    assert found("an errand, and MayChange is narrowed", "is withdrawn, and nobody was told", first=7)
+
+
+def test_a_stack_that_goes_forward_although_it_may_change_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_capacity, "not_forward", lambda errand: Send())
+    assert found("an errand, and MayChange is narrowed", "has the new policy", first=7)
+
+
+def test_a_role_that_may_not_write_the_old_policy_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrowed = "an errand, and MayChange is narrowed"
+    read_only = replace(PLACES[narrowed], begins=lambda run: run.stack.redeploy(MayChange="read-only"))
+    monkeypatch.setitem(lost_runs.PLACES, narrowed, read_only)
+    assert found(narrowed, "and nobody took it", first=7)
 
 
 def test_a_message_of_an_errand_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

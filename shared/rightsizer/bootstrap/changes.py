@@ -73,8 +73,10 @@ def _errands() -> ErrandFlow:
     client = session().client
     calls = ErrandCalls(client("autoscaling"), client("sagemaker"))
     journal = TableJournal(client("dynamodb"), settings().table)
-    ledger, approvers = SavingsBook(table()), settings().limits.approvers
-    return Errands(Book(table()), calls, calls, journal.switch, ledger, notifier().publish, approvers)
+    ledger, known = SavingsBook(table()), settings()
+    return Errands(
+        Book(table()), calls, calls, journal.switch, ledger, notifier().publish, known.limits.approvers, known.dry_run
+    )
 
 
 @dataclass(frozen=True, slots=True)

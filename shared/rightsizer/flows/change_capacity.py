@@ -42,7 +42,7 @@ from rightsizer.errors import (
 from rightsizer.flows.notify import Tell, once, surely
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.spot import ErrandBook, ErrandReader, ErrandWriter
-from rightsizer.spot.capacity_change import next_move, of_a_backup, too_old
+from rightsizer.spot.capacity_change import next_move, not_forward, of_a_backup, too_old
 from rightsizer.spot.interruption import NO_CAPACITY
 from rightsizer.telemetry import Failed, attempt, logger
 
@@ -63,6 +63,8 @@ class Errands:
     tell: Tell
     approvers: Approvers = field(default_factory=Approvers)
     """Who may decide; an errand that somebody else approved is not begun."""
+    dry_run: bool = False
+    """The stack may change nothing: no errand goes forward, and what goes back goes on (decision 20)."""
 
     def start(self, errand_id: str, now: datetime) -> Errand:
         """Begin an approved errand, or go on with it. InputError when there is none, or when it is not approved."""
@@ -116,7 +118,7 @@ class Errands:
         for _ in range(BUDGET):
             move = self._not_begun(errand, now) or next_move(errand, self._look(errand, now), now, switch)
             if move == Send():
-                move = of_a_backup(errand, self.book.made_at()) or move
+                move = of_a_backup(errand, self.book.made_at()) or (not_forward(errand) if self.dry_run else move)
             match move:
                 case Send():
                     errand = self._send(errand, move.back, now)
