@@ -163,7 +163,7 @@ def pooled(scene: Scene, mode: str = "auto") -> None:
 
 def flow(scene: Scene) -> Flow:
     calls = ErrandCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
-    return Flow(book(scene), calls, calls, Switch, scene.ports.ledger, scene.told.publish)
+    return Flow(book(scene), calls, calls, Switch, scene.ports.ledger, scene.told)
 
 
 def pool(scene: Scene) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import catalogue, now, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap.channels import notifier
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require
@@ -58,7 +59,7 @@ def apply() -> Apply:
         quotas=EndpointQuotas(session(), now, BEFORE_A_WRITE),
         catalogue=catalogue(),
         limits=known.limits,
-        tell=notifier().publish,
+        notifier=notifier(),
         errands=_errands(),
     )
 
@@ -75,7 +76,7 @@ def _errands() -> ErrandFlow:
     journal = TableJournal(client("dynamodb"), settings().table)
     ledger, known = SavingsBook(table()), settings()
     return Errands(
-        Book(table()), calls, calls, journal.switch, ledger, notifier().publish, known.limits.approvers, known.dry_run
+        Book(table()), calls, calls, journal.switch, ledger, notifier(), known.limits.approvers, known.dry_run
     )
 
 

@@ -11,6 +11,7 @@ from rightsizer.changes import rollback_size
 from rightsizer.changes.failure import again, without_metrics
 from rightsizer.changes.measurement import measured
 from rightsizer.changes.reconcile import advance
+from rightsizer.changes.rollback import as_met
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -35,7 +36,7 @@ from rightsizer.flows import notify, read_state
 from rightsizer.flows.begin_change import Beginning
 from rightsizer.flows.read_state import Comparing, Looking
 from rightsizer.flows.record_change import Following
-from rightsizer.flows.roll_back import Returning, as_met, meet
+from rightsizer.flows.roll_back import Returning, meet
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import RecommendationStore
 
@@ -158,7 +159,8 @@ class Walking:
 
         What differs is told by the autoscaling that is `due` now; the plan stays as it was made.
         """
-        planned = again(change, move.state, now, ranking(self.store, change))
+        options = ranking(self.store, change)
+        planned = again(change, move.state, now, options)
         if planned is not None:
             self.following.lacked(change, planned, now)
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes import failure, plan, preflight, proof, window
+from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
@@ -85,7 +86,8 @@ class Beginning:
         """The planned change with its locks and its part of the day's budget, or waiting for them."""
         day = f"{now:%Y-%m-%d}"
         try:
-            return self.journal.begin(ready, day, ready.once_usd, limits)
+            share = budget_share(day, ready.once_usd, limits, restores=ready.option.restores)
+            return self.journal.begin(ready, share)
         except ConflictError as error:
             current = self.journal.load(change.id)
             if current is None or current.version != change.version:

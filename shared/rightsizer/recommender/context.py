@@ -21,7 +21,7 @@ from rightsizer.domain.usage import DayDigest, busy
 from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.evidence import by_day
 from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.latency_objective import goal_of, late_share, room
+from rightsizer.recommender.latency_objective import late_share, latency_objective, room
 from rightsizer.recommender.past_changes import Link, gpu_ratios, of_model, taken_back
 from rightsizer.recommender.pricing import monthly
 from rightsizer.recommender.queueing import Unqueued, rates_of, service_bins, unqueued
@@ -288,7 +288,7 @@ class Seen:
             base=self.base,
             demand=self.demand,
             latency=latency,
-            goal=goal_of(self.endpoint, latency, self.given.policy),
+            goal=latency_objective(self.endpoint, latency, self.given.policy),
             instances=_instances(self.endpoint, self.days, history),
             unqueued=self.waiting,
             random_base=self.random_base,
