@@ -12,6 +12,7 @@ from rightsizer.advice.hosting import as_asynchronous, break_even, costs_by_traf
 from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
 from rightsizer.advice.market import Market, snapshot
 from rightsizer.advice.measurement import measurements
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options
 from rightsizer.advice.training import training_options
@@ -82,7 +83,7 @@ def _endpoint_refused(workload: Workload, market: Market, options: Iterable[Advi
     """A real-time endpoint that was asked for in place of a batch."""
     if "real-time" in workload.ask and workload.task is Task.BATCH_INFERENCE:
         for text in endpoint_instead(market, list(options)):
-            yield Refused("real-time", Reason(text, "hardware selection, section 15.3"))
+            yield Refused("real-time", Reason(text, Rule.BATCH))
 
 
 def _nothing(workload: Workload, options: Iterable[AdvisedOption]) -> Iterator[str]:

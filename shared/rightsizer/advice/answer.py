@@ -10,7 +10,7 @@ from rightsizer.advice.throughput import Interval
 
 
 class HardwareClass(StrEnum):
-    """Classes of hardware (hardware selection, section 1.3)."""
+    """Classes of hardware, by the processor and never by the first letter (rule C6)."""
 
     CPU_BURST = "CPU-BURST"
     CPU_GEN = "CPU-GEN"
