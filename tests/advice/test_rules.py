@@ -30,6 +30,7 @@ def sources(answer: Advice) -> set[str]:
     """Every source that an answer names."""
     reasons = [*answer.notes, *(each.reason for each in answer.refused)]
     reasons += [reason for option in answer.options for reason in option.reasons]
+    reasons += [reason for variant in answer.environments for reason in variant.differs]
     return {str(reason.source) for reason in reasons}
 
 

@@ -161,6 +161,18 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvironmentVariant:
+    """The workload in one environment."""
+
+    environment: str
+    option: AdvisedOption
+    differs: tuple[Reason, ...]
+    """What is special to the environment, and why."""
+    tags: Mapping[str, str]
+    """Tags of the endpoint that tell rightsizer what it may do there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """The whole answer; the first option is the one that is advised."""
 
@@ -175,6 +187,8 @@ class Advice:
     """Requests of the SageMaker API that would settle what is not known; nothing is sent."""
     costs_by_traffic: tuple[Mapping[str, Any], ...] = ()
     """Monthly cost of each kind of hosting for several volumes of requests."""
+    environments: tuple[EnvironmentVariant, ...] = ()
+    """The service in development, staging and production."""
 
     @property
     def words(self) -> str:

@@ -3,10 +3,9 @@
 Limits: rules H1 to H7. Serverless and Lambda have no accelerator.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from rightsizer import catalog
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase, Reason
@@ -119,31 +118,6 @@ def needs_queue(workload: Workload) -> bool:
     """Whether requests are too large or too long for a real-time endpoint."""
     data = workload.data
     return (data.seconds_per_request or 0) > REAL_TIME_S or (data.payload_mb or 0) > REAL_TIME_MB
-
-
-def costs_by_traffic(workload: Workload, always_on: Sequence[AdvisedOption]) -> tuple[Mapping[str, Any], ...]:
-    """US dollars a month of each kind of hosting at several volumes, with the cheapest; empty without an option."""
-    first = next((each for each in always_on if each.cost.usd_per_hour is not None), None)
-    if first is None or first.cost.usd_per_hour is None:
-        return ()
-    hourly = float(first.cost.usd_per_hour) / first.count
-    return tuple(_row(workload, hourly, first, 10.0**power) for power in range(2, 9))
-
-
-def _row(workload: Workload, hourly: float, first: AdvisedOption, requests: float) -> Mapping[str, Any]:
-    rate = next((e.interval.middle for e in first.estimates if e.name.startswith("requests a second")), None)
-    number = max(1, -(-requests / (730 * 3600) // (0.7 * rate))) if rate else 1
-    seconds = workload.data.seconds_per_request or (1 / rate if rate else ASSUMED_S)
-    costs = {"real-time": hourly * 730 * number}
-    costs["asynchronous or scaled to zero"] = hourly * max(min(730.0, requests * HOLD_H), number * 730 * (number > 1))
-    costs["batch transform once a day"] = hourly * max(30 * 0.1, requests * seconds / 3600)
-    if serverless_refusal(workload) is None:
-        monthly = serverless_of(workload).monthly(requests)
-        if monthly is not None:
-            costs["serverless"] = monthly
-    rounded = {name: round(value, 2) for name, value in costs.items()}
-    online = {name: value for name, value in rounded.items() if not name.startswith("batch")}
-    return {"requests_per_month": requests, **rounded, "cheapest_online": min(online, key=lambda name: online[name])}
 
 
 def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
@@ -303,21 +277,6 @@ def _cold_start(best: AdvisedOption) -> Estimate:
     why = ("start of an instance 2 to 6 minutes, image 1 to 4, weights at 0.2 to 1 GiB a second: assumptions",)
     span = Interval(3 + weights / 60, 6 + weights / 30, 10 + weights / 12, why)
     return Estimate("cold start from zero instances", "min", span)
-
-
-def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[Reason]:
-    """The traffic at which one kind of hosting becomes cheaper than another, as notes."""
-    first = next((each for each in options if each.cost.usd_per_hour is not None), None)
-    if first is None or first.cost.usd_per_hour is None:
-        return
-    month = float(first.cost.usd_per_hour) / first.count * 730
-    if serverless_refusal(workload) is None and (each := serverless_of(workload).usd_per_request):
-        text = f"serverless is cheaper than one {first.instance_type} below {month / each:,.0f} requests a month"
-        yield Reason(text, Rule.SERVERLESS_BREAK_EVEN)
-    alone = 730 / (HOLD_H + (workload.data.seconds_per_request or 1.0) / 3600)
-    if first.accelerators:
-        text = f"giving the instance back pays below {alone:,.0f} requests a month that come alone; bursts allow more"
-        yield Reason(text, "arithmetic")
 
 
 def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:

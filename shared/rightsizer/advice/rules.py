@@ -71,6 +71,9 @@ class Rule(StrEnum):
     MEASURE_FIRST = "rule R7"
     PRODUCTION_TWO = "rule E1"
     STAGING_MIRRORS = "rule E2"
+    DEVELOPMENT_SMALL = "rule E3"
+    GUARDRAIL = "rule E4"
+    NEW_ENDPOINTS_ASK = "rule E5"
     CHEAPEST_GOOD_ENOUGH = "rule X1"
 
 
@@ -100,5 +103,6 @@ def cited_rules(answer: Advice) -> tuple[str, ...]:
     """The rules that the reasons of an answer cite, in the order of the page."""
     reasons = [*answer.notes, *(each.reason for each in answer.refused)]
     reasons += [reason for option in answer.options for reason in option.reasons]
+    reasons += [reason for variant in answer.environments for reason in variant.differs]
     named = {part for reason in reasons for part in str(reason.source).split(", ")}
     return tuple(rule for rule in rules() if rule in named)

@@ -48,6 +48,8 @@ def page(answer: Advice) -> RenderableType:
         parts.append(Padding(Text(json.dumps(document(each.parameters), indent=1)), (0, 0, 0, 2)))
     if answer.costs_by_traffic:
         parts += [Text(), Text("USD a month by requests a month", style="bold"), by_traffic(answer)]
+    if answer.environments:
+        parts += [Text(), Text("In each environment", style="bold"), *_environments(answer)]
     if cited := cited_rules(answer):
         parts += [Text(), Text(f"Rules cited: {', '.join(cited)}. rightsizer advise --rules says what they are.")]
     return Group(*parts)
@@ -144,3 +146,15 @@ def by_traffic(answer: Advice) -> Table:
         cells = [Text(f"{row[name]:,.2f}", style="bold" if name == row["cheapest_online"] else "") for name in names]
         rows.add_row(f"{row['requests_per_month']:,.0f}", *cells)
     return rows
+
+
+def _environments(answer: Advice) -> Iterator[RenderableType]:
+    """What each environment gets, why, and the tags of its endpoint."""
+    for each in answer.environments:
+        option, monthly = each.option, each.option.cost.usd_per_month
+        what = f"{hardware(option)}, {option.hosting.value}, {option.purchase.value}"
+        price = "" if monthly is None else f", USD {monthly:,.2f} a month"
+        lines = [f"{reason.text} [{reason.source}]" for reason in each.differs]
+        lines.append("tags: " + ", ".join(f"{name}={value}" for name, value in each.tags.items()))
+        yield Padding(Text(f"{each.environment}: {what}{price}"), (0, 0, 0, 2))
+        yield from (Padding(Text(f"- {line}"), (0, 0, 0, 4)) for line in lines)

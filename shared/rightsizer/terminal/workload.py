@@ -44,7 +44,7 @@ FLAGS: Mapping[str, tuple[str, str]] = {
     "--seconds-per-request": ("data.seconds_per_request", "Duration of a request."),
     "--payload-mb": ("data.payload_mb", "Size of a request."),
     "--region": ("constraints.region", "AWS Region of the prices; default us-east-1."),
-    "--environment": ("constraints.environment", "development, staging or production."),
+    "--environment": ("constraints.environment", "development (dev), staging or production."),
     "--running": ("running.instance_type", "The instance type that serves today."),
     "--running-p95-ms": ("running.p95_ms", "Its p95, milliseconds."),
     "--running-gpu-gib": ("running.gpu_memory_max_gib", "Highest memory of one of its GPUs."),
