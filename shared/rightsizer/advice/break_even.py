@@ -6,6 +6,7 @@ from typing import Any
 from rightsizer.advice.answer import AdvisedOption, Reason
 from rightsizer.advice.hosting import ASSUMED_S, HOLD_H, serverless_of, serverless_refusal
 from rightsizer.advice.rules import Rule
+from rightsizer.advice.speed import TARGET_USE
 from rightsizer.advice.workload import Workload
 
 SHOWN_POWERS = tuple(float(power) for power in range(2, 9))
@@ -27,7 +28,7 @@ def costs_by_traffic(
 
 def _row(workload: Workload, hourly: float, first: AdvisedOption, requests: float) -> Mapping[str, Any]:
     rate = next((e.interval.middle for e in first.estimates if e.name.startswith("requests a second")), None)
-    number = max(1, -(-requests / (730 * 3600) // (0.7 * rate))) if rate else 1
+    number = max(1, -(-requests / (730 * 3600) // (TARGET_USE * rate))) if rate else 1
     seconds = workload.data.seconds_per_request or (1 / rate if rate else ASSUMED_S)
     costs = {"real-time": hourly * 730 * number}
     costs["asynchronous or scaled to zero"] = hourly * max(min(730.0, requests * HOLD_H), number * 730 * (number > 1))

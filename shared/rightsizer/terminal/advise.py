@@ -1,19 +1,45 @@
 """Advice at a terminal: a workload from flags or a file, the ranked options as a table or JSON. Reads no account."""
 
+import sys
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from rightsizer.advice.advise import advise as advise_on
+from rightsizer.advice.answer import Advice
+from rightsizer.advice.blueprint import Blueprint, blueprint
+from rightsizer.advice.cloudformation import cloudformation
+from rightsizer.advice.describe import workload_of
 from rightsizer.advice.rules import cited_rules, rules
+from rightsizer.advice.terraform import terraform
+from rightsizer.advice.workload import Workload
+from rightsizer.errors import InputError
+from rightsizer.render.pictures import line_chart_png
 from rightsizer.terminal import tables as show
 from rightsizer.terminal.advise_page import document, page, rules_page
 from rightsizer.terminal.app import Exit, app, examples, print_json
-from rightsizer.terminal.workload import described_by, with_flags
+from rightsizer.terminal.break_even_chart import break_even_chart
+from rightsizer.terminal.dialogue import ask
+from rightsizer.terminal.workload import described_by, is_empty, with_flags
 
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
+
+
+class Template(StrEnum):
+    """Languages of infrastructure that a template is written in."""
+
+    CLOUDFORMATION = "cloudformation"
+    TERRAFORM = "terraform"
+
+
+WRITERS: Mapping[Template, Callable[[Blueprint], str]] = {
+    Template.CLOUDFORMATION: cloudformation,
+    Template.TERRAFORM: terraform,
+}
 
 
 @app.command(
@@ -21,6 +47,8 @@ VERSION = 1
     epilog=examples(
         "rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5 --first-token-ms 800",
         "rightsizer advise --file workload.yaml --json | jq '.advice.options[0]'",
+        "rightsizer advise --file workload.yaml --template terraform > endpoint.tf",
+        "rightsizer advise  # asks a few questions",
     ),
 )
 @with_flags
@@ -29,6 +57,12 @@ def advise(
         Path | None, typer.Option("--file", help="A description in YAML or JSON (docs/advise.md); flags go before it.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on standard output (docs/advise.md).")] = False,
+    template: Annotated[
+        Template | None, typer.Option("--template", help="Print the endpoint with autoscaling, guardrail and tags.")
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", help="Write a chart of costs over traffic (extra pictures).")
+    ] = None,
     all_rules: Annotated[bool, typer.Option("--rules", help="Print the rules that reasons cite, and leave.")] = False,
     **given: Any,
 ) -> None:
@@ -39,14 +73,47 @@ def advise(
     """
     if all_rules:
         _print_rules(as_json)
+    if is_empty(file, given) and sys.stdin.isatty():
+        given = dict(ask(_read_answer, _say))
     described = described_by(file, given)
-    answer = advise_on(described)
+    workload, answer = workload_of(described), advise_on(described)
+    written = WRITERS[template](blueprint(workload, answer)) if template else None
+    if png is not None:
+        _write_chart(png, workload, answer)
     if as_json:
         cited = {rule: document(rules()[rule]) for rule in cited_rules(answer)}
-        print_json({"version": VERSION, "workload": described, "advice": document(answer), "rules": cited})
+        more = {} if written is None else {"template": written}
+        print_json({"version": VERSION, "workload": described, "advice": document(answer), "rules": cited, **more})
+    elif written is not None:
+        sys.stdout.write(written)
     else:
         show.output().print(page(answer))
     raise typer.Exit(Exit.NOTHING_TO_DO if answer.options else Exit.INCOMPLETE)
+
+
+def _write_chart(path: Path, workload: Workload, answer: Advice) -> None:
+    """The chart of costs over traffic as a file; InputError where it cannot be drawn or written."""
+    picture = line_chart_png(break_even_chart(workload, answer))
+    try:
+        path.write_bytes(picture)
+    except OSError as error:
+        raise InputError(f"writing the chart {path}: {error}; give a path that can be written") from None
+    _say(f"chart written to {path}")
+
+
+def _read_answer(prompt: str) -> str:
+    """One line from the terminal; the end of input leaves the command."""
+    _say(prompt, end="")
+    line = sys.stdin.readline()
+    if not line:
+        raise typer.Abort
+    return line
+
+
+def _say(text: str, end: str = "\n") -> None:
+    """Words beside the answer go to standard error, so that standard output stays an answer."""
+    sys.stderr.write(text + end)
+    sys.stderr.flush()
 
 
 def _print_rules(as_json: bool) -> NoReturn:

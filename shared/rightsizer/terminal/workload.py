@@ -87,7 +87,27 @@ def _key(name: str) -> str:
 
 def described_by(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """The description of the file with what the flags set; InputError without a task."""
-    described = _read(file) if file else {}
+    described = describe(_read(file) if file else {}, given)
+    if "task" not in described:
+        raise InputError(LESSON)
+    return described
+
+
+LESSON = (
+    "nothing says what the workload is. Give --task and what you know, for example"
+    " rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5;"
+    " or --file workload.yaml with the key task (docs/advise.md);"
+    " or run rightsizer advise at a terminal without a flag, and it asks"
+)
+
+
+def is_empty(file: Path | None, given: Mapping[str, Any]) -> bool:
+    """Whether neither a file nor a flag describes anything."""
+    return file is None and not any(given.get(_key(name)) for name in (*FLAGS, *SWITCHES, *LISTS))
+
+
+def describe(described: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The description with what the flags set."""
     for name, (path, _) in FLAGS.items():
         if given.get(_key(name)) is not None:
             _set(described, path, given[_key(name)])
@@ -97,8 +117,6 @@ def described_by(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
     for name, (path, _) in LISTS.items():
         if given.get(_key(name)):
             _set(described, path, list(given[_key(name)]))
-    if "task" not in described:
-        raise InputError("say what the workload is: --task real-time, or a --file with the key task (docs/advise.md)")
     return described
 
 
