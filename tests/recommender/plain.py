@@ -5,7 +5,10 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryClass, MemoryNeed
+from rightsizer.domain.hardware import Accelerator
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import Effort, Option, OptionKind, Risk, Target
 from rightsizer.domain.price import Price
@@ -54,6 +57,13 @@ OPTION = Option(
 )
 
 
+def card(name: str) -> Accelerator:
+    """The accelerator of a type that has one."""
+    found = kit.catalogue().types[name].accelerator
+    assert found is not None
+    return found
+
+
 def demand(**more: Any) -> Demand:
     """Two weeks of a steady load, with `more` said of it."""
     return replace(DEMAND, **more)
@@ -74,3 +84,8 @@ def past(
 ) -> PastChange:
     """A change of one instance of today's type to another type, ten days ago, which was proven."""
     return PastChange(kit.NOW - timedelta(days=days_ago), from_type, to_type, *counts, ended, **more)
+
+
+def near(value: float | tuple[float, ...]) -> Any:
+    """About `value`, also as a part of a tuple or of a dataclass."""
+    return pytest.approx(value)
