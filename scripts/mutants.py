@@ -128,7 +128,7 @@ def changed_modules(since: str) -> list[str]:
     return [name for name in (_name(Path(line).relative_to("shared/rightsizer")) for line in lines) if name in known]
 
 
-def tests_of(module: str) -> list[str]:
+def select_tests(module: str) -> list[str]:
     """The test files that carry the module's name, and those of `ALSO`."""
     package, *rest = module.split("/")
     stem = "_".join(rest)
@@ -250,7 +250,7 @@ def survivors(mutants: Iterable[Mutant]) -> str:
 
 def mutate(module: str, children: int, cases: Sequence[str]) -> list[Mutant]:
     """Run all mutants of one module and write its survivors; ValueError where no test is named after it."""
-    tests = tests_of(module)
+    tests = select_tests(module)
     if not tests:
         name = module.partition("/")[2].replace("/", "_")
         raise ValueError(f"{module}: no test file; write tests/{module.partition('/')[0]}/test_{name}.py")

@@ -30,7 +30,7 @@ from tests.recommender import kit
 from tests.recommender.plain import LATENCY, card, demand, near, past
 
 POLICY = Policy()
-TYPES = kit.catalogue()
+TYPES, OTHERS = kit.catalogue(), kit.catalogue(kit.OTHERS)
 A10G, T4 = card("ml.g5.xlarge"), card("ml.g4dn.xlarge")
 PHI = 600 / 320
 """An A10G has 600 GB/s and a T4 has 320: that ratio is larger than the one of their FLOPS."""
@@ -49,6 +49,13 @@ def test_another_chip_is_bounded_by_its_datasheet_and_what_the_account_learnt() 
     assert (learnt.bound, learnt.mid) == (near(PHI * 1.1), near(PHI * 0.9))
     tight = slowdown(A10G, T4, POLICY, width=0.2, middle=0.9)
     assert tight.bound == tight.mid == tight.hopeful == near(PHI * 0.2)
+
+
+def test_a_chip_that_is_faster_in_both_respects_is_bounded_by_today_and_five_percent() -> None:
+    even = replace(A10G, model="B")
+    assert slowdown(A10G, even, POLICY).bound == 1.05
+    quick = replace(A10G, model="C", fp16_tflops=140, memory_bandwidth_gbps=1200)
+    assert slowdown(A10G, quick, POLICY).bound == near(0.5 * 1.25)
 
 
 def test_a_measurement_has_its_error_on_both_sides() -> None:
@@ -97,6 +104,8 @@ def sized(vcpu: int, gpus: int = 1) -> InstanceType:
         (8, 4, 2.0, 6.0, 1.0),
         (8, 4, 0.1, None, 1.0),
         (8, 4, 0.0, 6.0, 1.0),
+        (8, 1, 1.5, None, 1.5),
+        (8, 1, 0.5, None, 1.0),
     ],
 )
 def test_the_host_slows_by_the_vcpus_that_it_can_use(
@@ -169,6 +178,8 @@ def test_the_account_teaches_by_framework_how_moves_to_slower_chips_went() -> No
     assert taught(moved("ml.g5.2xlarge")) == ()
     assert taught(moved("ml.g6e.xlarge")) == ()
     assert taught(moved("ml.unknown.xlarge")) == ()
+    assert outcomes(History(account=(replace(moved(), to_type="ml.m5.2xlarge"),)), OTHERS.find, "vllm", POLICY) == ()
+    assert outcomes(History(account=(replace(moved(), framework=""),)), TYPES.find, "", POLICY) == ()
     assert taught(replace(moved(), from_type="ml.unknown.xlarge"), moved()) == near((1.0,))
 
 
@@ -194,6 +205,8 @@ def test_the_bound_is_shrunk_to_the_prior() -> None:
     assert width(quick, POLICY) == near(39 / 59 * 1.0 + 20 / 59 * 1.25)
     assert width((0.5,) * 78, POLICY) < width((0.5,) * 60, POLICY) < width(quick, POLICY)
     assert width((0.5,) * 78, POLICY) == pytest.approx(78 / 98 * 0.5 + 20 / 98 * 1.25, abs=0.02)
+    later = (*(0.5,) * 98, 2.0, 3.0)
+    assert width(later, POLICY) == near(100 / 120 * 2.0 + 20 / 120 * 1.25), "the 99th of a hundred"
     assert width((1.0,) * 38 + (3.0,), POLICY) == near(39 / 59 * 3.0 + 20 / 59 * 1.25), "the 97.5 % quantile"
 
 
