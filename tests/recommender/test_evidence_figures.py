@@ -47,6 +47,9 @@ def figures(load: Demand, runs: Any = ONE) -> dict[str, str]:
 
 def test_every_figure_has_its_unit() -> None:
     assert figures(demand()) == PLAIN
+    assert figures(demand(gpu_share=0.25))["GPU share of latency"] == "25 %"
+    two = replace(FOUR, accelerator_count=2)
+    assert figures(demand(), two)["GPUs"] == "uses perhaps all of the 2 GPUs of ml.g5.12xlarge"
 
 
 @pytest.mark.parametrize(

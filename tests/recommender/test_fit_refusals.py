@@ -245,6 +245,17 @@ def test_a_leak_leaves_room_for_a_month() -> None:
     assert not need([*flat, day(5, 0.40)]).growing
 
 
+def test_a_rise_is_the_middle_of_all_slopes_and_needs_four_of_five_days() -> None:
+    """Six days: five rises of 0.01, 0.01, 0.01, 0.04 and none; the middle of the fifteen slopes leaves the jump out."""
+    tops = (0.40, 0.41, 0.42, 0.43, 0.47, 0.47)
+    slopes = sorted((b - a) / (j - i) for i, a in enumerate(tops) for j, b in enumerate(tops) if j > i)
+    found = need([day(n, top) for n, top in enumerate(tops)])
+    assert found.growing
+    assert found.need_gib == near((0.47 * found.margin + 30 * slopes[7]) * CARD)
+    level = (0.40, 0.41, 0.41, 0.42, 0.42, 0.43)
+    assert not need([day(n, top) for n, top in enumerate(level)]).growing, "three of five"
+
+
 def test_a_day_above_all_days_before_leaves_room_for_two_more_such_days() -> None:
     jumped = [*(day(n, 0.40) for n in range(4)), day(4, 0.44)]
     found = need(jumped)
@@ -301,8 +312,10 @@ def test_a_pool_whose_use_is_seen_every_day_tells_the_need() -> None:
     assert found.pool == KvPool(near(pool), 0.5, near(margin / 0.9))
     assert found.peak_gib == near(12 + 0.5 * pool)
     assert found.lower_gib == near(12)
-    assert found.need_gib is not None
-    assert found.need_gib >= (12 + 0.5 * pool) / 0.9 * margin
+    assert (found.margin, found.growing) == (near(margin), True), "the second day needs a fifth more"
+    steady = need([kv(0, 0.9, 0.5), kv(1, 0.9, 0.5)], "vllm", 10 * GIB)
+    assert steady.need_gib == near((12 + 0.5 * pool) / 0.9 * margin)
+    assert not steady.growing
 
 
 @pytest.mark.parametrize(

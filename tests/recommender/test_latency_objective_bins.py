@@ -32,6 +32,7 @@ def test_what_is_usual_is_the_larger_of_the_p99_and_a_tenth_more_than_the_p95() 
     source = "not worse than max(1.1 x p95, p99) of the look-back"
     assert goal(Objective(None, error_share=0.02)) == Goal(2.0, False, source, 0.02)
     assert goal(Objective(None), replace(LATENCY, p99_s=1.05)).p95_s == pytest.approx(1.1)
+    assert goal(Objective(None), replace(LATENCY, p95_s=2.0)).p95_s == pytest.approx(2.2)
 
 
 def test_what_the_scaling_holds_carries_the_errors_that_the_owner_allows() -> None:
@@ -90,6 +91,12 @@ def test_requests_that_are_late_because_they_waited_are_no_reason_against_a_slow
     assert room(THREE, service, 2.0, 0.019) == pytest.approx(2.0 / EDGE)
     assert room(THREE, service, 2.0, 0.021) == pytest.approx(20.0 / EDGE)
     assert room(service, THREE, 2.0, 0.0) == pytest.approx(2.0 / EDGE), "no less than nothing is due to waiting"
+
+
+def test_what_is_late_by_its_service_already_is_no_waiting() -> None:
+    """10 % are late and 5 % of them by their service: 5 % waited, so a tenth may be late by its service then."""
+    service = ((0.1, 0.85), (0.3, 0.10), (1.0, 0.05))
+    assert room(THREE, service, 0.5, 0.0) == pytest.approx(0.5 / (0.3 * EDGE))
 
 
 def test_there_is_never_less_room_than_today() -> None:

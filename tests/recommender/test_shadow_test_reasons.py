@@ -14,6 +14,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.recommender.shadow_test import (
     NO_SHADOW,
     Unsure,
+    before_sure,
     cost_of_test,
     forbidden,
     hours_of_test,
@@ -179,3 +180,4 @@ def test_a_test_that_is_not_worth_its_money_names_both_sides() -> None:
 
 def test_the_prize_is_the_saving_by_its_chance() -> None:
     assert unsure("600", chance=0.25).prize == 150.0
+    assert not before_sure(unsure("600", chance=0.5), Decimal(200)), "waiting loses as much as it wins"
