@@ -13,13 +13,14 @@ from decimal import Decimal
 from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
+from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import overruled
 from rightsizer.changes.preflight import unless_refused
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Target, carried_out
-from rightsizer.domain.policy import ChangeLimits, Policy, room_for
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -211,7 +212,7 @@ class ShippedAuto(RightsizerPolicy):
         before, changes, usd = self._begun
         if before != day:
             changes, usd = 0, Decimal(0)
-        if not room_for(option.switch_usd, self.limits, restores=option.restores).has(changes, usd):
+        if not budget_share(f"{day}", option.switch_usd, self.limits, restores=option.restores).room.has(changes, usd):
             return False
         self._begun = (day, changes + 1, usd + option.switch_usd)
         return True

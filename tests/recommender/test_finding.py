@@ -17,7 +17,17 @@ from rightsizer.domain.option import Goal
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import BIN, SLOTS, DayDigest
-from rightsizer.recommender.finding import MUCH, SEVERE, UNUSUAL, idle, outgrown, spent, starving, suffering, too_little
+from rightsizer.recommender.finding import (
+    MUCH,
+    SEVERE,
+    UNUSUAL,
+    idle_reason,
+    outgrown,
+    spent,
+    starving,
+    suffering,
+    too_little,
+)
 from tests.recommender import kit
 from tests.recommender.plain import LATENCY, NEED, demand
 
@@ -68,12 +78,12 @@ QUIET = demand(requests=0.0, silent_days=14, gpu_peak=0.004, valid_share=0.98)
 
 def test_two_weeks_without_a_request_or_work_are_idle() -> None:
     sentence = "no request for 14 days while utilisation was published (98 % of the periods), GPU at most 0.4 %"
-    assert words(idle(endpoint(), QUIET, POLICY)) == (Code.IDLE, sentence)
+    assert words(idle_reason(endpoint(), QUIET, POLICY)) == (Code.IDLE, sentence)
     longer = replace(QUIET, silent_days=15, days=13.2)
-    assert words(idle(endpoint(), longer, POLICY)) == (Code.IDLE, sentence), "no more days than were seen"
+    assert words(idle_reason(endpoint(), longer, POLICY)) == (Code.IDLE, sentence), "no more days than were seen"
     unknown = replace(QUIET, gpu_peak=None)
-    assert words(idle(endpoint(), unknown, POLICY)) == (Code.IDLE, sentence.replace("0.4 %", "0.0 %"))
-    assert idle(endpoint(), replace(QUIET, gpu_peak=0.01), POLICY) is not None
+    assert words(idle_reason(endpoint(), unknown, POLICY)) == (Code.IDLE, sentence.replace("0.4 %", "0.0 %"))
+    assert idle_reason(endpoint(), replace(QUIET, gpu_peak=0.01), POLICY) is not None
 
 
 @pytest.mark.parametrize(
@@ -88,11 +98,11 @@ def test_two_weeks_without_a_request_or_work_are_idle() -> None:
     ],
 )
 def test_not_idle(of: Endpoint, load: Any) -> None:
-    assert idle(of, load, POLICY) is None
+    assert idle_reason(of, load, POLICY) is None
 
 
 def test_an_asynchronous_endpoint_with_an_empty_queue_may_be_idle() -> None:
-    assert idle(endpoint(kinds=(EndpointKind.ASYNC,)), replace(QUIET, backlog=0.0), POLICY) is not None
+    assert idle_reason(endpoint(kinds=(EndpointKind.ASYNC,)), replace(QUIET, backlog=0.0), POLICY) is not None
 
 
 def bin_of(seconds: float) -> int:

@@ -12,7 +12,7 @@ from rightsizer.domain.endpoint import Objective, ScalableTarget
 from rightsizer.domain.option import Goal
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import BIN
-from rightsizer.recommender.latency_objective import Bins, goal_of, late_share, room, stretch
+from rightsizer.recommender.latency_objective import Bins, late_share, latency_objective, room, stretch
 from tests.recommender import kit
 from tests.recommender.plain import LATENCY
 
@@ -21,7 +21,7 @@ THREE = ((0.1, 0.90), (1.0, 0.07), (4.0, 0.03))
 
 
 def goal(objective: Objective, latency: Latency = LATENCY, policy: Policy | None = None) -> Goal:
-    return goal_of(replace(kit.endpoint(), objective=objective), latency, policy or Policy())
+    return latency_objective(replace(kit.endpoint(), objective=objective), latency, policy or Policy())
 
 
 def test_the_owners_tag_is_the_goal() -> None:
@@ -43,7 +43,7 @@ def test_what_the_scaling_holds_carries_the_errors_that_the_owner_allows() -> No
     scaling = (ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 1, 4, policies=(tracking,)),)
     scaled = replace(kit.endpoint(), scaling=scaling, objective=Objective(None, error_share=0.03))
     held = "its scaling policy holds the p95 of ModelLatency at 1500 ms"
-    assert goal_of(scaled, LATENCY, Policy()) == Goal(1.5, False, held, 0.03)
+    assert latency_objective(scaled, LATENCY, Policy()) == Goal(1.5, False, held, 0.03)
 
 
 @pytest.mark.parametrize(
