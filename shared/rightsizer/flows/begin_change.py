@@ -59,8 +59,8 @@ class Beginning:
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
-        ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
+        ground = self._ground(change, proposal, endpoint, limits)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         if refused:
             other = failure.instead(change, proposal.recommendation.chosen, refused, now)
@@ -115,8 +115,8 @@ class Beginning:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
-        ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
+        ground = self._ground(change, proposal, endpoint, limits)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         planned = refused or plan.make(change, ground, catalogue, limits)
         return planned.on(change, now) if isinstance(planned, plan.Planned) else planned

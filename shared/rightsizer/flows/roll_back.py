@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from rightsizer.changes import rollback
 from rightsizer.domain.change import Change
@@ -48,14 +49,8 @@ class Returning:
             logger.warning("the quotas are not known for a way back", extra={"why": str(error)})
             return {}
 
-
-def meet(changer: Changer, change: Change, sight: Sight, now: datetime) -> Change:
-    """The change with autoscaling and alarms as they are now, while its rollback has taken nothing away yet.
-
-    Raises ReadError when the alarms could not be seen: nothing is taken away that could not be given back.
-    """
-    if not rollback.takes_autoscaling(change, sight):
-        return change
-    arns = [p["PolicyARN"] for t in sight.scaling or () for p in t.policies if p.get("PolicyType") == "StepScaling"]
-    alarms = changer.alarms_pointing_at(arns) if arns else ()
-    return rollback.with_autoscaling(change, sight, alarms, now)
+    def step_alarms(self, sight: Sight) -> tuple[Mapping[str, Any], ...]:
+        """The alarms that start the step policies which the endpoint has now. Raises ReadError."""
+        policies = [policy for target in sight.scaling or () for policy in target.policies]
+        arns = [policy["PolicyARN"] for policy in policies if policy.get("PolicyType") == "StepScaling"]
+        return tuple(self.changer.alarms_pointing_at(arns)) if arns else ()
