@@ -274,8 +274,9 @@ def _short_way(client: Any, operation: str, params: dict[str, Any]) -> Any:
     model = about.service_model.operation_model(operation)
     name, asked = f"{about.service_model.service_id.hyphenize()}.{operation}", {"model": model, "context": {}}
     about.events.emit(f"before-parameter-build.{name}", params=params, **asked)
-    wrong = client._serializer._param_validator.validate(params, model.input_shape) if model.input_shape else None
-    if wrong is not None and wrong.has_errors():
+    validator: Any = getattr(client._serializer, "_param_validator", None)  # none with parameter_validation=False
+    shape = model.input_shape if validator is not None else None
+    if shape is not None and validator.validate(params, shape).has_errors():
         return None
     found = direct.answer(world, service, model, dict(params), about.region_name, _dated())
     if found is None:

@@ -6,7 +6,7 @@ import pytest
 
 from rightsizer.changes.measurement import counted, realised_usd
 from rightsizer.changes.reconcile import leftovers
-from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.live_state import EndpointSight, VariantSight
 from rightsizer.domain.option import OptionKind
@@ -40,75 +40,6 @@ def test_after_a_lack_of_capacity_the_pools_are_tried_six_hours_later() -> None:
     pools = {p["Priority"]: p["InstanceType"] for p in config["ProductionVariants"][0]["InstancePools"]}
     assert pools == {1: NEW_TYPE, 2: OLD_TYPE}
     assert len(leftovers(change)) == 2, "the configuration of the first try stays too"
-
-
-def test_no_event_and_no_click_begins_the_next_try_before_its_time() -> None:
-    """Each try takes autoscaling away, so an event of the endpoint twenty minutes later must not start another one."""
-    with world(scenarios.AUTOSCALED.option, seed=scenarios.autoscaled) as w:
-        lacking(w, 1)
-        w.start()
-        while not w.change.tries:
-            w.run(0.25)
-        waiting, asked = w.change, len(list(w.box.calls))
-        for minutes in (5, 15, 300):
-            w.box.clock.advance(timedelta(minutes=minutes))
-            w.apply.moved(NAME, w.now)
-            w.start()
-            w.apply.tick(w.now)
-        assert w.change == waiting
-        assert {c.service for c in list(w.box.calls)[asked:]} == {"dynamodb"}
-        assert w.run(12).state is ChangeState.PROVEN, w.change.outcome
-    assert waiting.next_due == waiting.not_before
-
-
-def test_the_third_lack_of_capacity_is_the_end_and_is_remembered() -> None:
-    with world() as w:
-        lacking(w, 3)
-        w.start()
-        change = w.run(60)
-        updates = w.box.calls.of("sagemaker", "UpdateEndpoint")
-        past = w.store.history(NAME).endpoint
-    assert change.state is ChangeState.ROLLED_BACK
-    assert change.failure is FailureClass.CAPACITY
-    assert len(updates) == 3
-    assert [p.failure for p in past] == ["capacity"]
-
-
-def test_who_asks_back_between_two_tries_ends_the_change() -> None:
-    from rightsizer.flows.orders import Orders
-
-    with world() as w:
-        lacking(w, 1)
-        w.start()
-        w.run(3)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(12)
-    assert change.state in (ChangeState.REFUSED, ChangeState.ROLLED_BACK), change.state
-    assert "U1" in change.outcome
-
-
-def test_a_further_try_that_may_not_begin_ends_as_rolled_back_and_gives_every_lock_back() -> None:
-    """Its owner released between two tries. An earlier try was written, so it is no refusal, which touches nothing."""
-    with world() as w:
-        lacking(w, 1)
-        w.start()
-        waiting = w.run(3)
-        with w.box.gate.unrecorded():
-            judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
-            sagemaker = w.box.client("sagemaker")
-            body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-            sagemaker.create_endpoint_config(EndpointConfigName="theirs", ProductionVariants=body["ProductionVariants"])
-            sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs")
-            w.box.gate.judge = judge
-        change = w.run(12)
-        rows = w.box.client("dynamodb").scan(TableName="t")["Items"]
-        shown = w.shown()
-    assert waiting.models
-    assert change.state is ChangeState.ROLLED_BACK
-    assert change.failure is FailureClass.CAPACITY
-    assert "try 2, after a want of capacity, could not begin" in change.outcome
-    assert shown.state is ProposalState.ROLLED_BACK
-    assert [row["pk"]["S"] for row in rows if row["pk"]["S"].startswith("LOCK#")] == []
 
 
 def test_the_realised_saving_counts_the_instances_that_really_ran() -> None:

@@ -5,8 +5,6 @@ from typing import Any
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.flows.orders import Orders
-from rightsizer.render import sentences
 from sandbox.account import Sandbox
 from tests.changing import scenarios
 from tests.changing.world import NAME, OLD_TYPE, World, world
@@ -116,16 +114,3 @@ def test_a_count_of_one_variant_moves_beside_another_that_is_autoscaled() -> Non
         moved = w.box.calls.of("application-autoscaling", "Deregister*")
     assert counts == {"AllTraffic": 1, "Second": 4}
     assert moved == []
-
-
-def test_a_count_that_goes_back_is_not_said_to_run_another_configuration_again() -> None:
-    with world(scenarios.COUNT.option, count=3) as w:
-        w.start()
-        while w.change.state is not ChangeState.APPLIED:
-            w.run(0.25)
-        Orders(w.journal).ask_back(w.change.id, "cli:arn:aws:iam::111122223333:user/ada", w.now)
-        change = w.run(12)
-        counts, standing = count_of(w), sentences.standing(w.shown())
-    assert (change.state, counts) == (ChangeState.ROLLED_BACK, 3)
-    assert change.outcome.startswith(f"{NAME} has what it had before this change again, on the same configuration: ")
-    assert standing.startswith("Rolled back: the endpoint runs as it did before the change.")
