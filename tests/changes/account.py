@@ -100,6 +100,8 @@ class Account:
     """Why nothing can be read now."""
     gone: bool = False
     registry: dict[str, ImageSight] = field(default_factory=dict)
+    image: tuple[str, str] = IMAGE
+    """The image that runs, as specified and as resolved."""
     pool: str = ""
     """The pool that had capacity, where it was not the first one."""
     _until: datetime | None = None
@@ -143,7 +145,8 @@ class Account:
 
     def instance_type(self, variant: str) -> str:
         """The type that the live configuration gives a variant."""
-        rows = self.configs[self.config_name]["ProductionVariants"]
+        body = self.configs[self.config_name]
+        rows = (*body["ProductionVariants"], *body.get("ShadowProductionVariants", ()))
         return next((str(row.get("InstanceType", "")) for row in rows if row["VariantName"] == variant), "")
 
     def endpoint(self, name: str) -> EndpointSight | Gone:
@@ -152,7 +155,7 @@ class Account:
         if self.gone:
             return Gone(name)
         variants = tuple(
-            VariantSight(variant, current, desired, weight, weight, (IMAGE,), self._pools(variant, current))
+            VariantSight(variant, current, desired, weight, weight, (self.image,), self._pools(variant, current))
             for variant, (current, desired, weight) in self.counts.items()
         )
         return EndpointSight(self.status, self.config_name, self.modified, self.failure, self.pending, variants)

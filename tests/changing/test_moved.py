@@ -9,8 +9,6 @@ from rightsizer.domain.policy import ChangeLimits
 from sandbox.account import Sandbox
 from tests.changing.world import NAME, NEW_TYPE, World, an_option, world
 
-WHO = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
-
 
 def autoscaled(box: Sandbox) -> None:
     box.autoscale(NAME, 1, 6)
