@@ -277,6 +277,16 @@ def _catalogue() -> Catalogue:
     return catalogue(catalog.instances(), catalog.accelerators())
 
 
+def _approved(made: Recommendation, by: str) -> Proposal:
+    return samples.proposal(
+        recommendation=made,
+        created_at=MONDAY,
+        expires_at=MONDAY + timedelta(days=14),
+        state=ProposalState.APPROVED,
+        decision=Decision(ProposalState.APPROVED, by, MONDAY),
+    )
+
+
 def world(
     option: Option | None = None,
     *,
@@ -306,14 +316,7 @@ def world(
         "kind": kind,
     }
     made = samples.recommendation(NAME, **(fields | judged))
-    proposal = samples.proposal(
-        recommendation=made,
-        created_at=MONDAY,
-        expires_at=MONDAY + timedelta(days=14),
-        state=ProposalState.APPROVED,
-        decision=Decision(ProposalState.APPROVED, by, MONDAY),
-    )
-    proposal = replace(proposal, **(proposed or {}))
+    proposal = replace(_approved(made, by), **(proposed or {}))
     kept = Kept(account, proposals={proposal.id: proposal}, newest=made)
     books, told = cast("Any", kept), list[tuple[str, str]]()
     apply = Apply(

@@ -1,4 +1,4 @@
-"""A tag that means another image than the one that runs stops a change, before its first write and before its update."""
+"""A tag that means another image than the one that runs stops a change, at first and right before its update."""
 
 from typing import Any
 

@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
 from rightsizer.changes import plan
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.reason import Code
-from tests.changes.account import NAME, NEW_TYPE, OLD, OLD_TYPE, WHO
+from tests.changes.account import OLD, OLD_TYPE, WHO
 from tests.changes.memory import NIGHT, World, an_option, autoscaled, world
 
 COUNT = an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 1))
@@ -50,32 +48,6 @@ def test_bounds_alone_register_what_moves_and_nothing_else() -> None:
     assert "is not autoscaled any more" in refused(
         world(replace(BOUNDS, target=replace(BOUNDS.target, maximum=None)), count=2)
     )
-
-
-def test_counts_by_the_hour_are_scheduled_actions_and_go_back_to_the_old_count() -> None:
-    w = world(HOURS, count=2)
-    w.start()
-    w.run(1)
-    (target,) = w.account.targets.values()
-    assert sorted(row["Schedule"] for row in target.scheduled) == ["cron(0 20 * * ? *)", "cron(0 8 * * ? *)"]
-    w.ask_back()
-    assert w.run(6).state is ChangeState.ROLLED_BACK
-    assert (w.account.targets, w.account.counts["AllTraffic"][1]) == ({}, 2)
-
-
-@pytest.mark.parametrize(
-    ("target", "words"),
-    [
-        (Target(OLD_TYPE, 2, hourly_counts=(1, 2)), "needs 24 hourly counts, got 2"),
-        (Target(NEW_TYPE, 2, hourly_counts=(1,) * 24), f"a schedule changes no type: {NAME} runs {OLD_TYPE}"),
-    ],
-)
-def test_a_schedule_that_cannot_be_set_is_refused(target: Target, words: str) -> None:
-    assert words in refused(world(an_option(kind=OptionKind.SCHEDULE, target=target)))
-
-
-def test_a_schedule_beside_policies_is_refused() -> None:
-    assert "a schedule would fight with its policies" in refused(world(HOURS, scaling=autoscaled(1, 4), count=2))
 
 
 def test_only_a_queue_scales_to_zero() -> None:

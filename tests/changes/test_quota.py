@@ -1,15 +1,18 @@
 """The quota right before the first write, and a fleet that it has no second time for: batches, there and back."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rightsizer.changes.preflight import quota
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import StepKind
+from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code
 from tests.changes.account import NEW_TYPE, OLD, OLD_TYPE
-from tests.changes.memory import World, an_option, autoscaled, world
+from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
 
 ROUTED = an_option(kind=OptionKind.ROUTING, target=Target(OLD_TYPE, 8, routing="LEAST_OUTSTANDING_REQUESTS"))
 
@@ -89,3 +92,12 @@ def test_of_pools_one_that_holds_the_fleet_is_enough(old: int, state: ChangeStat
     change = w.start()
     assert change.state is state, change.outcome
     assert (change.state is ChangeState.REFUSED) == ("no pool could hold the fleet" in change.outcome)
+
+
+def test_what_deploys_nothing_compares_no_quota() -> None:
+    w = world(an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 1)), count=3)
+    w.account.quotas = {OLD_TYPE: 3}
+    assert w.start().state is ChangeState.RUNNING
+    seen = Ground(w.proposal, w.change.option, w.account.endpoint("chat"), None, {}, LIMITS, (), quota=3)  # type: ignore[arg-type]
+    assert quota.unchecked(seen) == ()
+    assert "(3) was compared" in quota.unchecked(replace(seen, deploys=True))[0]

@@ -3,11 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
 from sandbox.account import Sandbox
 from tests.changing import scenarios
-from tests.changing.world import NAME, OLD_TYPE, World, world
+from tests.changing.world import NAME, OLD_TYPE, world
 
 
 def scale(box: Sandbox, count: int) -> None:
@@ -20,53 +19,6 @@ def scale(box: Sandbox, count: int) -> None:
         )
         box.gate.judge = judge
         box.clock.advance(timedelta(minutes=20))
-
-
-def grown(box: Sandbox) -> None:
-    """The configuration says 1, autoscaling has made it 4."""
-    box.autoscale(NAME, 1, 8)
-    scale(box, 4)
-
-
-def until_turned(w: World) -> None:
-    w.start()
-    while w.change.turned_at is None and not w.change.closed:
-        w.run(0.25)
-
-
-def count_of(w: World) -> int:
-    return int(w.live()["ProductionVariants"][0]["DesiredInstanceCount"])
-
-
-def test_a_shadow_test_leaves_the_fleet_as_large_as_it_found_it() -> None:
-    with world(
-        scenarios.SHADOW.option,
-        seed=grown,
-        judged=scenarios.SHADOW.judged,
-        count=1,
-        tags=scenarios.SHADOW.endpoint["tags"],
-    ) as w:
-        until_turned(w)
-        assert w.live().get("ShadowProductionVariants")
-        assert count_of(w) == 4
-        change = w.run(8)
-        assert change.state is ChangeState.ROLLED_BACK
-        assert count_of(w) == 4
-        assert w.box.config_name(NAME) == f"{NAME}-config"
-
-
-def test_a_fleet_that_grows_beside_a_shadow_stays_grown() -> None:
-    with world(
-        scenarios.SHADOW.option,
-        seed=grown,
-        judged=scenarios.SHADOW.judged,
-        count=1,
-        tags=scenarios.SHADOW.endpoint["tags"],
-    ) as w:
-        until_turned(w)
-        scale(w.box, 6)
-        w.run(8)
-        assert count_of(w) == 6
 
 
 def test_new_bounds_are_those_of_the_judged_variant_alone() -> None:

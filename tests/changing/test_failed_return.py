@@ -5,10 +5,8 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.domain.change import Change, ChangeState, FailureClass
-from rightsizer.domain.history import PastChange
 from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
-from tests.changing import scenarios
 from tests.changing.world import NAME, World, world
 
 
@@ -42,24 +40,3 @@ def test_its_class_is_in_the_outcome_the_message_and_the_ledger(ending: str, kin
         assert text.startswith(f"{kind.value}: the way back was refused by its own deployment: ")
     assert len(change.remaining) == 1
     assert change.remaining[0].startswith("aws sagemaker update-endpoint ")
-
-
-def test_what_failed_on_the_way_back_says_nothing_about_the_type_that_was_tested() -> None:
-    test = scenarios.SHADOW
-    with world(test.option, seed=test.seed, kind=test.kind, judged=test.judged, **test.endpoint) as w:
-        w.box.script_deployment(NAME, "success", "health_check")
-        w.start()
-        change = w.run(12)
-        past: tuple[PastChange, ...] = w.store.history(NAME).endpoint
-    assert (change.state, change.failure) == (ChangeState.HANDED_OVER, FailureClass.HEALTH_CHECK)
-    assert [(p.ended, p.refuted) for p in past] == [("tested", False)]
-
-
-def test_a_shadow_states_no_risk_for_nobody_is_served_by_it() -> None:
-    test = scenarios.SHADOW
-    with world(test.option, seed=test.seed, kind=test.kind, judged=test.judged, **test.endpoint) as w:
-        w.box.script_deployment(NAME, "health_check")
-        w.start()
-        w.run(12)
-        (past,) = w.store.history(NAME).endpoint
-    assert (past.ended, past.failure, past.stated_risk) == ("update-failed", "health-check", None)

@@ -4,15 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.option import Option, OptionKind, Target
-from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.option import OptionKind
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
-from sandbox.account import Sandbox
-from tests.changing.test_restored import chosen, count, scaling, suffering
-from tests.changing.world import NAME, OLD_TYPE, an_option, world
+from tests.changing.test_restored import chosen, suffering
 from tests.recommender.test_failed_fleets import POLICIES
 
 MILD = 0.02
@@ -46,48 +42,6 @@ def test_where_the_minimum_is_the_maximum_already_a_person_is_told_what_is_in_th
 def test_without_policies_it_is_still_the_count_that_grows() -> None:
     option = chosen(suffering(replace(POLICIES, policies=()), late=MILD))
     assert (option.kind, option.target.minimum) == (OptionKind.INSTANCE_COUNT, None)
-
-
-def raising(low: int, high: int, restores: bool = True) -> Option:
-    target = Target(OLD_TYPE, low, minimum=low, maximum=high)
-    return an_option(kind=OptionKind.AUTOSCALING, target=target, restores=restores)
-
-
-def owned(box: Sandbox) -> None:
-    box.autoscale(NAME, 1, 4)
-
-
-def carried_out(option: Option) -> tuple[ChangeState, str, int, list[tuple[int, int]]]:
-    auto = {"rightsizer:mode": "auto"}
-    limits = ChangeLimits(probation=ChangeLimits().probation)
-    judged = {"gate": Gate.APPLY}
-    with world(option, by="policy", tags=auto, limits=limits, judged=judged, count=1, seed=owned) as w:
-        w.start()
-        change = w.run(30)
-        return change.state, change.outcome, count(w), [(t.minimum, t.maximum) for t in scaling(w)]
-
-
-def test_automatic_mode_registers_a_minimum_that_it_gives_back() -> None:
-    state, outcome, runs, registered = carried_out(raising(3, 4))
-    assert state is ChangeState.PROVEN, outcome
-    assert (runs, registered) == (3, [(3, 4)])
-
-
-@pytest.mark.parametrize("option", [raising(3, 4, restores=False), raising(3, 6)])
-def test_automatic_mode_moves_no_other_bound_that_the_settings_do_not_open(option: Option) -> None:
-    state, outcome, runs, registered = carried_out(option)
-    assert (state, runs, registered) == (ChangeState.REFUSED, 1, [(1, 4)])
-    assert "only after an approval" in outcome
-
-
-def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
-    def raised(box: Sandbox) -> None:
-        box.autoscale(NAME, 4, 4)
-
-    auto = {"rightsizer:mode": "auto"}
-    with world(raising(3, 4), by="policy", tags=auto, judged={"gate": Gate.APPLY}, count=4, seed=raised) as w:
-        assert w.start().state is ChangeState.REFUSED
-        assert [(t.minimum, t.maximum) for t in scaling(w)] == [(4, 4)]
 
 
 def test_bounds_without_a_policy_are_not_the_owners_scaling() -> None:
