@@ -49,6 +49,7 @@ def seen(*targets: ScalableTarget) -> Sight:
         ([(CLEAR, "intended", ""), (CLEAR, "done", "")], True, True),
         ([(SETTLE, "intended", "")], True, True),
         ([(CLEAR, "failed", REFUSED), (CLEAR, "intended", "")], True, True),
+        ([(CLEAR, "failed", LOST), (CLEAR, "intended", ""), (CLEAR, "failed", REFUSED)], True, True),
     ],
 )
 def test_an_intent_alone_and_a_lost_answer_count_as_made(
