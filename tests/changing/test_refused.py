@@ -1,6 +1,5 @@
 """A refusal is the end of one change only: the same proposal may be asked and approved again."""
 
-import math
 from dataclasses import replace
 from datetime import timedelta
 
@@ -77,16 +76,6 @@ def test_a_region_that_refuses_the_switch_for_metrics_gets_a_configuration_witho
     assert change.state is ChangeState.PROVEN, change.outcome
     assert "MetricsConfig" not in made
     assert any("MetricsConfig is refused here, so it is left out" in entry.detail for entry in change.journal)
-
-
-def test_a_configuration_that_is_refused_for_something_else_is_not_made_again() -> None:
-    with world() as w:
-        text = "The weight of the variant is not valid"
-        w.box.gate.fail("sagemaker", "CreateEndpointConfig", "ValidationException", text, times=math.inf)
-        w.start()
-        change = w.run(12)
-    assert change.state is ChangeState.ROLLED_BACK
-    assert len(w.box.calls.of("sagemaker", "CreateEndpointConfig")) == 1
 
 
 def test_a_refused_proposal_is_not_asked_again_within_a_day() -> None:
