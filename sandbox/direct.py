@@ -152,12 +152,16 @@ def _received(shape: Any, value: Any) -> Any:
             members = ((name, member, value.get(name)) for name, member in shape.members.items())
             return {name: _received(member, item) for name, member, item in members if item is not None}
         case "list":
+            kind = shape.member.type_name
+            if kind == "double":  # datapoints come by the thousand
+                return [float(item) for item in value]
+            if kind == "timestamp":
+                return [_instant(item) for item in value]
             return [_received(shape.member, item) for item in value]
         case "map":
             return {str(name): _received(shape.value, item) for name, item in value.items()}
         case "timestamp":
-            found = _moment(value)
-            return found.replace(microsecond=found.microsecond // 1000 * 1000) if found.microsecond else found
+            return _instant(value)
         case "integer" | "long":
             return int(value)
         case "float" | "double":
@@ -167,7 +171,14 @@ def _received(shape: Any, value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
+def _instant(value: Any) -> datetime:
+    found = _moment(value)
+    return found.replace(microsecond=found.microsecond // 1000 * 1000) if found.microsecond else found
+
+
 def _moment(value: Any) -> datetime:
+    if type(value) is datetime and value.tzinfo is UTC:
+        return value
     if isinstance(value, float):  # of moto's table, as it writes it on the wire
         return datetime.fromtimestamp(value, UTC)
     if not isinstance(value, datetime):

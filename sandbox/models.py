@@ -17,8 +17,10 @@ from botocore.client import ClientCreator
 from botocore.loaders import JSONFileLoader, Loader
 from botocore.model import ServiceModel
 from moto.core import responses
+from moto.dynamodb.models.dynamo_type import DynamoType
 
 _accepts_kwargs: Any = vars(hooks)["accepts_kwargs"]
+_cast: Any = vars(DynamoType)["cast_value"].fget
 _load_file: Any = vars(JSONFileLoader)["_load_file"]
 _create_methods: Any = vars(ClientCreator)["_create_methods"]
 _sanitised: Any = useragent.sanitize_user_agent_string_component
@@ -94,6 +96,11 @@ def _copied(trie: Any, node: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _value(found: Any) -> Any:
+    """What a value of a table is compared by. Most are texts, of which moto asks last."""
+    return found.value if found.type == "S" else _cast(found)
+
+
 def _signed(signer: SigV4Auth, request: Any) -> Any:
     """What is signed. Nobody checks the signature in a header here; that of a link is checked (`sandbox.links`)."""
     return "" if type(signer) in (SigV4Auth, S3SigV4Auth) else _canonical(signer, request)
@@ -113,6 +120,7 @@ def share() -> None:
         (vars(hooks)["_PrefixTrie"], "_recursive_copy", _copied),
         (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
         (SigV4Auth, "canonical_request", _signed),
+        (DynamoType, "cast_value", property(_value)),
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
     ):
         patch.object(owner, name, new, create=name in ("_cache", "_alias_name_cache")).start()
