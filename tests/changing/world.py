@@ -29,6 +29,7 @@ from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
 from sandbox.stack import stack
 from tests import samples
+from tests.notifiers import Told
 from tests.table import create_table
 
 MONDAY = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -185,7 +186,7 @@ def world(
             catalogue=catalogue(catalog.instances(), catalog.accelerators()),
             dimensions=DIMENSIONS,
             limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
-            tell=lambda subject, text: told.append((subject, text)),
+            notifier=Told(lambda subject, text: told.append((subject, text))),
         )
         proposal = replace(_approved(box, option or an_option(), kind, by, judged or {}), **(proposed or {}))
         store.save(proposal.recommendation, proposal)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightsizer.advice.workload import Task
-from rightsizer.terminal.advise import FLAGS
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
+from rightsizer.terminal.workload import FLAGS
 
 
 @pytest.fixture(autouse=True)
@@ -103,3 +103,19 @@ def test_a_file_that_cannot_be_understood_is_named(
 def test_the_help_of_task_names_every_task() -> None:
     _, said = FLAGS["--task"]
     assert {task.value for task in Task} <= set(said.rstrip(".").split(", "))
+
+
+def test_json_has_the_rules_that_the_answer_cites(capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = answer(capsys, "--task", "real-time", "--kind", "llm", "--model", "llama-3-8b", "--rate", "2")
+    cited = {reason["source"] for option in found["advice"]["options"] for reason in option["reasons"]}
+    assert {source for source in cited if source.startswith("rule ") and "," not in source} <= set(found["rules"])
+    assert found["rules"]["rule C3"]["url"].startswith("https://docs.aws.amazon.com/")
+
+
+def test_the_rules_can_be_listed_without_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["advise", "--rules"]) == Exit.NOTHING_TO_DO
+    said = capsys.readouterr().out
+    assert "rule M1: Serving needs the weights times 1.2" in said
+    assert "https://blog.eleuther.ai/transformer-math/" in said
+    assert run(["advise", "--rules", "--json"]) == Exit.NOTHING_TO_DO
+    assert json.loads(capsys.readouterr().out)["rules"]["rule P1"]["name"] == "SPOT_FOR_TRAINING"

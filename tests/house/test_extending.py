@@ -1,6 +1,7 @@
 """Each example of the two pages on extensions is registered as a newcomer does it, and works in a deployed stack."""
 
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -127,6 +128,8 @@ def test_the_pages_show_each_extension_with_its_file_and_its_line_in_a_registry(
         ("diff", "render/report_formats.py"),
         ("python", "intake/pipeline.py"),
         ("diff", "intake/registry.py"),
+        ("python", "channels/webhook.py"),
+        ("diff", "bootstrap/channels.py"),
         ("python", "aws/contract.py"),
         ("diff", "bootstrap/__init__.py"),
     ]
@@ -214,6 +217,58 @@ def test_an_event_source_has_its_endpoint_evaluated(
         assert BIG not in at.recommendations()
         at.stack.settle()
         assert BIG in at.recommendations()
+        assert at.stack.dead_letters() == []
+
+
+class Chat:
+    """Stands for the chat behind the webhook: it remembers what it was sent, and answers in turn."""
+
+    def __init__(self, *answers: int) -> None:
+        self.answers, self.asked, self.texts = list(answers), list[str](), list[str]()
+
+    def request(self, method: str, url: str, *, body: str, headers: dict[str, str]) -> SimpleNamespace:
+        self.asked.append(f"{method} {url}")
+        status = self.answers.pop(0) if self.answers else 200
+        if status == 200:
+            self.texts.append(json.loads(body)["text"])
+        return SimpleNamespace(status=status, data=b"no")
+
+
+def chat(newcomer: Newcomer, *answers: int) -> Chat:
+    """The chat, with the channel of the page registered to write to it."""
+    newcomer.writes("channels/webhook.py")
+    newcomer.registers("bootstrap/channels.py", "channels")
+    made = Chat(*answers)
+    newcomer.patch.setattr("rightsizer.channels.webhook.POOL", made)
+    return made
+
+
+def test_a_notification_channel_is_told_of_a_proposal_and_of_a_report(newcomer: Newcomer) -> None:
+    room = chat(newcomer)
+    with scene(now=START - timedelta(days=1)) as at:
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        (asked,) = at.proposals()
+        (text,) = room.texts
+        assert text.startswith(f"rightsizer: {BIG}")
+        assert f"rightsizer approve {asked.id}" in text
+        at.pass_time(days=1, hours=3)
+        reports = [one for one in room.texts if "GPU endpoints of" in one]
+        mails = [call.params["Message"] for call in at.box.calls.of("sns", "Publish")]
+        assert len(reports) == 1
+        assert [one.partition("\n\n")[2] for one in room.texts] == mails, "what the topic gets"
+        assert at.stack.dead_letters() == []
+    assert set(room.asked) == {"POST https://chat.example.com/hooks/ml-costs"}
+
+
+def test_a_notification_channel_that_is_busy_gets_the_proposal_the_next_time(newcomer: Newcomer) -> None:
+    room = chat(newcomer, 503)
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.sweep()
+        assert room.texts == []
+        at.pass_time(hours=1)
+        assert len(room.texts) == 1
         assert at.stack.dead_letters() == []
 
 

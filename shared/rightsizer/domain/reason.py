@@ -125,7 +125,6 @@ class Code(StrEnum):
     CHANGED_SINCE = "changed-since"
     NEWER_JUDGEMENT = "newer-judgement"
     JUDGEMENT_UNKNOWN = "judgement-unknown"
-    ANOTHER_CHANGE = "another-change"
     BUDGET_SPENT = "budget-spent"
     INCIDENT = "incident"
     ALARM_NOT_OK = "alarm-not-ok"

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes import failure, plan, preflight, proof, window
+from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.endpoint import ScalableTarget, names_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED
@@ -61,8 +62,8 @@ class Beginning:
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
-        ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
+        ground = self._ground(change, proposal, endpoint, limits)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         if refused:
             other = failure.instead(change, proposal.recommendation.chosen, refused, now)
@@ -88,7 +89,8 @@ class Beginning:
         """The planned change with its locks and its part of the day's budget, or waiting for them."""
         day = f"{now:%Y-%m-%d}"
         try:
-            return self.journal.begin(ready, day, ready.once_usd, limits)
+            share = budget_share(day, ready.once_usd, limits, restores=ready.option.restores)
+            return self.journal.begin(ready, share)
         except ConflictError as error:
             current = self.journal.load(change.id)
             if current is None or current.version != change.version:
@@ -116,8 +118,8 @@ class Beginning:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
-        ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
+        ground = self._ground(change, proposal, endpoint, limits)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         planned = refused or plan.make(change, ground, catalogue, limits, self._dimension(change))
         return planned.on(change, now) if isinstance(planned, plan.Planned) else planned
@@ -196,7 +198,7 @@ class Beginning:
         self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
-        parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
+        parts = [name for seen in placed.values() for name, _ in seen.images if not names_digest(name)]
         names = (*(preflight.tagged(endpoint) if self._deploys(change) else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}
         late = next((sight for sight in found.values() if sight.passing), None)

@@ -51,7 +51,7 @@ def chosen_or_kept(base: Recommendation, at: Situation, dimensions: Iterable[Off
     best = sure[0] if sure else None
     # users wait today, and a test takes a day
     growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
-    tested = None if growing else _tested(at, options, best)
+    tested = None if growing else choose_shadow_test(at, options, best)
     if tested is not None:
         return _testing(base, tested[0], tested[1], sure, at)
     if best is None:
@@ -70,7 +70,7 @@ def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
     return name in at.lacking, option.usd_per_month, name
 
 
-def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:
+def choose_shadow_test(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:
     """The shadow test to run now, unless a sure change should come first."""
     saving = max(best.saving_usd_per_month, at.usd * 0) if best is not None else at.usd * 0
     found = worth_testing(options.unsure, saving, at.given.history, at.policy)

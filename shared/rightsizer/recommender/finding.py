@@ -46,7 +46,7 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
     return None
 
 
-def idle(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
     if len(endpoint.variants) > 1:
         return None  # the calls of one variant are read: unknown is not idle (law 1)

@@ -1,6 +1,6 @@
 """Recommend for an idle endpoint that a person deletes it, or that it scales to zero.
 
-The proof that it is idle is in `recommender.finding.idle`.
+The proof that it is idle is in `recommender.finding.idle_reason`.
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ from rightsizer.recommender.context import Given, seen_of
 from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu, with_kv_cache
 from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
-from rightsizer.recommender.finding import idle, too_little
+from rightsizer.recommender.finding import idle_reason, too_little
 from rightsizer.recommender.idle import idled, unheard
 from rightsizer.recommender.pricing import monthly
 from rightsizer.recommender.usage_cache import complete_until, known_until
@@ -145,7 +145,7 @@ def _judged(
     little = too_little(endpoint, demand, policy)
     if little is not None:
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
-    quiet = idle(endpoint, demand, policy)
+    quiet = idle_reason(endpoint, demand, policy)
     if plain.price is None:
         why = Reason(Code.NO_PRICE, f"{hardware.name} has no price in {given.prices.region}: no saving can be stated")
         if quiet is not None:
