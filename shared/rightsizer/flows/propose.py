@@ -83,13 +83,18 @@ def _told(ports: ProposePorts, move: ProposalMoved | ErrandMoved, now: datetime)
         return not move.id or ports.book.park(move.id, move.problem, now, surely(ports.notifier.publish))
     asked = move.errand if isinstance(move, ErrandMoved) else move.proposal
     if asked is not None:
-        tell(ports, asked, move.before)
+        tell(ports, asked, move.before, move.version)
     return True
 
 
-def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> None:
-    """Post or update the message of one proposal, and publish the text where the state is worth one."""
+def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int) -> None:
+    """Post or update the message of one proposal, and publish the text where the state is worth one.
+
+    A row older than the one that the message shows is not told: a stack that adopts the table reads a day of it again.
+    """
     known = ports.book.message(proposal.id)
+    if known and 0 < version < known.version:
+        return
     shown = _shown(proposal)
     reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
     if known and known.shown == shown and not reopened:
@@ -102,7 +107,7 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> 
     message = _message(ports, proposal, None if reopened else known, page)
     if _worth_a_text(proposal, before):
         ports.notifier.publish(*ports.voice.text(proposal, page))
-    ports.book.remember(replace(message, shown=shown))
+    ports.book.remember(replace(message, shown=shown, version=version))
 
 
 def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, page: str) -> MessageRef:

@@ -48,6 +48,8 @@ _UPDATE: Change = {"TableName": "ledger", "Key": KEY, "UpdateExpression": "SET d
 _TEXTS: Wrong = {
     ("autoscaling", "UpdateAutoScalingGroup"): POLICIES,
     ("dynamodb", "UpdateItem"): _SETS,
+    ("lambda", "Invoke"): {"name": {"FunctionName": "f" * 65}},
+    ("lambda", "GetFunctionConfiguration"): {"name": {"FunctionName": "f" * 65}},
     ("dynamodb", "PutItem"): {"doubled": {"Item": KEY | {"tags": {"L": [{"BS": [b"a", b"a"]}]}}}},
     ("dynamodb", "TransactWriteItems"): {
         "doubled": {"TransactItems": [{"Update": _UPDATE | {"ExpressionAttributeValues": {":v": {"SS": ["a", "a"]}}}}]},
