@@ -23,8 +23,6 @@ LEAST = 85.0
 COPIED = ("tests", "sandbox", "bench", "functions", "scripts", "events", "template.yaml", "docs", "README.md")
 ALSO: Mapping[str, Sequence[str]] = {
     "recommender/candidates": ("recommender/test_failed_starts", "recommender/test_volumes"),
-    "recommender/daily_usage": ("recommender/test_each_gpu", "recommender/test_kv_cache"),
-    "recommender/demand": ("recommender/test_each_gpu", "recommender/test_kv_cache", "recommender/test_few_requests"),
     "recommender/late_requests": ("recommender/test_reaction", "recommender/test_still_failing"),
     "recommender/proposal": ("recommender/test_enable", "recommender/test_proposal_key"),
     "recommender/recommend": ("recommender/test_several_variants",),
