@@ -118,9 +118,9 @@ def _name(path: Path) -> str:
 
 
 def changed_modules(since: str) -> list[str]:
-    """The modules of both packages that differ from a commit."""
+    """The modules of both packages that this branch changed since it left a commit."""
     folders = [f"shared/rightsizer/{package}" for package in PACKAGES]
-    command = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", *folders]
+    command = ["git", "diff", "--name-only", "--diff-filter=d", "--merge-base", since, "--", *folders]
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     known = {name for package in PACKAGES for name in modules(package)}
     return [name for name in (_name(Path(line).relative_to("shared/rightsizer")) for line in lines) if name in known]
@@ -274,7 +274,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; all of both packages")
-    teach.add_argument("--since", metavar="COMMIT", help="the modules that differ from this commit")
+    teach.add_argument(
+        "--since", metavar="COMMIT", help="the modules that this branch changed"
+    )
     teach.add_argument("--children", type=int, default=2, metavar="N", help="mutants that run at a time (2)")
     teach.add_argument("--no-cases", action="store_true", help="without the labelled cases: own tests only, quicker")
     return teach
