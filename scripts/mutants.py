@@ -270,7 +270,7 @@ def parser() -> argparse.ArgumentParser:
         f"{OUT}/survivors. Ends with 1 where a module scores below {LEAST:g} %, and with 2 where one could not be run.",
         epilog="make mutants MODULE=recommender/gate    one module, some minutes\n"
         "make mutants SINCE=origin/main          the modules that a branch changed, for a pull request\n"
-        "make mutants                            all modules, some hours: for the night",
+        "make mutants                            all modules: for the night",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; all of both packages")

@@ -342,3 +342,27 @@ def test_a_demand_carries_its_latency_and_its_memory_and_counts_what_is_known() 
     assert (found.latency, found.memory) == (latency_of([day()]), NEED)
     third = (10.0,) * 96 + (None,) * 192
     assert seen([day(requests=third, busy_s=(None,) * SLOTS)]).days == near(1 / 3)
+
+
+def test_the_load_is_that_of_all_days_and_not_of_the_last_one() -> None:
+    found = seen([day(0, 30.0), day(1, 10.0)]).load
+    factor = (1 + 0.2 / math.sqrt(2)) / 300
+    assert (found.peak_rate, found.peak_busy_gpus) == (near(30 * factor), near(3 * factor))
+    assert found.mean_rate == near(20 / 300)
+
+
+def test_two_gpus_of_which_one_works() -> None:
+    two = replace(ONE, accelerator_count=2)
+    assert seen([four(busy=0.3, held=0.3)], runs=two).gpus_used == 1
+    assert seen([four(busy=0.3, held=0.495)], runs=two).gpus_used == 1
+    both = EachGpu((0.5, 0.4, 0.3, 0.2), (0.5, 0.4, 0.3, 0.2))
+    again = EachGpu((0.3, 0.2, 0.2, 0.1), (0.3, 0.2, 0.2, 0.1))
+    assert seen([four(each=both), four(1, each=again)], runs=FOUR).gpu_skew == (near(0.4), near(0.15))
+    assert seen([four(held=None), four(1)], runs=FOUR).gpus_used == 1
+
+
+def test_one_request_in_a_hundred_tells_the_p99() -> None:
+    bins = ((0, 985.0), (100, 10.0), (300, 5.0))
+    found = latency_of([day(latency=bins, latency_total_s=10.0)])
+    assert found is not None
+    assert found.p99_s == near(BIN**100 / 1000)
