@@ -274,9 +274,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; all of both packages")
-    teach.add_argument(
-        "--since", metavar="COMMIT", help="the modules that this branch changed"
-    )
+    teach.add_argument("--since", metavar="COMMIT", help="the modules that this branch changed")
     teach.add_argument("--children", type=int, default=2, metavar="N", help="mutants that run at a time (2)")
     teach.add_argument("--no-cases", action="store_true", help="without the labelled cases: own tests only, quicker")
     return teach
