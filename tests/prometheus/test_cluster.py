@@ -97,7 +97,8 @@ def test_a_lightly_used_gpu_may_move_to_a_cheaper_type_after_a_test(answer: Clus
 def test_a_full_card_is_taken_as_reserved_and_no_smaller_one_is_advised(answer: ClusterAdvice) -> None:
     embed = of(answer, "embed")
     assert Rule.RESERVED_MEMORY in sources(embed)
-    assert embed.advised_type not in ("g4dn.xlarge", "g4dn.2xlarge")
+    assert (embed.action, embed.advised_type) == (Action.PROPOSE, "g5.xlarge")
+    assert "the same GPU" in embed.reasons[-1].text
     assert Rule.SHARED_DEVICE not in sources(embed)
 
 

@@ -15,6 +15,8 @@ from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import judge_type
 from rightsizer.advice.workload import Running, Task, Workload
 from rightsizer.domain.cluster import ClusterUse, ContainerRequest, ContainerUse, DeviceUse, PodGroup
+from rightsizer.domain.policy import Policy
+from rightsizer.recommender.slowdown import slowdown
 
 MARGIN = 1.15
 """On the highest memory and the 95th percentile of CPU; an assumption (rule K2)."""
@@ -26,6 +28,8 @@ SHARED_PERCENT = 40.0
 """Highest busy share, and share of the memory, below which a device may be shared; an assumption."""
 FILLED = 0.85
 """Share of a card from which a server is taken to have reserved it; an assumption."""
+FULL_PERCENT = 90.0
+"""Busy share on another type above which it has no room for the load; an assumption (rule K5)."""
 NODE_SHARE = 0.9
 """What of a node's CPU and memory pods can have; the rest is the kubelet's and the daemons'. An assumption."""
 LEAST_CPU, LEAST_GIB = 0.1, 0.25
@@ -93,8 +97,11 @@ class ClusterAdvice:
     pods: tuple[PodAdvice, ...]
     groups: tuple[NodeGroup, ...]
     usd_per_month: Decimal
-    """Nodes' shares of all pods with devices, today."""
+    """Of all pods with devices today: their shares of the nodes, by devices."""
     advised_usd_per_month: Decimal
+    """The same as advised."""
+    nodes_usd_per_month: Decimal
+    """Of the advised node groups, whole nodes: a device that no pod takes is paid for too."""
     unknown: tuple[str, ...]
 
 
@@ -104,15 +111,17 @@ def advise_cluster(use: ClusterUse, market: Market) -> ClusterAdvice:
     made = [_advise(group, container, use, types, market) for group, container in _containers(use.requests)]
     pods = [each for each in made if each.devices or each.changes_requests]
     pods.sort(key=lambda each: (not each.devices, -(each.usd_per_month or 0), str(each.group), each.container))
+    groups = tuple(_groups(pods, market))
     as_of = max((price.as_of for price in market.prices.values()), default="")
     return ClusterAdvice(
         use.days,
         market.region,
         as_of,
         tuple(pods),
-        tuple(_groups(pods, market)),
+        groups,
         _sum(each.usd_per_month for each in pods),
         _sum(each.advised_usd_per_month for each in pods),
+        _sum(each.usd_per_month for each in groups),
         (*use.missing, *_unknown(pods)),
     )
 
@@ -213,8 +222,8 @@ def _smaller(made: PodAdvice, today: Offer, days: int, market: Market) -> PodAdv
     if held is None:
         text = "DCGM_FI_DEV_FB_USED is not exported, so whether a smaller card holds the model is not known"
         return _said(made, Reason(text, Rule.MISSING_IS_NOT_IDLE))
-    running = Running(today.type.name, 1, None, None, held, max(1, days))
     reserved = chip is not None and held > FILLED * chip.usable_gib
+    running = Running(today.type.name, 1, None, None, held, max(1, days), reserved)
     if reserved:
         text = f"{held:.1f} GiB is almost the whole card: the server may have reserved it, so none smaller is advised"
         made = _said(made, Reason(text, Rule.RESERVED_MEMORY))
@@ -228,18 +237,29 @@ def _smaller(made: PodAdvice, today: Offer, days: int, market: Market) -> PodAdv
         cost = _month(offer, made)
         if cost >= (best.advised_usd_per_month or cost):
             continue
-        verdict = judge_type(workload, running, today, offer)
-        if not isinstance(verdict, str):
-            why = f"{offer.type.ec2_name} holds the pod and costs less; {verdict.reasons[-1].text}"
-            reason = Reason(why, verdict.reasons[-1].source)
-            best = replace(
-                made,
-                action=verdict.action,
-                advised_type=offer.type.ec2_name,
-                advised_usd_per_month=cost,
-                reasons=(*made.reasons, reason),
-            )
+        verdict = _verdict(workload, made, today, offer)
+        if verdict is not None:
+            action, reason = verdict
+            name = offer.type.ec2_name
+            best = replace(_said(made, reason), action=action, advised_type=name, advised_usd_per_month=cost)
     return best
+
+
+def _verdict(workload: Workload, made: PodAdvice, today: Offer, offer: Offer) -> tuple[Action, Reason] | None:
+    """What may be done with the type, or None where memory, slowdown or its load rule it out (rule K5)."""
+    now, name, old, chip = workload.running, offer.type.ec2_name, today.type.accelerator, offer.type.accelerator
+    assert now is not None
+    busy = made.busy_p95_percent if made.busy_p95_percent is not None else made.busy_percent
+    if old is None or chip is None or (busy or 0.0) * slowdown(old, chip, Policy()).mid > FULL_PERCENT:
+        return None
+    if chip == old:
+        text = f"{name} has the same GPU, enough CPU and memory for the pod, and costs less"
+        return Action.PROPOSE, Reason(text, Rule.WHOLE_DEVICES)
+    judged = judge_type(workload, now, today, offer)
+    if isinstance(judged, str):
+        return None
+    last = judged.reasons[-1]
+    return judged.action, Reason(f"{name} holds the pod and costs less; {last.text}", last.source)
 
 
 def _shared(made: PodAdvice, today: Offer) -> PodAdvice:

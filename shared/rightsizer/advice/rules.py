@@ -78,6 +78,7 @@ class Rule(StrEnum):
     REQUESTS_FROM_PEAK = "rule K2"
     SHARED_DEVICE = "rule K3"
     IDLE_DEVICES = "rule K4"
+    LOAD_FITS = "rule K5"
     CHEAPEST_GOOD_ENOUGH = "rule X1"
 
 

@@ -33,7 +33,9 @@ def _region(use: ClusterUse) -> str:
 def cluster_page(answer: ClusterAdvice) -> RenderableType:
     """The answer for a person: cost, pods, node groups, reasons, and what is not known."""
     head = f"{answer.days} days of metrics; EC2 On-Demand prices of {answer.region}, {answer.prices_as_of}"
-    cost = f"devices cost USD {answer.usd_per_month:,.2f} a month, as advised {answer.advised_usd_per_month:,.2f}"
+    shares = f"USD {answer.usd_per_month:,.2f} a month, as advised {answer.advised_usd_per_month:,.2f}"
+    whole = f"whole nodes of the groups {answer.nodes_usd_per_month:,.2f}"
+    cost = f"pods with devices, by their share of the nodes: {shares}; {whole}"
     parts: list[RenderableType] = [Text(head), Text(cost, style="bold"), Text(), _pods(answer.pods[:SHOWN])]
     parts += [Text(), Text("Node groups", style="bold"), *(_group(each) for each in answer.groups)]
     parts += [Text(), Text("Why", style="bold"), *_reasons(answer.pods[:SHOWN])]
