@@ -7,6 +7,7 @@ knows no warm pools and no transitions.
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from sandbox.paging import page
 from sandbox.refusals import AwsRefusal
 from sandbox.strict import on
 
@@ -70,7 +71,7 @@ class Jobs:
         return self._job(p["TrainingJobName"], "DescribeTrainingJob")
 
     def ListTrainingJobs(self, p: Params) -> Params:
-        """Jobs by status, warm pool and part of the name."""
+        """Jobs by status, warm pool, time of creation and part of the name, newest first; pages of 100 at most."""
         rows = [
             {"TrainingJobName": name, "TrainingJobArn": job["TrainingJobArn"], "CreationTime": job["CreationTime"],
              "TrainingJobStatus": job["TrainingJobStatus"]}
@@ -78,8 +79,12 @@ class Jobs:
             if p.get("StatusEquals") in (None, job["TrainingJobStatus"])
             and p.get("WarmPoolStatusEquals") in (None, job.get("WarmPoolStatus", {}).get("Status"))
             and p.get("NameContains", "") in name
+            and p.get("CreationTimeAfter", job["CreationTime"]) <= job["CreationTime"]
+            and p.get("CreationTimeBefore", job["CreationTime"]) >= job["CreationTime"]
         ]  # fmt: skip
-        return {"TrainingJobSummaries": sorted(rows, key=lambda row: row["CreationTime"], reverse=True)}
+        newest = sorted(rows, key=lambda row: row["CreationTime"], reverse=True)
+        found, token = page(newest, p.get("NextToken"), int(p.get("MaxResults", 10)), operation="ListTrainingJobs")
+        return {"TrainingJobSummaries": found, **({"NextToken": token} if token else {})}
 
     def UpdateTrainingJob(self, p: Params) -> Params:
         """Keep-alive 0 ends a warm pool that waits; AWS refuses it for a job without one."""
