@@ -49,7 +49,7 @@ def training(
 ) -> None:
     """Say what the next training runs should change.
 
-    Compares finished jobs by cost and time. Reads ListTrainingJobs, DescribeTrainingJob and CloudWatch; changes nothing.
+    Compares finished jobs by cost and time. Reads the jobs and their metrics in CloudWatch; changes nothing.
     Runs whose names differ in a stamp only count as one work. Exit code 10: something can be saved.
     """
     session, now = Session(region, profile, endpoint_url), bootstrap.now()
