@@ -1,10 +1,13 @@
 """The command `advise --from-prometheus`: the page, the JSON and the errors."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
 from rightsizer.terminal.app import Exit
+from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
 from rightsizer.terminal.run import run
 from tests.prometheus.series import cluster
 from tests.prometheus.server import serving, vector
@@ -35,6 +38,17 @@ def test_the_page_shows_pods_node_groups_reasons_and_cost(capsys: pytest.Capture
         "Spot, Savings Plans",
     ):
         assert text in page
+
+
+def test_a_narrow_terminal_gets_lines() -> None:
+    held = list(cluster())
+    with serving(lambda expression: (200, vector(held, expression))) as (url, _):
+        answer = advise_from_prometheus(url, None, 14, None)
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    console.print(cluster_page(answer, 80))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "2 x serving/chat/server, 1 nvidia.com/gpu on g5.2xlarge" in shown
+    assert "Runs on" not in shown
 
 
 def test_json_has_the_same(capsys: pytest.CaptureFixture[str]) -> None:

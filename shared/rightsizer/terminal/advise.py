@@ -98,7 +98,8 @@ def advise(
     elif written is not None:
         sys.stdout.write(written)
     else:
-        show.output().print(page(answer))
+        screen = show.output()
+        screen.print(page(answer, screen.width))
     raise typer.Exit(Exit.NOTHING_TO_DO if answer.options else Exit.INCOMPLETE)
 
 
@@ -108,7 +109,8 @@ def _advise_cluster(url: str, namespace: str | None, days: int, region: str | No
     if as_json:
         print_json({"version": VERSION, "cluster": document(answer)})
     else:
-        show.output().print(cluster_page(answer))
+        screen = show.output()
+        screen.print(cluster_page(answer, screen.width))
     raise typer.Exit(Exit.NOTHING_TO_DO if answer.pods else Exit.INCOMPLETE)
 
 

@@ -13,6 +13,7 @@ from rightsizer.advice.ec2 import HOME, ec2_market
 from rightsizer.domain.cluster import ClusterUse
 from rightsizer.prometheus.client import Prometheus
 from rightsizer.prometheus.cluster import read_cluster
+from rightsizer.terminal.advise_page import NARROW
 
 COLUMNS = ("Pods", "Devices", "Runs on", "Busy", "GPU GiB", "CPU", "Memory GiB", "Action", "Advised", "USD/month")
 SHOWN = 40
@@ -30,13 +31,15 @@ def _region(use: ClusterUse) -> str:
     return named.most_common(1)[0][0] if named else HOME
 
 
-def cluster_page(answer: ClusterAdvice) -> RenderableType:
-    """The answer for a person: cost, pods, node groups, reasons, and what is not known."""
+def cluster_page(answer: ClusterAdvice, width: int = NARROW) -> RenderableType:
+    """The answer for a person: cost, pods, node groups, reasons and what is not known; no table on few columns."""
     head = f"{answer.days} days of metrics; EC2 On-Demand prices of {answer.region}, {answer.prices_as_of}"
     shares = f"USD {answer.usd_per_month:,.2f} a month, as advised {answer.advised_usd_per_month:,.2f}"
     whole = f"whole nodes of the groups {answer.nodes_usd_per_month:,.2f}"
     cost = f"pods with devices, by their share of the nodes: {shares}; {whole}"
-    parts: list[RenderableType] = [Text(head), Text(cost, style="bold"), Text(), _pods(answer.pods[:SHOWN])]
+    shown = answer.pods[:SHOWN]
+    pods = [_pods(shown)] if width >= NARROW else [Text(line) for line in map(_line, shown)]
+    parts: list[RenderableType] = [Text(head), Text(cost, style="bold"), Text(), *pods]
     parts += [Text(), Text("Node groups", style="bold"), *(_group(each) for each in answer.groups)]
     parts += [Text(), Text("Why", style="bold"), *_reasons(answer.pods[:SHOWN])]
     if answer.unknown:
@@ -59,6 +62,16 @@ def _pods(pods: tuple[PodAdvice, ...]) -> Table:
         cells += [each.action.value, each.advised_type or ("none" if each.devices else ""), _cost(each)]
         rows.add_row(*(Text(cell) for cell in cells))
     return rows
+
+
+def _line(each: PodAdvice) -> str:
+    """One container without the table."""
+    devices = f"{each.devices} {each.resource} on {each.instance_type or 'unknown nodes'}" if each.devices else ""
+    advised = f"{each.action.value} {each.advised_type}".rstrip()
+    cpu, memory = _from_to(each.cpu_request, each.cpu_needed), _from_to(each.memory_request_gib, each.memory_needed_gib)
+    cost = f"USD {_cost(each)} a month" if each.usd_per_month is not None else ""
+    words = (f"{each.pods} x {each.group}/{each.container}", devices, f"CPU {cpu}", f"GiB {memory}", advised, cost)
+    return ", ".join(filter(None, words))
 
 
 def _from_to(asked: float | None, needed: float | None) -> str:
