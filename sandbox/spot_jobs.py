@@ -76,6 +76,8 @@ class Jobs:
             {"TrainingJobName": name, "TrainingJobArn": job["TrainingJobArn"], "CreationTime": job["CreationTime"],
              "TrainingJobStatus": job["TrainingJobStatus"]}
             for name, job in self.jobs.items()
+            if p.get("CreationTimeAfter", job["CreationTime"]) <= job["CreationTime"]
+            if p.get("CreationTimeBefore", job["CreationTime"]) >= job["CreationTime"]
             if p.get("StatusEquals") in (None, job["TrainingJobStatus"])
             and p.get("WarmPoolStatusEquals") in (None, job.get("WarmPoolStatus", {}).get("Status"))
             and p.get("NameContains", "") in name

@@ -23,8 +23,6 @@ LEAST = 85.0
 COPIED = ("tests", "sandbox", "bench", "functions", "scripts", "events", "template.yaml", "docs", "README.md")
 ALSO: Mapping[str, Sequence[str]] = {
     "recommender/candidates": ("recommender/test_failed_starts", "recommender/test_volumes"),
-    "recommender/daily_usage": ("recommender/test_each_gpu", "recommender/test_kv_cache"),
-    "recommender/demand": ("recommender/test_each_gpu", "recommender/test_kv_cache", "recommender/test_few_requests"),
     "recommender/late_requests": ("recommender/test_reaction", "recommender/test_still_failing"),
     "recommender/proposal": ("recommender/test_enable", "recommender/test_proposal_key"),
     "recommender/recommend": ("recommender/test_several_variants",),
@@ -120,9 +118,9 @@ def _name(path: Path) -> str:
 
 
 def changed_modules(since: str) -> list[str]:
-    """The modules of both packages that differ from a commit."""
+    """The modules of both packages that this branch changed since it left a commit."""
     folders = [f"shared/rightsizer/{package}" for package in PACKAGES]
-    command = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", *folders]
+    command = ["git", "diff", "--name-only", "--diff-filter=d", "--merge-base", since, "--", *folders]
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     known = {name for package in PACKAGES for name in modules(package)}
     return [name for name in (_name(Path(line).relative_to("shared/rightsizer")) for line in lines) if name in known]
@@ -272,11 +270,11 @@ def parser() -> argparse.ArgumentParser:
         f"{OUT}/survivors. Ends with 1 where a module scores below {LEAST:g} %, and with 2 where one could not be run.",
         epilog="make mutants MODULE=recommender/gate    one module, some minutes\n"
         "make mutants SINCE=origin/main          the modules that a branch changed, for a pull request\n"
-        "make mutants                            all modules, some hours: for the night",
+        "make mutants                            all modules: for the night",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     teach.add_argument("modules", nargs="*", metavar="MODULE", help="such as recommender/gate; all of both packages")
-    teach.add_argument("--since", metavar="COMMIT", help="the modules that differ from this commit")
+    teach.add_argument("--since", metavar="COMMIT", help="the modules that this branch changed")
     teach.add_argument("--children", type=int, default=2, metavar="N", help="mutants that run at a time (2)")
     teach.add_argument("--no-cases", action="store_true", help="without the labelled cases: own tests only, quicker")
     return teach

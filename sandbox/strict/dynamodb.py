@@ -127,6 +127,14 @@ def _same_item(p: Params) -> bool:
     return twice([(a["TableName"], sorted(map(str, key.items()))) for a, key in zip(_actions(p), keys, strict=True)])
 
 
+def _filtered_keys(p: Params) -> bool:
+    """The filter of a query names an attribute of the key that is queried, directly or by a place."""
+    keys = {"gsi1pk", "gsi1sk"} if "IndexName" in p else {"pk", "sk"}
+    names = p.get("ExpressionAttributeNames") or {}
+    words = re.findall(r"(?<![:\w])#?\w+", p.get("FilterExpression") or "")
+    return any(names.get(word, word) in keys for word in words)
+
+
 def _each(broken: Any) -> Any:
     return lambda p: any(broken(action) for action in _actions(p))
 
@@ -225,6 +233,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             INVALID,
             lambda p: "ProjectionExpression" in p and p.get("Select", "SPECIFIC_ATTRIBUTES") != "SPECIFIC_ATTRIBUTES",
         ),
+        Check("filtered", "a filter on an attribute of the key", INVALID, _filtered_keys),
         Check(
             "consistent",
             "a consistent read of a global index",

@@ -19,11 +19,12 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind, ScalableTarget
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History, PastChange
+from rightsizer.domain.message import Message, Notice
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.domain.plan import StepKind
-from rightsizer.domain.policy import ChangeLimits, Switch, room_for
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.policy import BudgetShare, ChangeLimits, Switch
+from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import Apply, change_id_of
@@ -91,13 +92,13 @@ class Kept:
         self._lock(f"ENDPOINT {change.ref.name}", change.id)
         return self._put(replace(change, version=0))
 
-    def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
-        room, (count, spent) = room_for(usd, limits, restores=change.option.restores), self.budgets.get(day, (0, 0))
-        if not room.has(count, Decimal(spent)):
-            raise ConflictError(f"the budget of {day} ({limits.changes_per_day} changes) is spent")
+    def begin(self, change: Change, share: BudgetShare) -> Change:
+        count, spent = self.budgets.get(share.day, (0, Decimal(0)))
+        if not share.room.has(count, Decimal(spent)):
+            raise ConflictError(f"the budget of {share.day} ({share.limit}) is spent")
         for model in change.models:
             self._lock(f"MODEL {model}", change.id)
-        self.budgets[day] = (count + 1, Decimal(spent) + usd)
+        self.budgets[share.day] = (count + 1, Decimal(spent) + share.usd)
         return self._put(change)
 
     def save(self, change: Change) -> Change:
@@ -288,6 +289,20 @@ def _approved(made: Recommendation, by: str) -> Proposal:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A channel that keeps the notices, subject and body."""
+
+    notices: list[tuple[str, str]]
+
+    def post(self, message: Message) -> None:
+        assert isinstance(message, Notice), "a change tells by notices; proposals are told by their stream"
+        self.notices.append((message.subject, message.body))
+
+    def update(self, ref: MessageRef, message: Message) -> None:
+        raise AssertionError(f"a change updates no message, {ref} was asked for {message}")
+
+
 def world(
     option: Option | None = None,
     *,
@@ -319,7 +334,7 @@ def world(
     made = samples.recommendation(NAME, **(fields | judged))
     proposal = replace(_approved(made, by), **(proposed or {}))
     kept = Kept(account, proposals={proposal.id: proposal}, newest=made)
-    books, told = cast("Any", kept), list[tuple[str, str]]()
+    books, told = cast("Any", kept), Told([])
     apply = Apply(
         journal=books,
         changer=account,
@@ -331,6 +346,6 @@ def world(
         catalogue=_catalogue(),
         dimensions=DIMENSIONS,
         limits=limits or LIMITS,
-        tell=lambda subject, text: told.append((subject, text)),
+        notifier=told,
     )
-    return World(account, kept, apply, proposal, told)
+    return World(account, kept, apply, proposal, told.notices)

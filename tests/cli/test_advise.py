@@ -1,12 +1,16 @@
 """The command `advise`: flags, files, JSON, the page for a person, exit codes and errors. It reads no account."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from rightsizer.advice.advise import advise
 from rightsizer.advice.workload import Task
+from rightsizer.terminal.advise_page import page
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from rightsizer.terminal.workload import FLAGS
@@ -68,6 +72,17 @@ def test_the_page_shows_options_memory_reasons_and_what_is_refused(capsys: pytes
     assert code == Exit.NOTHING_TO_DO
     for text in ("USD/month", "Advised:", "KV cache", "tokens a second", "no GPU", "to be sure:", "USD a month by"):
         assert text in page
+
+
+def test_a_narrow_terminal_gets_lines_that_break_no_word() -> None:
+    answer = advise({"task": "real-time", "model": {"kind": "llm", "name": "llama-3-8b"}})
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    console.print(page(answer, 80))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.startswith("1. 1 x ml.")
+    for option in answer.options[:6]:
+        assert option.purchase.value in shown
+    assert "USD/hour" not in shown
 
 
 def test_what_cannot_be_is_said_and_ends_with_20(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,12 +125,16 @@ def _decided(run: ErrandRun, place: Place, began: int) -> None:
 
 
 def _watch(run: ErrandRun, call: Call) -> None:
-    """Nothing forward is written that was decided before the table was made."""
-    if call.operation != "UpdateAutoScalingGroup" or call.error is not None or run.restored_at is None:
+    """Nothing forward is written where nothing may change, or of what was decided before the table was made."""
+    if call.operation != "UpdateAutoScalingGroup" or call.error is not None or run.group.mixed != run.new:
+        return
+    if run.narrowed:
+        run.broken.append(f"{call.action} at {run.now:%H:%M}, forward in a stack that may change nothing")
+    if run.restored_at is None:
         return
     with run.box.gate.unrecorded():
         decision = run.shown().decision
-    if run.group.mixed == run.new and decision is not None and decision.at < run.restored_at:
+    if decision is not None and decision.at < run.restored_at:
         run.broken.append(f"{call.action} at {run.now:%H:%M}, approved before the table was restored")
 
 

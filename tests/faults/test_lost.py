@@ -208,7 +208,7 @@ def test_an_errand_that_is_withdrawn_without_a_word_is_caught(monkeypatch: pytes
 
 def test_a_stack_that_goes_forward_although_it_may_change_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity, "not_forward", lambda errand: Send())
-    assert found("an errand, and MayChange is narrowed", "has the new policy", first=7)
+    assert found("an errand, and MayChange is narrowed", "in a stack that may change nothing", first=7)
 
 
 def test_a_role_that_may_not_write_the_old_policy_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

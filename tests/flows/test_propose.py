@@ -75,6 +75,22 @@ def moved(asked: Proposal, before: ProposalState | None = None, sequence: str = 
     return ProposalMoved(sequence, asked, before)
 
 
+def test_rows_that_are_read_once_more_are_not_told_again() -> None:
+    spy = Spy()
+    asked = proposal()
+    gone = replace(asked, state=ProposalState.ROLLED_BACK, outcome="It is as it was.")
+    first = ProposalMoved("1", asked, None, version=1)
+    last = ProposalMoved("2", gone, asked.state, version=2)
+    assert spy.tell(first, last) == []
+    told = (list(spy.posts), list(spy.updates), list(spy.texts), list(spy.events))
+    assert len(told[2]) == 2
+    assert spy.tell(first, last) == []
+    assert (spy.posts, spy.updates, spy.texts, spy.events) == told
+    again = ProposalMoved("3", asked, ProposalState.ROLLED_BACK, version=3)
+    assert spy.tell(again) == []
+    assert len(spy.texts) == 3, "a later row is told"
+
+
 def test_a_new_proposal_is_posted_and_published_once_however_often_it_is_delivered() -> None:
     spy = Spy()
     for _ in range(5):

@@ -1,11 +1,23 @@
 """What make mutants counts, which tests it runs for a module, and what it says of what it cannot run."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from scripts import mutants
-from scripts.mutants import Mutant, covering_cases, main, modules, read_mutants, row, score, select_tests, survivors
+from scripts.mutants import (
+    Mutant,
+    changed_modules,
+    covering_cases,
+    main,
+    modules,
+    read_mutants,
+    row,
+    score,
+    select_tests,
+    survivors,
+)
 
 KILLED, LATE = Mutant("x_a__mutmut_1", "killed", ""), Mutant("x_a__mutmut_2", "timeout", "")
 LEFT, NO_TEST = Mutant("x_b__mutmut_1", "survived", "-    a + b\n+    a - b"), Mutant("x_b__mutmut_2", "no test", "")
@@ -109,3 +121,36 @@ def test_a_module_without_a_test_of_its_name_is_told_which_file_to_write(
     monkeypatch.setattr(mutants, "select_tests", lambda module: [])
     assert main(["changes/plan/fleet", "--no-cases"]) == 2
     assert "changes/plan/fleet: no test file; write tests/changes/test_plan_fleet.py" in capsys.readouterr().err
+
+
+def test_only_what_this_branch_changed_counts_for_a_pull_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> None:
+        person = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+        subprocess.run(["git", *person, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def write(name: str, text: str) -> None:
+        path = tmp_path / "shared" / "rightsizer" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"def one():\n    return {text}\n")
+
+    def commit() -> None:
+        git("add", "-A")
+        git("commit", "-m", "x")
+
+    git("init", "-b", "main")
+    for name in ("recommender/gate.py", "recommender/fit.py", "changes/plan/__init__.py", "flows/evaluate.py"):
+        write(name, "1")
+    commit()
+    git("checkout", "-b", "own")
+    git("checkout", "main")
+    write("recommender/fit.py", "2")
+    commit()
+    git("checkout", "own")
+    write("changes/plan/__init__.py", "2")
+    write("flows/evaluate.py", "2")
+    commit()
+    write("recommender/gate.py", "2")
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    assert changed_modules("main") == ["changes/plan", "recommender/gate"]

@@ -299,3 +299,70 @@ def test_gpus_that_were_seen_singly_are_counted() -> None:
     skew = seen([four(each=one), four(1, each=two), four(2)], runs=FOUR).gpu_skew
     assert skew == (near(0.2), 0.0)
     assert seen([four()], runs=FOUR).gpu_skew is None
+
+
+def by_residuals(slope: float, level: float, noise: float, slots: int = 48) -> tuple[float, float, float]:
+    """Slope, its standard error and the mean ratio of the points of `line`, by their residuals."""
+    points = [(0.1 + 0.01 * (n % 10), noise * (-1) ** (n // 10)) for n in range(slots)]
+    xs, ys = [x for x, _ in points], [level + slope * x + off for x, off in points]
+    middle, height = sum(xs) / slots, sum(ys) / slots
+    spread_x = sum((x - middle) ** 2 for x in xs)
+    found = sum((x - middle) * (y - height) for x, y in zip(xs, ys, strict=True)) / spread_x
+    left = sum((y - height - found * (x - middle)) ** 2 for x, y in zip(xs, ys, strict=True))
+    return found, math.sqrt(left / (slots - 2) / spread_x), sum(ys) / sum(xs)
+
+
+@pytest.mark.parametrize(("level", "noise"), [(1.0, 0.01), (1.0, 0.05), (0.0, 0.01), (1.0, 0.07)])
+def test_the_line_is_taken_two_standard_errors_up_at_most_at_the_mean_and_only_where_it_is_known_to_a_fifth(
+    level: float, noise: float
+) -> None:
+    slope, error, mean = by_residuals(3.0, level, noise)
+    known = 2 * error <= 0.2 * slope
+    assert known is (noise < 0.06), "the last one is too rough"
+    found = seen([day(host=line(3.0, level, noise=noise), cpu=QUIET, cpu_mean=1.0)]).host_threads
+    by_level = 1.5 * 0.8 / (2880 / 86400 * 0.1)
+    assert found == pytest.approx(1.15 * min(slope + 2 * error, mean) if known else by_level)
+
+
+def test_cpu_above_its_quiet_level_is_added_up_over_days() -> None:
+    """Means of two and of one vCPU, of which 0.2 and nothing are always busy; a day without CPU metrics is left out."""
+    days = [
+        day(0, cpu=QUIET, cpu_mean=2.0),
+        day(1, per_slot=20.0, cpu=spread(0.0, 0.5), cpu_mean=1.0, instances=(None,) * 24),
+        day(2, cpu=None, cpu_mean=1.0),
+    ]
+    calls = (10 + 20) * SLOTS / 86400
+    assert seen(days).host_threads == pytest.approx(1.5 * (1.8 + 1.0) / (calls * 0.1))
+    half = seen([day(cpu=spread(0.2, 0.5), cpu_mean=2.0)]).host_threads
+    assert half == pytest.approx(1.5 * 1.2 / (2880 / 86400 * 0.1)), "0.8 of two are less than half"
+
+
+def test_a_demand_carries_its_latency_and_its_memory_and_counts_what_is_known() -> None:
+    found = seen([day()])
+    assert (found.latency, found.memory) == (latency_of([day()]), NEED)
+    third = (10.0,) * 96 + (None,) * 192
+    assert seen([day(requests=third, busy_s=(None,) * SLOTS)]).days == near(1 / 3)
+
+
+def test_the_load_is_that_of_all_days_and_not_of_the_last_one() -> None:
+    found = seen([day(0, 30.0), day(1, 10.0)]).load
+    factor = (1 + 0.2 / math.sqrt(2)) / 300
+    assert (found.peak_rate, found.peak_busy_gpus) == (near(30 * factor), near(3 * factor))
+    assert found.mean_rate == near(20 / 300)
+
+
+def test_two_gpus_of_which_one_works() -> None:
+    two = replace(ONE, accelerator_count=2)
+    assert seen([four(busy=0.3, held=0.3)], runs=two).gpus_used == 1
+    assert seen([four(busy=0.3, held=0.495)], runs=two).gpus_used == 1
+    both = EachGpu((0.5, 0.4, 0.3, 0.2), (0.5, 0.4, 0.3, 0.2))
+    again = EachGpu((0.3, 0.2, 0.2, 0.1), (0.3, 0.2, 0.2, 0.1))
+    assert seen([four(each=both), four(1, each=again)], runs=FOUR).gpu_skew == (near(0.4), near(0.15))
+    assert seen([four(held=None), four(1)], runs=FOUR).gpus_used == 1
+
+
+def test_one_request_in_a_hundred_tells_the_p99() -> None:
+    bins = ((0, 985.0), (100, 10.0), (300, 5.0))
+    found = latency_of([day(latency=bins, latency_total_s=10.0)])
+    assert found is not None
+    assert found.p99_s == near(BIN**100 / 1000)

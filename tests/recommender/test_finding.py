@@ -61,8 +61,8 @@ def test_without_gpu_metrics_nothing_is_judged_unless_the_policy_takes_those_of_
 
 def test_half_a_day_of_datapoints_is_the_least() -> None:
     assert too_little(endpoint(), demand(days=0.5), POLICY) is None
-    sentence = "only 6 hours of datapoints since its configuration changed"
-    assert words(too_little(endpoint(), demand(days=0.25), POLICY)) == (Code.TOO_FEW_DAYS, sentence)
+    sentence = "only 7 hours of datapoints since its configuration changed"
+    assert words(too_little(endpoint(), demand(days=0.3), POLICY)) == (Code.TOO_FEW_DAYS, sentence)
 
 
 def test_four_of_five_periods_need_gpu_datapoints_from_the_first_whole_day_on() -> None:
@@ -159,6 +159,10 @@ def test_few_requests_behind_a_declared_objective_have_two_a_week() -> None:
     assert hurts([day(2.28, 100)], 0.0, DECLARED) is None
     assert hurts([day(2.29, 100)], 0.0, DECLARED) is not None
     assert hurts([day(2.28, 100)], 0.0) is not None
+    assert hurts([day(2.1, 100)], 0.0) is not None, "one request is the deviation where nothing is declared"
+    week = [day(0, 100, number) for number in range(6)]
+    assert hurts([*week, day(4.82, 100, 6)], 0.0, DECLARED) is None, "two a week and two deviations of two: 4.83"
+    assert hurts([*week, day(4.84, 100, 6)], 0.0, DECLARED) is not None
 
 
 def test_twenty_requests_are_the_least_that_tell() -> None:
@@ -261,6 +265,9 @@ def test_an_objective_that_is_missed_by_a_quarter_is_want_of_capacity_anyhow() -
     assert starves(replace(free, p95_s=1.25)) is None
     assert starves(replace(free, p95_s=1.26)) is not None
     assert starves(replace(free, p95_s=9.0), goal=USUAL_GOAL) is None
+    loose = replace(DECLARED, p95_s=2.0)
+    assert starves(replace(free, p95_s=2.5), goal=loose) is None
+    assert starves(replace(free, p95_s=2.51), goal=loose) is not None
 
 
 def test_failures_of_a_busy_gpu_are_want_of_capacity() -> None:

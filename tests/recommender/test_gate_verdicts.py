@@ -294,6 +294,7 @@ def test_the_last_change_decides_and_a_test_or_a_want_of_capacity_of_another_typ
     lacked = past(days_ago=0.1, ended=PastEnd.UPDATE_FAILED, failure="capacity")
     assert waits(lacked) is not None
     assert waits(lacked, to="ml.g6.xlarge") is None
+    assert verdict(case(), lacked)[:2] == (Gate.SILENT, Code.COOLDOWN)
     assert verdict(case(), fresh)[:2] == (Gate.SILENT, Code.COOLDOWN)
 
 
@@ -305,7 +306,7 @@ def small_fleet(**more: Any) -> Case:
 
 
 def failure(days_ago: float = 10.0, counts: tuple[int, int] = (4, 2), **more: Any) -> PastChange:
-    return past("ml.g6e.xlarge", days_ago, counts=counts, **{**FAILED, **more})
+    return past(**{"to_type": "ml.g6e.xlarge", "days_ago": days_ago, "counts": counts, **FAILED, **more})
 
 
 def test_a_count_that_failed_rests_for_thirty_days_and_twice_as_long_after_each_further_failure() -> None:
@@ -329,6 +330,7 @@ def test_a_count_that_failed_rests_for_thirty_days_and_twice_as_long_after_each_
         pytest.param(failure(counts=(4, 1)), id="a smaller fleet failed"),
         pytest.param(past("ml.g5.xlarge", **FAILED), id="another type failed"),
         pytest.param(past("ml.g6e.xlarge", **{**FAILED, "from_type": "ml.g5.xlarge"}), id="a change of type failed"),
+        pytest.param(failure(from_type="ml.g5.xlarge", to_type="ml.g5.xlarge"), id="a count of another type failed"),
         pytest.param(failure(failure="quota"), id="a quota"),
         pytest.param(failure(demand=1.0), id="there is half the demand now"),
         pytest.param(failure(models=("chat-old",)), id="another version of the model"),
@@ -351,6 +353,11 @@ def test_a_failure_says_nothing_of_this_fleet_where(other: PastChange) -> None:
 )
 def test_a_failure_forbids_this_fleet_where(same: tuple[PastChange, ...]) -> None:
     assert verdict(small_fleet(), *same)[:2] == (Gate.SILENT, Code.BLACKLISTED)
+
+
+def test_a_failure_of_an_endpoint_whose_variants_are_unknown_is_of_the_same_model() -> None:
+    unknown = small_fleet(endpoint=endpoint(variants=()))
+    assert verdict(unknown, failure(models=("chat",)))[1] is Code.BLACKLISTED
 
 
 def test_growth_waits_for_nobody_on_a_plain_endpoint_in_mode_auto() -> None:

@@ -101,6 +101,11 @@ def test_a_move_to_a_quicker_card_says_nothing_of_others() -> None:
     assert told("ml.g5.xlarge", seen).other_q is None
 
 
+def test_a_card_that_is_a_little_slower_tells_of_others_too() -> None:
+    seen = past("ml.g4dn.xlarge", from_type="ml.g5.xlarge", ended=TESTED, realised_slowdown=2.0)
+    assert told("ml.g6.xlarge", seen, reference=TYPES["ml.g5.xlarge"]).other_q == 0.5
+
+
 def test_a_card_on_which_the_memory_did_not_suffice_is_remembered() -> None:
     small = past("ml.g4dn.xlarge", 9, ended=BACK, failure="memory")
     larger = past("ml.g5.xlarge", 8, ended=BACK, failure="memory")
@@ -182,6 +187,8 @@ def test_as_dear_as_before_is_no_cheaper() -> None:
     twice = (replace(DOWN, to_count=2), UP)
     assert taken_back(History(endpoint=twice), even.get).endpoint == twice
     fewer = (replace(DOWN, to_count=2, mean_instances=1.9), UP)
+    more = (replace(DOWN, from_count=2, to_count=3), UP)
+    assert taken_back(History(endpoint=more), even.get).endpoint[0].failure == LEFT, "three for two"
     assert taken_back(History(endpoint=fewer), even.get).endpoint[0].failure == LEFT
 
 
@@ -243,6 +250,7 @@ def test_gpu_seconds_are_compared_over_slots_in_which_both_are_known() -> None:
     assert gpu_ratios([there], [day("a", 199.0, 100.0)], 200) == {}
     assert gpu_ratios([day("b", None, 300.0), day("b", 300.0, None), there], [base], 200) == {"b": 3.0}
     assert gpu_ratios([day("b", 200.0, 0.0)], [base], 200) == {}
+    assert gpu_ratios([day("b", 400.0, 600.0)], [base], 200) == {"b": 3.0}, "by the request, however many came"
     assert gpu_ratios([there, day("b", 200.0, 100.0)], [base, base], 200) == {"b": 2.0}
 
 

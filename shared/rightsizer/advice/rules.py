@@ -74,6 +74,11 @@ class Rule(StrEnum):
     DEVELOPMENT_SMALL = "rule E3"
     GUARDRAIL = "rule E4"
     NEW_ENDPOINTS_ASK = "rule E5"
+    WHOLE_DEVICES = "rule K1"
+    REQUESTS_FROM_PEAK = "rule K2"
+    SHARED_DEVICE = "rule K3"
+    IDLE_DEVICES = "rule K4"
+    LOAD_FITS = "rule K5"
     CHEAPEST_GOOD_ENOUGH = "rule X1"
 
 

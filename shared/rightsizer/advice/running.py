@@ -106,7 +106,7 @@ def _moves(workload: Workload, now: Running, today: Offer, market: Market) -> tu
         if offer.type.family in families or not (cheaper or asked):
             continue
         families.add(offer.type.family)
-        made = _judge(workload, now, today, offer)
+        made = judge_type(workload, now, today, offer)
         if isinstance(made, str):
             refused.append(Refused(offer.type.name, Reason(made, Rule.LOW_USE_IS_A_HINT)))
         else:
@@ -145,7 +145,7 @@ def _saving(option: AdvisedOption, today: Offer) -> float:
     return today.hourly - float(option.cost.usd_per_hour or 0) / option.count
 
 
-def _judge(workload: Workload, now: Running, today: Offer, offer: Offer) -> AdvisedOption | str:
+def judge_type(workload: Workload, now: Running, today: Offer, offer: Offer) -> AdvisedOption | str:
     """The type as an option, or why it is none: memory first, then the bound of the latency."""
     old, chip, name = today.type.accelerator, offer.type.accelerator, offer.type.name
     assert chip is not None

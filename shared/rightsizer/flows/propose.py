@@ -71,13 +71,18 @@ def _told(ports: ProposePorts, move: ProposalMoved | ErrandMoved, now: datetime)
         return not move.id or ports.book.park(move.id, move.problem, now, surely(ports.notifier))
     asked = move.errand if isinstance(move, ErrandMoved) else move.proposal
     if asked is not None:
-        tell(ports, asked, move.before)
+        tell(ports, asked, move.before, move.version)
     return True
 
 
-def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> None:
-    """Post or update the message of one proposal, and publish the text where the state is worth one."""
+def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int) -> None:
+    """Post or update the message of one proposal, and publish the text where the state is worth one.
+
+    A row older than the one that the message shows is not told: a stack that adopts the table reads a day of it again.
+    """
     known = ports.book.message(proposal.id)
+    if known and 0 < version < known.version:
+        return
     shown = _shown(proposal)
     reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
     if known and known.shown == shown and not reopened:
@@ -90,7 +95,7 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> 
     posted = _on_the_board(ports, proposal.id, message, None if reopened else known)
     if _worth_a_text(proposal, before):
         ports.notifier.post(message)
-    ports.book.remember(replace(posted, shown=shown))
+    ports.book.remember(replace(posted, shown=shown, version=version))
 
 
 def _on_the_board(

@@ -254,7 +254,7 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
     if policy.ask_without_objective and not case.declared:
         return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective(case, policy, smaller))
-    today = case.endpoint.variants[0].desired_count if case.endpoint.variants else 0
+    today = endpoint.variants[0].desired_count  # one variant: others were asked about before
     if case.demand.confidence < needed:
         return Gate.PROPOSE, Reason(
             Code.TOO_LITTLE_CONFIDENCE,

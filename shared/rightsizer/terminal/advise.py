@@ -22,6 +22,7 @@ from rightsizer.terminal import tables as show
 from rightsizer.terminal.advise_page import document, page, rules_page
 from rightsizer.terminal.app import Exit, app, examples, print_json
 from rightsizer.terminal.break_even_chart import break_even_chart
+from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
 from rightsizer.terminal.dialogue import ask
 from rightsizer.terminal.workload import described_by, is_empty, with_flags
 
@@ -48,6 +49,7 @@ WRITERS: Mapping[Template, Callable[[Blueprint], str]] = {
         "rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5 --first-token-ms 800",
         "rightsizer advise --file workload.yaml --json | jq '.advice.options[0]'",
         "rightsizer advise --file workload.yaml --template terraform > endpoint.tf",
+        "rightsizer advise --from-prometheus http://127.0.0.1:9090 --namespace serving",
         "rightsizer advise  # asks a few questions",
     ),
 )
@@ -63,16 +65,25 @@ def advise(
     png: Annotated[
         Path | None, typer.Option("--png", help="Write a chart of costs over traffic (extra pictures).")
     ] = None,
+    from_prometheus: Annotated[
+        str | None,
+        typer.Option("--from-prometheus", metavar="URL", help="Advise a Kubernetes cluster by what this server holds."),
+    ] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", help="Pods of this namespace only.")] = None,
+    days: Annotated[int, typer.Option("--days", min=1, max=60, help="Days of the cluster's metrics.")] = 14,
     all_rules: Annotated[bool, typer.Option("--rules", help="Print the rules that reasons cite, and leave.")] = False,
     **given: Any,
 ) -> None:
     """Choose hardware and endpoint type for a new workload.
 
-    Reads no account and no network: prices are those of the dated snapshot. Each figure comes with its interval, what
-    is refused with its reason, and what only a measurement can tell with the measurement.
+    Reads no account: prices are those of the dated snapshot. Only --from-prometheus asks a network.
+    Each figure comes with its interval, what is refused with its reason, and what only a measurement can tell with the
+    measurement.
     """
     if all_rules:
         _print_rules(as_json)
+    if from_prometheus is not None:
+        _advise_cluster(from_prometheus, namespace, days, given.get("region"), as_json)
     if is_empty(file, given) and sys.stdin.isatty():
         given = dict(ask(_read_answer, _say))
     described = described_by(file, given)
@@ -87,8 +98,20 @@ def advise(
     elif written is not None:
         sys.stdout.write(written)
     else:
-        show.output().print(page(answer))
+        screen = show.output()
+        screen.print(page(answer, screen.width))
     raise typer.Exit(Exit.NOTHING_TO_DO if answer.options else Exit.INCOMPLETE)
+
+
+def _advise_cluster(url: str, namespace: str | None, days: int, region: str | None, as_json: bool) -> NoReturn:
+    """Advice for a cluster, and the end of the command."""
+    answer = advise_from_prometheus(url, namespace, days, region)
+    if as_json:
+        print_json({"version": VERSION, "cluster": document(answer)})
+    else:
+        screen = show.output()
+        screen.print(cluster_page(answer, screen.width))
+    raise typer.Exit(Exit.NOTHING_TO_DO if answer.pods else Exit.INCOMPLETE)
 
 
 def _write_chart(path: Path, workload: Workload, answer: Advice) -> None:

@@ -16,6 +16,8 @@ from rightsizer.advice.answer import Advice, AdvisedOption
 from rightsizer.advice.rules import Cited, cited_rules
 from rightsizer.advice.throughput import Interval
 
+NARROW = 120
+"""Columns that the table of options needs."""
 SHOWN = 6
 """Options in the table; --json has all."""
 
@@ -35,11 +37,15 @@ def document(value: Any) -> Any:
     return value
 
 
-def page(answer: Advice) -> RenderableType:
-    """The answer for a person: contradictions first, then the options, the first one in full, and the rest."""
+def page(answer: Advice, width: int = NARROW) -> RenderableType:
+    """The answer for a person: contradictions first, then the options, the first one in full, and the rest.
+
+    On fewer columns than `NARROW` the options are a list, since a table would break its words.
+    """
     parts: list[RenderableType] = [Text(f"! {text}", style="bold red") for text in answer.contradictions]
     if answer.options:
-        parts += [table(answer), Text(), *_detail(answer.options[0])]
+        options = [table(answer)] if width >= NARROW else [Text(line) for line in short_lines(answer)]
+        parts += [*options, Text(), *_detail(answer.options[0])]
     parts += list(_list("Not advised", [f"{each.subject}: {each.reason.text}" for each in answer.refused]))
     parts += list(_list("Notes", [each.text for each in answer.notes]))
     parts += list(_list("Not known", list(answer.unknown)))
@@ -82,6 +88,17 @@ def table(answer: Advice) -> Table:
         words = (str(number), hardware(each), each.hosting.value, each.purchase.value, each.action.value)
         rows.add_row(*(Text(word) for word in (*words, hourly, monthly, per_unit(each), estimate)))
     return rows
+
+
+def short_lines(answer: Advice) -> Iterator[str]:
+    """The first options, one a line, without their estimates."""
+    for number, each in enumerate(answer.options[:SHOWN], 1):
+        hourly, monthly = each.cost.usd_per_hour, each.cost.usd_per_month
+        hour = "" if hourly is None else f"USD {hourly:,.2f} an hour"
+        month = "" if monthly is None else f"USD {monthly:,.2f} a month"
+        bought = f"{each.purchase.value}, {each.action.value}"
+        words = (hardware(each), each.hosting.value, bought, hour, month, per_unit(each))
+        yield f"{number}. {', '.join(filter(None, words))}"
 
 
 def hardware(each: AdvisedOption) -> str:

@@ -48,6 +48,9 @@ _UPDATE: Change = {"TableName": "ledger", "Key": KEY, "UpdateExpression": "SET d
 _TEXTS: Wrong = {
     ("autoscaling", "UpdateAutoScalingGroup"): POLICIES,
     ("dynamodb", "UpdateItem"): _SETS,
+    ("dynamodb", "Query"): {"filtered": {"FilterExpression": "sk = :sk"}},
+    ("lambda", "Invoke"): {"name": {"FunctionName": "f" * 65}},
+    ("lambda", "GetFunctionConfiguration"): {"name": {"FunctionName": "f" * 65}},
     ("dynamodb", "PutItem"): {"doubled": {"Item": KEY | {"tags": {"L": [{"BS": [b"a", b"a"]}]}}}},
     ("dynamodb", "TransactWriteItems"): {
         "doubled": {"TransactItems": [{"Update": _UPDATE | {"ExpressionAttributeValues": {":v": {"SS": ["a", "a"]}}}}]},
@@ -139,6 +142,8 @@ MORE: list[tuple[tuple[str, str], str, Change]] = [
         {"Specification": GONE, "Specifications": [{"InstanceType": "ml.g5.xlarge"}] * 2},
     ),
 ]
+MORE.append((("dynamodb", "Query"), "filtered", {
+    "FilterExpression": "#k = :sk", "ExpressionAttributeNames": {"#k": "pk"}}))  # fmt: skip
 MORE += [(("autoscaling", "UpdateAutoScalingGroup"), check, change) for check, change in MORE_POLICIES]
 """Further requests of one check."""
 
