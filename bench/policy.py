@@ -274,7 +274,8 @@ def day_of(found: Recommendation) -> int:
 
 def carried(actions: Actions, found: Recommendation, option: Option, view: View) -> object | None:
     """The option as the action that the product would carry out on such an endpoint; None where it would not."""
-    if not option.in_place or KINDS[view.hosting] not in dimension_of(option.kind).applies_to:
+    dimension = dimension_of(option.kind)
+    if not option.in_place or not dimension.keeps or KINDS[view.hosting] not in dimension.applies_to:
         return None
     if found.gate is Gate.TEST:
         return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)

@@ -1,13 +1,19 @@
 """The plan: what is changed without a deployment, what goes back by the same call, and why there is no plan."""
 
 from dataclasses import replace
+from typing import cast
 
+from rightsizer.changes import plan
+from rightsizer.changes.dimension import Approved, Planned, Planning
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import PlanKind, StepKind
-from tests.changes.account import OLD, OLD_TYPE, WHO
-from tests.changes.memory import NIGHT, World, an_option, autoscaled, world
+from rightsizer.domain.reason import Code, Reason
+from tests.changes.account import MONDAY, OLD, OLD_TYPE, WHO
+from tests.changes.memory import LIMITS, NIGHT, World, an_option, autoscaled, world
+from tests.changes.test_capacity import approved
 
 COUNT = an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 1))
 BOUNDS = an_option(kind=OptionKind.AUTOSCALING, target=Target(OLD_TYPE, 2, minimum=1, maximum=2))
@@ -98,3 +104,19 @@ def test_the_plan_remembers_what_ran_before_with_counts_of_now_and_routing() -> 
 def test_a_schedule_that_nobody_understands_refuses_a_deployment() -> None:
     odd = {**NIGHT, "Schedule": "cron(10 9 15 * MON *)"}
     assert "it names days of the month and of the week" in refused(world(scaling=autoscaled(1, 4, odd)))
+
+
+class Refusing(Planning):
+    """A dimension that finds no steps."""
+
+    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+        return (Reason(Code.NOT_IN_PLACE, given.before.config_name),)
+
+
+def test_the_steps_are_those_of_the_dimension_and_it_sees_what_ran_before() -> None:
+    given = approved(COUNT)
+    ground = replace(given.ground, config=ConfigSight(OLD, {"ProductionVariants": []}, MONDAY))
+    (why,) = cast("tuple[Reason, ...]", plan.make(given.change, ground, given.catalogue, LIMITS, Refusing()))
+    assert (why.code, why.sentence) == (Code.NOT_IN_PLACE, OLD)
+    (gone,) = cast("tuple[Reason, ...]", plan.make(given.change, given.ground, given.catalogue, LIMITS, Refusing()))
+    assert gone.code is Code.CONFIGURATION_REPLACED
