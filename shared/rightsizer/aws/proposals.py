@@ -279,7 +279,7 @@ class Messages:
         return read_if_readable(found, _revive)
 
     def remember(self, message: MessageRef) -> None:
-        """Store where it was posted and what it shows, over the row that was read last where it is the same."""
+        """Store the place and contents of a message, over the row read last where that is the same."""
         row: Row = {
             "pk": f"MESSAGE#{message.proposal_id}",
             "sk": "MESSAGE",

@@ -77,7 +77,7 @@ def _look_after_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
 
 @build_once
 def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
-    """The flow of the evaluate door: a batch and the seconds left in, the ids of the messages to deliver again out."""
+    """The flow of the evaluate door: batch and seconds left in, ids to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages

@@ -31,7 +31,7 @@ class SweepKind(StrEnum):
 
     @property
     def reason(self) -> EvaluationReason:
-        """What the endpoints of such a sweep are evaluated for."""
+        """Reason for which the endpoints of such a sweep are evaluated."""
         return EvaluationReason.FULL_SWEEP if self is SweepKind.FULL else EvaluationReason.LIGHT_SWEEP
 
 
@@ -46,7 +46,7 @@ class SweepDue:
 
 @dataclass(frozen=True, slots=True)
 class ReportDue:
-    """It is time to tell what happened."""
+    """A report is due."""
 
     period: Literal["weekly", "monthly"]
     scheduled_at: datetime
@@ -55,7 +55,7 @@ class ReportDue:
 
 @dataclass(frozen=True, slots=True)
 class TickDue:
-    """It is time to look for changes that no event moved on."""
+    """Open changes are due for a look, whether or not an event arrived."""
 
     scheduled_at: datetime
     kind: Literal["tick-due"] = "tick-due"

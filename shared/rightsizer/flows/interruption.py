@@ -47,7 +47,7 @@ GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed 
 
 @dataclass(frozen=True, slots=True)
 class InterruptPorts:
-    """What the flow needs."""
+    """Ports of the interruption flow."""
 
     groups: GroupReader
     writes: GroupChanger
@@ -63,7 +63,9 @@ class InterruptPorts:
 
 
 def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reaction:
-    """What was done about the event. Never lowers a capacity, never waits, does nothing twice.
+    """Act on the event and return the reaction.
+
+    Never lowers a capacity, never waits, does nothing twice.
 
     ThrottledError goes up, so that Lambda tries again while the two minutes last.
     """

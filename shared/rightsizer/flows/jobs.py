@@ -44,7 +44,7 @@ type Ports = tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]
 
 @dataclass(frozen=True, slots=True)
 class TrainingPorts:
-    """What it needs."""
+    """Ports for training jobs."""
 
     jobs: JobReader
     capacity_changes: CapacityChangeStore
@@ -142,7 +142,7 @@ def _ask_about_pool(ports: TrainingPorts, job: TrainingJob, now: datetime) -> Ca
 
 @dataclass(frozen=True, slots=True)
 class HyperPodPorts:
-    """What it needs."""
+    """Ports for HyperPod clusters."""
 
     clusters: ClusterReader
     capacity_changes: CapacityChangeStore

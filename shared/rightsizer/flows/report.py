@@ -37,7 +37,7 @@ SUBJECT = "rightsizer: the report is stored, but could not be worded"
 
 @dataclass(frozen=True, slots=True)
 class ReportSources:
-    """What a report is made from."""
+    """Sources of a report."""
 
     account: str
     region: str
@@ -54,7 +54,7 @@ class ReportSources:
 
 @dataclass(frozen=True, slots=True)
 class ReportPorts:
-    """What a report needs to be kept and told."""
+    """Ports that store and announce a report."""
 
     sources: ReportSources
     files: ReportStore
@@ -184,7 +184,7 @@ def _store_lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str
 
 
 def tell(ports: ReportPorts, written: WrittenReport) -> bool:
-    """Tell the channel and the topic; False when one of them failed, for the report is stored and is not made again.
+    """Announce the report; False when a channel failed, since the stored report is not made again.
 
     What cannot be said in one form, or is not taken by one recipient, stops no other.
     """

@@ -40,7 +40,7 @@ GROUP_PAGE = 10
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What a sweep did."""
+    """Result of a sweep."""
 
     seen: int
     sent: int
@@ -53,7 +53,7 @@ class SweepResult:
 
 @dataclass(frozen=True, slots=True)
 class SentPages:
-    """What became of the pages."""
+    """Pages that were sent and endpoints that were refused."""
 
     pages: int
     refused: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class SentPages:
 
 @dataclass(frozen=True, slots=True)
 class SweepPorts:
-    """What the sweep needs."""
+    """Ports of the sweep."""
 
     fleet: FleetReader
     alarms: AlarmReader
@@ -192,7 +192,7 @@ def _endpoints_in_alarm(ports: SweepPorts) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class BeyondPorts:
-    """What it needs."""
+    """Ports of the sweep of groups and jobs."""
 
     groups: GroupReader
     jobs: JobReader
@@ -202,7 +202,7 @@ class BeyondPorts:
 
 @dataclass(frozen=True, slots=True)
 class GroupSweepResult:
-    """What a sweep of the groups and jobs did."""
+    """Result of a sweep of groups and jobs."""
 
     kept: int
     unread: tuple[UnreadGroup, ...]

@@ -158,7 +158,7 @@ def _cap_load_risk(risk: Risk, replayed: bool) -> Risk:
 def open_questions(
     context: EvaluationContext, candidate: InstanceType, unstarted: bool, *, alone: bool, hourly: bool
 ) -> tuple[str, ...]:
-    """What nobody knows of the candidate, of a single instance, and of counts by the hour."""
+    """Unknown facts about the candidate, a single instance, and counts by the hour."""
     always = (ALONE if alone else ()) + (WEEKDAYS if hourly else ())
     return _untested_questions(context, candidate, unstarted) + always
 

@@ -27,7 +27,7 @@ from rightsizer.render.charts import highest_value, sparkline
 
 
 def proposal_text(proposal: Proposal) -> str:
-    """What the notification says: one line."""
+    """Text of the notification: one line."""
     said = sentences.headline(proposal.recommendation)
     whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing_sentence(proposal)}"
     return escape(whole, SECTION)

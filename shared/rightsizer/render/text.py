@@ -66,7 +66,7 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
 
 
 def report_subject(report: Report) -> str:
-    """What the report is about, on one line."""
+    """Subject of the report, on one line."""
     window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     return f"rightsizer: {sentences.exact_money(report.totals.realised)} saved, {window}"
 

@@ -44,7 +44,10 @@ __all__ = [
 
 
 def next_action(change: Change, live: LiveState, now: datetime, switch: Switch) -> NextAction:
-    """The next move of a planned, open change. Pure and total."""
+    """The next action of a planned, open change.
+
+    Pure and total.
+    """
     if switch.frozen and switch.hard:
         return Wait(now + timedelta(minutes=5), f"frozen hard by {switch.by or 'somebody'}: no step at all is taken")
     endpoint = live.endpoint

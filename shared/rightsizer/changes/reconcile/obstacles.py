@@ -33,7 +33,7 @@ REPLANS = 5
 
 
 def approval_age_reason(change: Change, now: datetime) -> Reason | None:
-    """That its approval is too old, with what it waited for; None while it is good."""
+    """Reason that the approval is too old, with the cause of the wait; None while good."""
     if now < change.expires_at:
         return None
     text = f"it waited {PATIENCE.days} days from its approval of {change.approved_at:%Y-%m-%d %H:%M} UTC"
@@ -145,9 +145,11 @@ def _autoscaling_differences(change: Change, live: LiveState) -> str:
 
 
 def give_back_action(code: Code, text: str, failure: FailureClass) -> Steer:
+    """Close the change as rolled back, with its autoscaling restored."""
     said = Reason(code, f"{text}; autoscaling goes back as it was")
     return Steer(said, Course.CLOSE, ChangeState.ROLLED_BACK, failure)
 
 
 def refuse_action(code: Code, text: str, failure: FailureClass) -> Steer:
+    """Close the change as refused: the endpoint felt nothing yet."""
     return Steer(Reason(code, text), Course.CLOSE, ChangeState.REFUSED, failure)
