@@ -155,7 +155,7 @@ class Proposals:
     def settle_rollback_request(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: the proposal goes back to the index of its state."""
 
-        def settled(found: Row) -> Row | None:
+        def mark_settled(found: Row) -> Row | None:
             if "asked_back" not in found:
                 return None
             document(found)  # an order of a newer release is that release's to settle
@@ -163,7 +163,7 @@ class Proposals:
             state = decisions.state_of(found)
             return after | {"gsi1pk": f"{PREFIX}{state}", "version": whole_number(found, "version") + 1}
 
-        self._rewrite(proposal_id, settled)
+        self._rewrite(proposal_id, mark_settled)
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         """Bring proposals whose message was never posted to `propose` once more; returns how many."""

@@ -102,13 +102,15 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
         turns = divide_time(policy.lookback_days, left)
 
-        def one(
+        def evaluate_names(
             names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int
         ) -> Iterable[Recommendation | Unobserved | NotDone]:
             memory = UsageCache(digests, fleet, policy.lookback_days) if digests and fleet else None
             return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)
 
-        return evaluate_batch(BatchPorts(one, alarms, ledger, beyond, later if queue else None), received, at)
+        return evaluate_batch(
+            BatchPorts(evaluate_names, alarms, ledger, beyond, later if queue else None), received, at
+        )
 
     return run
 

@@ -164,14 +164,14 @@ def _store_lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str
     """
     stored, number = list[str](), 0
 
-    def one(key: str, part: bytes) -> str:
+    def store_file(key: str, part: bytes) -> str:
         return ports.files.put(key, gzip.compress(part, 6, mtime=0), "application/gzip")
 
     def each() -> None:
         nonlocal number
         for number, part in enumerate(json_lines(ports.sources.store.recommendations(), ports.line), start=1):
             key = f"{name}-{number:03}.jsonl.gz"
-            kept = attempt("storing the JSON lines of the report", key, partial(one, key, part))
+            kept = attempt("storing the JSON lines of the report", key, partial(store_file, key, part))
             if isinstance(kept, Failure):
                 missing.append(f"{key} could not be stored: {kept}")
             else:
