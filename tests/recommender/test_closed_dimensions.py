@@ -172,7 +172,9 @@ def test_open_dimensions_say_that_users_wait(
     why = {
         e.dimension: e.reason.code for e in answers_of(replace(found, options=()), seen[-1]) if isinstance(e, Excluded)
     }
-    assert why[OptionKind.SCHEDULE] is (Code.UNDER_PROVISIONED if sign == "find_degradation" else Code.LATE_BUDGET_SPENT)
+    assert why[OptionKind.SCHEDULE] is (
+        Code.UNDER_PROVISIONED if sign == "find_degradation" else Code.LATE_BUDGET_SPENT
+    )
     assert why[OptionKind.ROUTING] is Code.NOT_APPLICABLE, "what can never save there needs no other reason"
 
 

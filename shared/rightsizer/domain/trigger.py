@@ -23,6 +23,18 @@ class EvaluationReason(StrEnum):
     """A word of another release, read from the queue."""
 
 
+class LookReason(StrEnum):
+    """Why groups or jobs are looked at; the values travel in messages of the queue."""
+
+    INTERRUPTION = "interruption"
+    """Capacity of the group was interrupted, or a launch failed for another cause than a lack in every pool."""
+    NO_CAPACITY = "no-capacity"
+    """A launch failed, and every pool of the group is marked as short of capacity."""
+    SWEEP = "sweep"
+    OTHER = "other"
+    """A word of another release, read from the queue."""
+
+
 class SweepKind(StrEnum):
     """How much a sweep looks at: `LIGHT` only new, changed or alarmed endpoints, `FULL` all."""
 
@@ -96,8 +108,7 @@ class LookBeyond:
 
     subject: Literal["group", "training-job"]
     names: tuple[str, ...]
-    because: str
-    """``interruption``, ``no-capacity`` or ``sweep``."""
+    because: LookReason
     at: datetime
     key: str
     kind: Literal["look-beyond"] = "look-beyond"

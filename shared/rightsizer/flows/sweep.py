@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from rightsizer.domain.trigger import EvaluationReason, LookBeyond, SweepDue, SweepKind, Trigger
+from rightsizer.domain.trigger import EvaluationReason, LookBeyond, LookReason, SweepDue, SweepKind, Trigger
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.ports.evaluation import (
     AlarmReader,
@@ -253,7 +253,7 @@ def _ask_for_looks(
     taken = 0
     for start in range(0, len(names), GROUP_PAGE):
         some = tuple(names[start : start + GROUP_PAGE])
-        look = LookBeyond(subject, some, "sweep", now, f"{subject}|sweep|{now.isoformat()}|{start}")
+        look = LookBeyond(subject, some, LookReason.SWEEP, now, f"{subject}|sweep|{now.isoformat()}|{start}")
         done = attempt(f"asking for a look at each {subject}", str(start), partial(queue.send_look, look))
         taken += 0 if isinstance(done, Failure) else len(some)
     return taken

@@ -16,7 +16,7 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
     if option:
         lines += [
             f"Today:   {sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}",
-            f"Then:    {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
+            f"Change:  the endpoint can {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
             f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
             f" {effects.restart_of(found)}",
             f"Undo:    {effects.way_back_of(found, asked.approvable)}",
