@@ -105,8 +105,8 @@ def test_the_way_back_is_deployed_all_the_same_and_told_once() -> None:
     w.ask_back()
     assert w.run(6).state is ChangeState.ROLLED_BACK
     subjects = [subject for subject, _ in w.told]
-    assert subjects.count("chat: its way back does not bring the image that ran before") == 1
-    assert "the way back is deployed all the same, since what runs now has to go" in w.change.outcome
+    assert subjects.count("chat: its rollback does not bring the image that ran before") == 1
+    assert "the rollback is deployed all the same, since what runs now has to go" in w.change.outcome
     assert LATEST in w.change.outcome
 
 

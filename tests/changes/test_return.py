@@ -56,7 +56,7 @@ def test_a_return_at_the_peak_brings_back_as_many_as_serve_it() -> None:
     assert change.state is ChangeState.ROLLED_BACK
     assert (fleet(w), bounds(w)) == ((OLD_TYPE, 6), (1, 8))
     assert len(w.account.writes(UPDATE)) == 2, "never by way of the stored count"
-    text = "the fleet or its bounds grew since the plan; the way back runs AllTraffic 6 x ml.g5.4xlarge"
+    text = "the fleet or its bounds grew since the plan; the rollback runs AllTraffic 6 x ml.g5.4xlarge"
     assert text in change.outcome
 
 
@@ -90,7 +90,7 @@ def test_a_larger_way_back_that_fails_for_capacity_is_followed_by_the_stored_one
     w.account.endings = ["capacity"]
     change = asked_back(w, 12)
     assert (change.state, fleet(w)) == (ChangeState.ROLLED_BACK, (OLD_TYPE, 1))
-    assert "the larger way back was refused" in change.outcome
+    assert "the larger rollback was refused" in change.outcome
 
 
 LIMIT = (
@@ -112,7 +112,7 @@ def test_a_larger_way_back_that_aws_refuses_is_followed_by_the_stored_one(
     w.refuse(kind, error, times)
     change = asked_back(w, 12)
     assert (change.state, fleet(w)) == (ChangeState.ROLLED_BACK, (OLD_TYPE, 1))
-    assert "the larger way back was refused" in change.outcome
+    assert "the larger rollback was refused" in change.outcome
 
 
 def test_bounds_that_the_owner_raised_since_are_not_cut_by_the_way_back() -> None:
@@ -183,7 +183,7 @@ def test_a_way_back_that_fails_is_handed_over_with_its_class(ending: str, kind: 
     assert change.reason is not None
     assert change.reason.code is Code.WAY_BACK_FAILED
     for text in (change.outcome, w.told[-1][1], noted):
-        assert text.startswith(f"{kind.value}: the way back was refused by its own deployment: ")
+        assert text.startswith(f"{kind.value}: the rollback was refused by its own deployment: ")
     assert [line.split(" --")[0] for line in change.remaining] == ["aws sagemaker update-endpoint"]
     assert (past.back_for, past.has_fallen_short) == ("asked", False), "that is no fault of the change"
 

@@ -21,7 +21,7 @@ SATURDAY = ChangeLimits(
     window=ChangeWindow(days=frozenset({5}), start=time(8), end=time(18)), probation=timedelta(hours=2)
 )
 SUFFERS = {"finding": Finding.UNDER_PROVISIONED, "reason": Reason(Code.UNDER_PROVISIONED, "requests wait")}
-WAITS = f"{NAME}: approved, and waits for a new judgement"
+WAITS = f"{NAME}: approved, and waits for a new recommendation"
 THROTTLED = ThrottledError("updating chat: Rate exceeded")
 SCALING = pytest.mark.parametrize("scaling", [None, autoscaled()], ids=["plain", "autoscaled"])
 

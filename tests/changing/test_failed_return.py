@@ -37,6 +37,6 @@ def test_its_class_is_in_the_outcome_the_message_and_the_ledger(ending: str, kin
     assert change.reason is not None
     assert change.reason.code is Code.WAY_BACK_FAILED
     for text in (change.outcome, told, noted):
-        assert text.startswith(f"{kind.value}: the way back was refused by its own deployment: ")
+        assert text.startswith(f"{kind.value}: the rollback was refused by its own deployment: ")
     assert len(change.remaining) == 1
     assert change.remaining[0].startswith("aws sagemaker update-endpoint ")

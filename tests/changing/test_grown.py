@@ -62,7 +62,7 @@ def test_a_return_at_the_peak_brings_back_as_many_as_serve_it() -> None:
     assert (target.minimum, target.maximum) == (1, 8)
     assert len(updates) == 2, "never by way of the stored count"
     assert (
-        "the fleet or its bounds grew since the plan; the way back runs AllTraffic 6 x ml.g5.4xlarge" in change.outcome
+        "the fleet or its bounds grew since the plan; the rollback runs AllTraffic 6 x ml.g5.4xlarge" in change.outcome
     )
 
 

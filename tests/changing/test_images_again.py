@@ -87,7 +87,7 @@ def test_a_way_back_that_brings_other_code_is_deployed_and_told_once() -> None:
         calls = asked(w, "ecr", "BatchGetImage")
     assert change.state is ChangeState.ROLLED_BACK, change.outcome
     assert config == f"{NAME}-config"
-    assert told == [f"{NAME}: its way back does not bring the image that ran before"]
+    assert told == [f"{NAME}: its rollback does not bring the image that ran before"]
     assert f"the tag {RELEASE} means " in change.outcome
     assert calls == 3
 

@@ -137,7 +137,7 @@ def test_an_order_that_cannot_be_taken_is_told_once() -> None:
         decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         ticks(w, timedelta(hours=1))
         subjects = [subject for subject, _ in w.told]
-    assert subjects == ["chat: the way back was not taken"]
+    assert subjects == ["chat: the rollback was not taken"]
 
 
 def deployed(w: World, config: str) -> None:

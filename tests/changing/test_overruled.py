@@ -52,7 +52,7 @@ def restored(w: World) -> None:
 
 
 LOST: tuple[Callable[[World], None], ...] = (made_unreadable, restored)
-WAITS = f"{NAME}: approved, and waits for a new judgement"
+WAITS = f"{NAME}: approved, and waits for a new recommendation"
 
 
 @pytest.mark.parametrize("lost", LOST, ids=lambda lost: lost.__name__)

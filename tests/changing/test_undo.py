@@ -100,7 +100,7 @@ def test_a_second_click_names_who_was_first() -> None:
         w.start()
         w.run(48)
         click(w)
-        with pytest.raises(ConflictError, match="slack:U1 asked for the way back"):
+        with pytest.raises(ConflictError, match="slack:U1 asked for the rollback"):
             click(w, "slack:U2")
 
 

@@ -137,19 +137,19 @@ def every_approval_ends(run: Run) -> Iterator[str]:
 
 
 def every_order_is_taken(run: Run) -> Iterator[str]:
-    """Who asked for the way back gets it, or is told why not; one that a backup does not hold was never asked."""
+    """Who asked for the rollback gets it, or is told why not; one that a backup does not hold was never asked."""
     shown, change = run.shown(), run.change()
     if not run.asked_back or (run.backup and not shown.asked_back_by):
         return
-    refused = any("way back was not taken" in subject for subject in run.told())
+    refused = any("rollback was not taken" in subject for subject in run.told())
     if change is None or not (change.asked_back_by or refused or change.state.value == "handed-over"):
-        yield f"{shown.asked_back_by} asked for the way back, and nobody took it"
+        yield f"{shown.asked_back_by} asked for the rollback, and nobody took it"
 
 
 def nothing_waits_for_a_judgement_that_is_there(run: Run) -> Iterator[str]:
     """A change that waited for a judgement begins, or ends, once there is one that can be read."""
     change = run.change()
-    waits = change is not None and not change.is_closed and "judgement of chat" in change.outcome
+    waits = change is not None and not change.is_closed and "recommendation of chat" in change.outcome
     if waits:
         yield f"a new judgement is there, and the change still waits: {change.outcome if change else ''}"
 

@@ -166,12 +166,12 @@ def the_policy_is_what_the_errand_says(run: ErrandRun) -> Iterator[str]:
 
 
 def every_order_is_taken(run: ErrandRun) -> Iterator[str]:
-    """Who asked for the way back gets it; one that a backup does not hold was never asked."""
+    """Who asked for the rollback gets it; one that a backup does not hold was never asked."""
     found = run.book.load(ERRAND)
     if found is None or not run.asked_back or (run.backup and found.back is None):
         return
     if run.group.mixed != run.old:
-        yield "somebody asked for the way back of the errand, and nobody took it"
+        yield "somebody asked for the rollback of the errand, and nobody took it"
 
 
 def every_message_shows_how_it_stands(run: ErrandRun) -> Iterator[str]:

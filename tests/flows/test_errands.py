@@ -266,7 +266,7 @@ def test_a_reading_that_fails_is_told_once_and_tried_again(stage: Stage) -> None
     stage.scene.box.deny("autoscaling:DescribeAutoScalingGroups")
     stage.start()
     stage.later(minutes=6)
-    assert [subject for subject, _ in stage.scene.told.said] == ["errand e-1 of gpu cannot be looked at"]
+    assert [subject for subject, _ in stage.scene.told.said] == ["capacity change e-1 of gpu cannot be looked at"]
     stage.scene.box.gate.heal()
     assert stage.later(minutes=6).done_at is not None
 

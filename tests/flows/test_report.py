@@ -261,7 +261,7 @@ class Many:
         self.times += 1
         for number in range(self.number):
             if self.times > 1 and number == self.readable:
-                raise ThrottledError("reading the judgements")
+                raise ThrottledError("reading the recommendations")
             ref = replace(recommendation().ref, name=f"chat-{number}")
             yield replace(recommendation(), ref=ref)
 
@@ -299,7 +299,7 @@ def test_json_lines_that_cannot_be_read_to_the_end_are_named_in_the_email(
     assert len(written.lines) == 1
     assert tell(given, written)
     assert (
-        "-002.jsonl.gz and what follows it could not be made: reading the judgements"
+        "-002.jsonl.gz and what follows it could not be made: reading the recommendations"
         in cast("Spy", given.board).texts[0]
     )
 

@@ -202,7 +202,7 @@ def test_an_approver_asks_for_the_way_back_by_a_button() -> None:
 
 def test_a_way_back_that_was_asked_before_is_answered_so() -> None:
     def ask_back(proposal_id: str, by: str, now: datetime) -> None:
-        raise ConflictError("slack:U2 asked for the way back of p-1 already")
+        raise ConflictError("slack:U2 asked for the rollback of p-1 already")
 
     person = Person()
     answer = answered(click("rollback"), APPROVERS, Recorder(), ask_back, person)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightsizer import intake
-from rightsizer.domain.trigger import EvaluationReason, LookAt, NoTrigger, SweepKind
+from rightsizer.domain.trigger import EvaluationReason, LookAt, LookBeyond, LookReason, NoTrigger, SweepKind
 from rightsizer.errors import InputError
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -60,6 +60,15 @@ def test_a_page_is_looked_at_whatever_the_reason_that_another_release_gave_it(wo
     (found,) = intake.batch({"Records": [{"messageId": "1", "body": json.dumps(page)}]})
     assert isinstance(found.trigger, LookAt)
     assert found.trigger.because is (EvaluationReason(word) if word in EvaluationReason else EvaluationReason.OTHER)
+
+
+@pytest.mark.parametrize("word", [*LookReason, "a word of another release"])
+def test_a_group_is_looked_at_whatever_the_reason_that_another_release_gave_it(word: str) -> None:
+    look = {"kind": "look-beyond", "subject": "group", "names": ["gpu"], "because": word, "key": "k"}
+    body = json.dumps({**look, "at": "2026-11-21T06:00:00Z"})
+    (found,) = intake.batch({"Records": [{"messageId": "1", "body": body}]})
+    assert isinstance(found.trigger, LookBeyond)
+    assert found.trigger.because is (LookReason(word) if word in LookReason else LookReason.OTHER)
 
 
 def test_the_endpoints_of_a_sweep_are_evaluated_for_that_sweep() -> None:

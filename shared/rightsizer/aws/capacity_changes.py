@@ -181,7 +181,7 @@ class CapacityChangeCalls:
                 case StepKind.RELEASE_POOL:
                     self._sagemaker.update_training_job(**step.params)
                 case _:
-                    raise WriteRefusedError(step.key, "NotAnErrand", f"{step.kind} is no write of an errand")
+                    raise WriteRefusedError(step.key, "NotAnErrand", f"{step.kind} is no write of a capacity change")
         except (ClientError, BotoCoreError) as error:
             raise _write_error(error, step) from error
 

@@ -111,7 +111,7 @@ def request_rollback(table: Table, proposal_id: str, by: str, now: datetime) -> 
 def _record_rollback_request(table: Table, proposal_id: str, item: Row, by: str, now: datetime) -> dict[str, Any]:
     body, state = document(item), state_of(item)
     if first := body.get("asked_back_by"):
-        raise ConflictError(f"{first} asked for the way back of {proposal_id} already")
+        raise ConflictError(f"{first} asked for the rollback of {proposal_id} already")
     if state not in UNDOABLE or not body.get("change_id"):
         raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
     after = item_in_state(item | {"asked_back": by}, state, now, asked_back_by=by)

@@ -37,7 +37,7 @@ def overruling_reason(
     """
     if newest is None or newest.evaluated_at <= decided.evaluated_at or is_independent_of_recommendation(option):
         return None
-    when = f"the judgement of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
+    when = f"the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
     unread = newest.gate_reason.code in UNREADABLE
     if newest.finding is Finding.NOT_ENOUGH_DATA or unread:
         why = newest.gate_reason if unread else newest.reason

@@ -51,7 +51,7 @@ def settled_change(change: Change, live: LiveState, now: datetime) -> Change | N
     if live.has_effect_of(plan.back) or (plan.new_config and endpoint.config_name != plan.new_config):
         return change
     if plan.grown and (_is_refused(change) or was_update_rolled_back(change, plan.back, endpoint)):
-        text = "the larger way back was refused; it is as large as when the change was planned"
+        text = "the larger rollback was refused; it is as large as when the change was planned"
         return _note_plan(change, stored_rollback(plan), "failed", text, now)
     return change if change.last_entry(plan.back, "intended", "done", "failed") is not None else None
 
@@ -122,7 +122,7 @@ def keep_owner_edits(change: Change, live: LiveState, now: datetime) -> Change:
         return change  # the rollback keeps them too
     due = change_due_now(change, now).change
     edits = rollback_size.owner_edits(due, live)
-    text = f"autoscaling was edited since the change ({', '.join(edits)}); the way back gives back what was stored"
+    text = f"autoscaling was edited since the change ({', '.join(edits)}); the rollback gives back what was stored"
     if not edits or any(
         e.step == JournalEvent.WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal
     ):
@@ -140,9 +140,9 @@ def enlarge(
     made = _enlarge_plan(change, endpoint, wanted, given)
     said = ", ".join(f"{v.name} {v.count} x {v.instance_type}" for v in wanted)
     if not isinstance(made, Plan):
-        text = f"the fleet grew to need {said}, and the way back cannot be cloned: {made.sentence}"
+        text = f"the fleet grew to need {said}, and the rollback cannot be cloned: {made.sentence}"
         return _note_plan(change, change.plan, "failed", text, now)
-    text = f"the fleet or its bounds grew since the plan; the way back runs {said}"
+    text = f"the fleet or its bounds grew since the plan; the rollback runs {said}"
     return _note_plan(change, made, "noted", text, now)
 
 
@@ -234,7 +234,7 @@ def is_taking_autoscaling(change: Change, live: LiveState) -> bool:
 
 def with_autoscaling(change: Change, live: LiveState, alarms: Sequence[Mapping[str, Any]], now: datetime) -> Change:
     """The change with the autoscaling that its rollback meets, and the alarms of its step policies."""
-    note = Entry(now, JournalEvent.MET, "noted", "autoscaling is stored as it is before the way back takes it away")
+    note = Entry(now, JournalEvent.MET, "noted", "autoscaling is stored as it is before the rollback takes it away")
     journal = change.journal if change.met is not None else (*change.journal, note)
     met = AutoscalingBeforeRollback(now, live.scaling or (), tuple(dict(a) for a in alarms))
     return replace(change, met=met, journal=journal)

@@ -42,6 +42,6 @@ class ComponentCopies(Dimension):
             settle=tuple(step(name, number) for name, number in moved),
             restore=tuple(step(name, live[name]) for name, _ in moved),
             after=given.before.variants,
-            guardrail="copies of components only: no deployment, and the way back is the same call",
+            guardrail="copies of components only: no deployment, and the rollback is the same call",
         )
         return PlannedChange(given.before, plan)

@@ -48,7 +48,7 @@ class Schedule(Addable):
             settle=steps,
             restore=(Step(StepKind.DEREGISTER_TARGET, steps[0].subject, who), capacity_step(name, mine)),
             after=before.variants,
-            guardrail="scheduled counts: no deployment; the way back removes the schedule and sets the old count",
+            guardrail="scheduled counts: no deployment; the rollback removes the schedule and sets the old count",
         )
         return PlannedChange(before, plan)
 

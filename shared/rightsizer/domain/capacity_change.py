@@ -102,10 +102,10 @@ class CapacityChange:
     """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 
     def __post_init__(self) -> None:
-        not_empty("Errand.id", self.id)
-        not_empty("Errand.subject", self.subject)
-        aware("Errand.created_at", self.created_at)
-        aware("Errand.expires_at", self.expires_at)
+        not_empty("CapacityChange.id", self.id)
+        not_empty("CapacityChange.subject", self.subject)
+        aware("CapacityChange.created_at", self.created_at)
+        aware("CapacityChange.expires_at", self.expires_at)
 
     def step(self, *, back: bool) -> Step:
         """The write forward, or the one that undoes it; TypeError for one that only a person sends."""

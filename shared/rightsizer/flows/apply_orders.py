@@ -162,7 +162,7 @@ def _start_capacity_change(apply: Apply, move: CapacityChangeMoved, now: datetim
     try:
         done: CapacityChange = apply.capacity_changes.start(move.capacity_change.id, now)
     except InputError as error:
-        logger.warning("no errand", extra={"errand": move.capacity_change.id, "why": str(error)})
+        logger.warning("no capacity change", extra={"errand": move.capacity_change.id, "why": str(error)})
     except RightsizerError as error:
         logger.warning("not started", extra={"errand": move.capacity_change.id, "why": str(error)})
         return [move.sequence]
@@ -201,7 +201,7 @@ def start_lost_rollbacks(apply: Apply, now: datetime, *, everything: bool) -> li
     for proposal in apply.store.rollback_requests(everything=everything, unread=unread):
         change = attempt("taking up an order to go back", proposal.id, partial(start_rollback, apply, proposal, now))
         if isinstance(change, Failure):
-            _tell_of_wait(apply, proposal, f"the way back of {proposal.change_id}", now, change)
+            _tell_of_wait(apply, proposal, f"the rollback of {proposal.change_id}", now, change)
         elif change is not None:
             taken.append(change.id)
     _park(apply, unread, now)
@@ -224,8 +224,8 @@ def start_rollback(apply: Apply, listed: Proposal, now: datetime) -> Change | No
     except (ConflictError, InputError) as error:
         if isinstance(error, ConflictError) and _is_overtaken(apply, proposal):
             raise
-        logger.warning("no way back", extra={"proposal": proposal.id, "why": str(error)})
-        apply.notifier.post(Notice(f"{proposal.ref.name}: the way back was not taken", str(error)))
+        logger.warning("no rollback", extra={"proposal": proposal.id, "why": str(error)})
+        apply.notifier.post(Notice(f"{proposal.ref.name}: the rollback was not taken", str(error)))
         change = None
     apply.store.settle_rollback_request(proposal.id)
     return change

@@ -74,9 +74,11 @@ class CapacityChanges:
         """
         capacity_change = self.book.load(capacity_change_id)
         if capacity_change is None:
-            raise InputError(f"starting an errand: there is no errand {capacity_change_id}")
+            raise InputError(f"starting a capacity change: there is no capacity change {capacity_change_id}")
         if capacity_change.state not in OPEN:
-            raise InputError(f"starting an errand: {capacity_change_id} is {capacity_change.state}, not approved")
+            raise InputError(
+                f"starting a capacity change: {capacity_change_id} is {capacity_change.state}, not approved"
+            )
         return self._advance(capacity_change, now)
 
     def tick(self, now: datetime) -> tuple[CapacityChange, ...]:
@@ -87,13 +89,15 @@ class CapacityChanges:
         done = []
         for capacity_change_id in self.book.due(now):
             errand = attempt(
-                "carrying an errand on", capacity_change_id, partial(self._continue, capacity_change_id, now)
+                "carrying a capacity change on", capacity_change_id, partial(self._continue, capacity_change_id, now)
             )
             if isinstance(errand, Failure):
                 stuck = Occurrence(
                     f"stuck#{capacity_change_id}#{now:%Y-%m-%d}", now, "errand-stuck", capacity_change_id, str(errand)
                 )
-                tell_once(self.ledger, self.notifier, stuck, f"errand {capacity_change_id} could not be carried on")
+                tell_once(
+                    self.ledger, self.notifier, stuck, f"capacity change {capacity_change_id} could not be carried on"
+                )
             elif errand is not None:
                 done.append(errand)
         return tuple(done)
@@ -120,13 +124,15 @@ class CapacityChanges:
         except ConflictError:
             return self.book.load(capacity_change.id) or capacity_change  # somebody else goes on with it
         except RightsizerError as error:
-            logger.warning("an errand cannot be looked at", extra={"errand": capacity_change.id, "why": str(error)})
+            logger.warning(
+                "a capacity change cannot be looked at", extra={"errand": capacity_change.id, "why": str(error)}
+            )
             known = self.book.load(capacity_change.id) or capacity_change
             note = Entry(now, JournalEvent.LOOK, "noted", str(error)[:500])
             if known.journal and known.journal[-1].detail == note.detail:
                 return self.book.save(replace(known, next_due=now + LOOK_AGAIN))
             catch_send_errors(self.notifier)(
-                f"errand {capacity_change.id} of {capacity_change.subject} cannot be looked at", str(error)
+                f"capacity change {capacity_change.id} of {capacity_change.subject} cannot be looked at", str(error)
             )
             return self.book.save(replace(known, next_due=now + LOOK_AGAIN, journal=(*known.journal, note)))
 
@@ -252,7 +258,7 @@ def request_rollback(book: CapacityChangeStore, capacity_change_id: str, by: str
     """
     capacity_change = book.load(capacity_change_id)
     if capacity_change is None:
-        raise InputError(f"rolling back: there is no errand {capacity_change_id}")
+        raise InputError(f"rolling back: there is no capacity change {capacity_change_id}")
     undone = (
         isinstance(capacity_change.work, GroupPolicy)
         and capacity_change.sent_at is not None
@@ -260,9 +266,9 @@ def request_rollback(book: CapacityChangeStore, capacity_change_id: str, by: str
     )
     if not undone or capacity_change.state not in (*OPEN, ProposalState.PROVEN):
         raise InputError(
-            f"rolling back: errand {capacity_change_id} is {capacity_change.state}; there is nothing to undo"
+            f"rolling back: capacity change {capacity_change_id} is {capacity_change.state}; there is nothing to undo"
         )
-    return book.save(_turn_back(capacity_change, Reason(Code.ROLLED_BACK, f"{by} asked for the way back"), now))
+    return book.save(_turn_back(capacity_change, Reason(Code.ROLLED_BACK, f"{by} asked for the rollback"), now))
 
 
 def _turn_back(capacity_change: CapacityChange, reason: Reason, now: datetime) -> CapacityChange:

@@ -175,9 +175,9 @@ def evaluate(
             continue
         unread += result.endpoint.tags_unread is not None
         name = result.endpoint.ref.name
-        kept = attempt("storing a judgement", name, partial(_save, ports, keeping, result, now))
+        kept = attempt("storing a recommendation", name, partial(_save, ports, keeping, result, now))
         yield (
-            NotDone(name, _failure_reason(f"storing the judgement of {name}", kept))
+            NotDone(name, _failure_reason(f"storing the recommendation of {name}", kept))
             if isinstance(kept, Failure)
             else kept
         )

@@ -63,7 +63,7 @@ class Orders:
             back = replace(asked, state=ChangeState.RETURNING, course=Course.BACK, ending=None, remaining=())
             asked = replace(back, back_for=FailureClass.ASKED)
         if asked.course is Course.BACK:
-            asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the way back"))
+            asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the rollback"))
         return self.journal.reopen(replace(asked, lease_until=None)) if change.is_closed else self.journal.save(asked)
 
     def _require_standing(self, change: Change) -> None:

@@ -174,8 +174,8 @@ class ImageComparison:
         return proposal is not None and proposal.decision is not None and proposal.decision.is_automatic
 
     def _tell_difference(self, change: Change, found: Reason, now: datetime) -> Change:
-        text = f"the way back is deployed all the same, since what runs now has to go: {found.sentence}"
-        self.tell(f"{change.ref.name}: its way back does not bring the image that ran before", text)
+        text = f"the rollback is deployed all the same, since what runs now has to go: {found.sentence}"
+        self.tell(f"{change.ref.name}: its rollback does not bring the image that ran before", text)
         return replace(change, journal=(*change.journal, Entry(now, JournalEvent.IMAGES, "noted", text[:500])))
 
 
@@ -218,7 +218,7 @@ def recommendation_against(store: RecommendationStore, change: Change, proposal:
         newest = store.recommendation(name)
     except UnreadableError as error:
         count(RowsUnreadable=1)
-        text = f"the newest judgement of {name} cannot be read by this release ({error}), so nobody knows what it says"
+        text = f"the newest recommendation of {name} cannot be read by this release ({error}), so nobody knows it"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
     decided = proposal.recommendation if proposal is not None else newest and _recommendation_at_start(newest, change)
     if decided is None:
@@ -242,7 +242,7 @@ def _restored_table_reason(newest: Recommendation, name: str, made: datetime) ->
     if newest.evaluated_at >= made:
         return None
     text = (
-        f"the newest judgement of {name} is of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC and older than the table,"
+        f"the newest recommendation of {name} is of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC and older than the table,"
         f" which was restored or copied on {made:%Y-%m-%d %H:%M} UTC: a later one may be lost"
     )
     return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
@@ -269,7 +269,9 @@ def check_recommendation(
     except PermissionMissingError as error:
         if not touched:
             raise
-        found = Reason(Code.JUDGEMENT_UNKNOWN, f"the newest judgement of {change.ref.name} may not be read: {error}")
+        found = Reason(
+            Code.JUDGEMENT_UNKNOWN, f"the newest recommendation of {change.ref.name} may not be read: {error}"
+        )
     if found is None:
         return change, move
     if found.code is Code.JUDGEMENT_UNKNOWN and not touched:
@@ -288,7 +290,7 @@ def check_recommendation(
 def tell_of_wait(change: Change, why: Reason, now: datetime, tell: SafeTell) -> Change:
     """The change with the line of the message that it waits for a recommendation; told once."""
     known = any(entry.step == JournalEvent.JUDGEMENT for entry in change.journal)
-    if known or not tell(f"{change.ref.name}: approved, and waits for a new judgement", why.sentence):
+    if known or not tell(f"{change.ref.name}: approved, and waits for a new recommendation", why.sentence):
         return change
     return replace(change, journal=(*change.journal, Entry(now, JournalEvent.JUDGEMENT, "noted", why.sentence)))
 

@@ -177,7 +177,7 @@ def _store_lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str
             else:
                 stored.append(kept)
 
-    read = attempt("reading the judgements for the JSON lines of the report", name, each)
+    read = attempt("reading the recommendations for the JSON lines of the report", name, each)
     if isinstance(read, Failure):
         missing.append(f"{name}-{number + 1:03}.jsonl.gz and what follows it could not be made: {read}")
     return tuple(stored)

@@ -46,7 +46,7 @@ class RollbackPlanner:
         try:
             return self.quotas.endpoint_quotas()
         except RightsizerError as error:
-            logger.warning("the quotas are not known for a way back", extra={"why": str(error)})
+            logger.warning("the quotas are not known for a rollback", extra={"why": str(error)})
             return {}
 
     def step_alarms(self, live: LiveState) -> tuple[Mapping[str, Any], ...]:

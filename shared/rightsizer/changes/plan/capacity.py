@@ -21,7 +21,7 @@ def plan_count(given: Approved) -> PlannedChange | tuple[Reason, ...]:
         turn=capacity_step(change.ref.name, changed),
         back=capacity_step(change.ref.name, [old[v.name] for v in changed]),
         after=after,
-        guardrail="counts only: no deployment, and the way back is the same call",
+        guardrail="counts only: no deployment, and the rollback is the same call",
     )
     return PlannedChange(before, plan)
 
@@ -74,6 +74,6 @@ def in_place_of_hours(given: Approved) -> PlannedChange:
         settle=(*policies.removal_steps(hours), capacity_step(change.ref.name, changed)),
         restore=policies.restore_steps(hours, (), inputs.scaling),
         after=after,
-        guardrail="a count in place of our schedule: no deployment; the way back registers the schedule again",
+        guardrail="a count in place of our schedule: no deployment; the rollback registers the schedule again",
     )
     return PlannedChange(before, plan)

@@ -34,10 +34,10 @@ def placement_only(given: Approved) -> PlannedChange | tuple[Reason, ...]:
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         after=before.variants,
         alarms=names,
-        guardrail="each component in turn, a part of its copies at a time; the way back is the stored specification",
+        guardrail="each component in turn, a part of its copies at a time; the rollback is the stored specification",
     )
     unsaid = [live.name for live, _ in moved if live.strategies == {""}]
-    note = f"{', '.join(unsaid)} showed no placement; the way back names {SPREAD}" if unsaid else ""
+    note = f"{', '.join(unsaid)} showed no placement; the rollback names {SPREAD}" if unsaid else ""
     return PlannedChange(before, plan, (note,) if note else ())
 
 

@@ -170,7 +170,9 @@ def _in_place_refusal(inputs: PreflightInput) -> Reason | None:
 
 def _config_refusal(inputs: PreflightInput) -> Reason | None:
     if inputs.config is None:
-        text = f"configuration {inputs.endpoint.config_name} does not exist any more, so there is no way back"
+        text = (
+            f"configuration {inputs.endpoint.config_name} does not exist any more, so there is nothing to roll back to"
+        )
         return Reason(Code.CONFIGURATION_REPLACED, text)
     if inputs.config.created_at > inputs.endpoint.modified_at:
         return replaced_config_refusal(inputs.config.name)

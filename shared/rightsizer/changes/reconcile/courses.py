@@ -61,7 +61,7 @@ def forward_action(
         text = endpoint.failure_reason or "AWS gave no reason"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
     if change.asked_back_by:
-        return close_rolled_back(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the way back", FailureClass.ASKED)
+        return close_rolled_back(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the rollback", FailureClass.ASKED)
     late = expiry_action(change, now)
     if late is not None:
         return late
@@ -172,7 +172,7 @@ def watch_action(change: Change, live: LiveState, endpoint: EndpointSight, now: 
             text = f"{change.ref.name} is marked for deletion; nothing else was changed, and any request ends it"
         return first_action(change, live, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
     if change.asked_back_by:
-        text = f"{change.asked_back_by} asked for the way back"
+        text = f"{change.asked_back_by} asked for the rollback"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=FailureClass.ASKED)
     verdict = live.verdict
     if verdict is None:
@@ -227,7 +227,7 @@ def rollback_action(change: Change, live: LiveState, endpoint: EndpointSight, no
     if unseen is not None:
         return unseen
     if was_update_rolled_back(change, plan.back, endpoint):
-        text = f"the way back was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
+        text = f"the rollback was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
         return hand_over(Code.WAY_BACK_FAILED, text, FailureClass.UNKNOWN, plan.back.command)
     way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
     return first_action(change, live, (*way, *plan.clear), now) or attempt_step(change, plan.back, now)
