@@ -5,43 +5,30 @@ imported only when an action is made; what it passes in is typed by the Protocol
 """
 
 import importlib
-import math
-from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
 from decimal import Decimal
 
-from bench.views import Account, Actions, Day, Notice, Segment, Trial, Type, View
-from rightsizer import catalog
-from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
-from rightsizer.catalog import catalogue as compiled
-from rightsizer.domain.endpoint import (
-    LEAST,
-    Endpoint,
-    EndpointKind,
-    EndpointRef,
-    Mode,
-    Objective,
-    ScalableTarget,
-    Variant,
-)
+from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
+from bench.causes import NO_ROOM, cause_of, worst_of
+from bench.views import Account, Actions, View
+from rightsizer.changes.daily_budget import budget_share
+from rightsizer.changes.overruled import overruled
+from rightsizer.changes.preflight import unless_refused
+from rightsizer.dimensions import DIMENSIONS, dimension_of
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import OptionKind, Target
-from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import Commitment, PriceTable
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits, Policy
+from rightsizer.domain.price import PriceTable
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.slowdown import Promise
-from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal, UsageDigest
-from rightsizer.recommender.daily_usage import Setup, fold
-from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.past_changes import gpu_ratios
-from rightsizer.recommender.queueing import ShadowRun, ratios
+from rightsizer.domain.usage import DayDigest, UsageDigest
+from rightsizer.recommender.context import Given
+from rightsizer.recommender.proposal import Reach, proposal_for, reach_of, unless_undone
 from rightsizer.recommender.recommend import judge_digests
-
-DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
-LEAST_REQUESTS = 200  # on either type, from which a change tells a slowdown, as in the product
 
 IN_PLACE = frozenset(OptionKind) - {OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING}
 EAGER = replace(
@@ -77,33 +64,23 @@ PRODUCTION = replace(
     Policy(), by_itself=IN_PLACE, several_at_once=True, ask_without_objective=False, act_without_gpu_metrics=True
 )
 """The product's own gates, in an account that lets every dimension be applied and approves what is proposed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    start: int
-    end: int
-    instance_type: str
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What the adapter keeps of one endpoint between days: digests and where its configuration began."""
-
-    digests: list[DayDigest] = field(default_factory=list)
-    folded: int = 0
-    version: str = ""
-    since: int = 0
-    """Day on which the model version began."""
-    changes: list[PastChange] = field(default_factory=list)
-    notices: int = 0
-    trials: int = 0
-    now: tuple[str, tuple[int, ...]] = ("", ())
-    routing: str = ""
-    """Routing yesterday."""
-    framework: str = ""
-    promise: Promise | None = None
-    """Of the change that was made last."""
+KINDS = {
+    "real-time": EndpointKind.REAL_TIME,
+    "inference-components": EndpointKind.INFERENCE_COMPONENTS,
+    "async": EndpointKind.ASYNC,
+}
+"""What the referee calls `hosting`."""
+KEEP_BUSY = {
+    "PolicyName": "keep-busy",
+    "PolicyType": "TargetTrackingScaling",
+    "TargetTrackingScalingPolicyConfiguration": {
+        "TargetValue": 0.7,
+        "PredefinedMetricSpecification": {
+            "PredefinedMetricType": "SageMakerVariantConcurrentRequestsPerModelHighResolution"
+        },
+    },
+}
+"""How the referee scales: 0.7 requests at work for each that an instance serves at once."""
 
 
 class RightsizerPolicy:
@@ -113,7 +90,7 @@ class RightsizerPolicy:
     policy = EAGER
 
     def __init__(self) -> None:
-        self._memory: dict[str, _Memory] = {}
+        self._memory: dict[str, Memory] = {}
         self._catalogue: Catalogue | None = None
         self._prices: PriceTable | None = None
         self.log: list[tuple[int, Recommendation]] = []
@@ -122,32 +99,41 @@ class RightsizerPolicy:
         """One action per endpoint that should change."""
         actions: Actions = importlib.import_module("referee.actions")
         if self._catalogue is None:
-            self._catalogue, self._prices = _facts(account.catalogue)
+            self._catalogue, self._prices = facts(account.catalogue)
         assert self._prices is not None
         for view in account.endpoints:
-            _remember(self._memory.setdefault(view.endpoint_name, _Memory()), view, self._catalogue)
-        known = {name: tuple(_outcomes(memory)) for name, memory in self._memory.items()}
+            remember(self._memory.setdefault(view.endpoint_name, Memory()), view, self._catalogue)
+        known = {name: tuple(outcomes(memory)) for name, memory in self._memory.items()}
         out: dict[str, object] = {}
         for view in account.endpoints:
             memory = self._memory[view.endpoint_name]
             others = tuple(past for name, some in known.items() if name != view.endpoint_name for past in some)
             found = self._judge(view, memory, others, account.day)
             self.log.append((account.day, found))
-            action = _action(actions, found, view)
-            if action is not None:
-                out[view.endpoint_name] = action
-                memory.promise = found.chosen.promise if found.chosen else None
+            answer = self._answer(actions, found, view)
+            if answer is not None:
+                out[view.endpoint_name], memory.promise = answer[0], answer[1].promise
         return out
 
-    def _judge(self, view: View, memory: _Memory, others: tuple[PastChange, ...], day: int) -> Recommendation:
+    def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
+        """The action of the day and the option that it carries out; None keeps."""
+        action = _action(actions, found, view)
+        return None if action is None or found.chosen is None else (action, found.chosen)
+
+    def _observed(self, view: View, memory: Memory) -> tuple[Endpoint, tuple[DayDigest, ...]]:
+        """The view as an endpoint whose owner opens everything, and the days that the engine reads."""
+        return _opened(view), tuple(memory.digests)
+
+    def _judge(self, view: View, memory: Memory, others: tuple[PastChange, ...], day: int) -> Recommendation:
         assert self._catalogue is not None
         assert self._prices is not None
         now = DAY_0 + timedelta(days=day)
-        usage = UsageDigest(view.endpoint_name, view.variant_name, tuple(memory.digests))
+        endpoint, days = self._observed(view, memory)
+        usage = UsageDigest(view.endpoint_name, view.variant_name, days)
         tests = sum(1 for c in memory.changes if c.ended is PastEnd.TESTED)
         history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests)
-        endpoint = _endpoint(view)
-        return judge_digests(endpoint, usage, self._prices, self._catalogue, {}, history, self.policy, now)
+        given = Given(self._prices, self._catalogue, {}, history, self.policy, now)
+        return judge_digests(endpoint, usage, given, DIMENSIONS)
 
 
 class ProductionPolicy(RightsizerPolicy):
@@ -164,179 +150,175 @@ class MetricsOnlyPolicy(RightsizerPolicy):
     policy = replace(EAGER, tests=False, untested_chance=0.5)
 
 
-def _facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
-    """The product's own figures and prices of the types that the referee offers, of which only names are taken."""
-    names = {t.name for t in types}
-    known = compiled(catalog.instances(), catalog.accelerators())
-    catalogue = Catalogue({t.name: t for t in known if t.name in names})
+class ShippedAuto(RightsizerPolicy):
+    """The product as it is installed: default settings, endpoints tagged auto, and nobody answers what it asks.
 
-    def clock() -> datetime:
-        return datetime.min.replace(tzinfo=UTC)
+    Owners declared what the referee shows of them and no more: an objective on about half, no least instances, no
+    leave for shadow tests. An action is what the product carries out itself on that kind of endpoint.
+    """
 
-    committed = Commitment(Decimal(0), 0.0, known=True)
-    book = OrderedPrices([PriceList(None, clock), Snapshot()], clock, lambda: committed)
-    return catalogue, book.table("us-east-1", names)
+    name = "rightsizer (shipped, auto)"
+    policy = Policy()
+    mode = Mode.AUTO
+    limits = ChangeLimits()
+    proposal_days = 14
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.causes: list[tuple[int, str, str, float]] = []
+        """Day, endpoint, why nothing was done or what was, and what the chosen option saves, US dollars a month."""
+        self._begun: tuple[int, int, Decimal] = (-1, 0, Decimal(0))
+        """The day, the changes that began on it, and US dollars of their switches."""
+        self._now: dict[str, Endpoint] = {}
 
-def _remember(memory: _Memory, view: View, catalogue: Catalogue) -> None:
-    """Fold the new days and turn notices and trials into past changes."""
-    version = dict(view.tags).get("model-version", "")
-    if memory.version and version != memory.version:
-        memory.since = view.days[-1].day
-    memory.version = version
-    for day in view.days[memory.folded :]:
-        memory.digests += _digests(view, day, catalogue)
-    memory.folded = len(view.days)
-    if not memory.now[0]:
-        memory.now = (view.days[0].segments[0].instance_type, view.instance_counts)
-    for notice in view.notices[memory.notices :]:
-        _learn(memory, notice)
-    memory.notices = len(view.notices)
-    for trial in view.trials[memory.trials :]:
-        memory.changes.append(_tested(trial, memory))
-    memory.trials = len(view.trials)
-    memory.now = (view.instance_type, view.instance_counts)
-    memory.routing = view.routing
-    memory.framework = _framework(view)
+    def _observed(self, view: View, memory: Memory) -> tuple[Endpoint, tuple[DayDigest, ...]]:
+        """The endpoint, and its days since the owner's last deployment, as the product reads them."""
+        found = _installed(view, memory, self.mode)
+        self._now[view.endpoint_name] = found
+        first = found.modified_at.date() if found.plain and not found.scaling else date.min
+        return found, tuple(day for day in memory.digests if day.day >= first)
 
-
-def _outcomes(memory: _Memory) -> Iterable[PastChange]:
-    """What other endpoints learn from: measured slowdowns, of tests and of changes as their days showed them."""
-    for past in memory.changes:
-        if past.realised_slowdown is not None:
-            yield past
-        elif past.from_type != past.to_type and past.ended is PastEnd.PROVEN:
-            base = [d for d in memory.digests if d.instance_type == past.from_type]
-            seen = gpu_ratios(memory.digests, base, LEAST_REQUESTS).get(past.to_type)
-            if seen is not None:
-                yield replace(past, realised_slowdown=seen)
-
-
-def _learn(memory: _Memory, notice: Notice) -> None:
-    """A notice of the referee as a past change."""
-    if notice.kind not in ("deployed", "rolled-back", "update-failed"):
-        return
-    at = DAY_0 + timedelta(days=notice.day)
-    if notice.kind == "rolled-back" and memory.changes and memory.changes[-1].at == at:
-        memory.changes.pop()
-    failure = {"rolled-back": "alarm", "update-failed": "health-check"}.get(notice.kind, "")
-    if "memory" in notice.text:
-        failure = "memory"
-    counts = tuple(notice.instance_counts)
-    memory.changes.append(
-        PastChange(
-            at,
-            memory.now[0],
-            notice.instance_type,
-            max(memory.now[1], default=1),
-            max(counts, default=1),
-            {"deployed": PastEnd.PROVEN, "rolled-back": PastEnd.ROLLED_BACK}.get(notice.kind, PastEnd.UPDATE_FAILED),
-            failure=failure,
-            mean_instances=sum(counts) / 24 if counts else None,
-            from_routing=memory.routing,
-            framework=memory.framework,
-            demand=memory.promise.peak_busy_gpus if memory.promise else None,
-            promised_slowdown=memory.promise.slowdown if memory.promise else None,
-        )
-    )
-
-
-def _tested(trial: Trial, memory: _Memory) -> PastChange:
-    """The result of a shadow test as a past change: ratios against production on the same requests."""
-    base = [d for d in memory.digests if d.instance_type == trial.production_type]
-    alone = max(memory.now[1], default=1) == 1
-    work, calls = _during(trial, memory) if alone else (0.0, 0.0)
-    alike = calls > 0  # production served exactly the requests that the shadow got
-    if not alike:
-        work, calls = _busy(base, range(SLOTS))
-    found = latency_of(base)
-    gpu, latency = ratios(
-        ShadowRun(
-            trial.requests,
-            trial.hours,
-            _seconds(trial.latency_mean_ms),
-            _seconds(trial.production_latency_mean_ms),
-            trial.gpu_busy_s_per_request,
-            work / calls if calls else None,
-            found.squared_variation if found else 1.0,
-            queued=memory.routing != LEAST or alone,
-            alike=alike,
-        )
-    )
-    return PastChange(
-        DAY_0 + timedelta(days=trial.day),
-        trial.production_type,
-        trial.instance_type,
-        1,
-        1,
-        PastEnd.TESTED,
-        failure="" if trial.fits else "memory",
-        realised_slowdown=gpu,
-        latency_ratio=latency,
-        memory_gib=trial.gpu_memory_max_gib,
-        framework=memory.framework,
-    )
-
-
-def _seconds(milliseconds: float | None) -> float | None:
-    return milliseconds / 1000 if milliseconds else None
-
-
-def _during(trial: Trial, memory: _Memory) -> tuple[float, float]:
-    """GPU seconds and requests of production in the hours of the test: around yesterday's busiest hour."""
-    today = DAY_0.date() + timedelta(days=trial.day)
-    eve = [d for d in memory.digests if d.day == today - timedelta(days=1)]
-    per_hour = [sum(v or 0.0 for d in eve for v in d.requests[h * 12 : h * 12 + 12]) for h in range(24)]
-    peak = max(range(24), key=lambda h: per_hour[h]) if any(per_hour) else 12
-    first = min(max(12 * (peak + 0.5 - trial.hours / 2), 0), SLOTS - 12 * trial.hours)
-    same = [d for d in memory.digests if d.day == today and d.instance_type == trial.production_type]
-    return _busy(same, range(int(first), min(int(first + 12 * trial.hours), SLOTS)))
-
-
-def _busy(days: Iterable[DayDigest], slots: Iterable[int]) -> tuple[float, float]:
-    """GPU seconds and requests of these slots, where both are known."""
-    pairs = [(d.busy_s[i], d.requests[i]) for d in days for i in slots]
-    known = [(w, n) for w, n in pairs if w is not None and n is not None]
-    return sum(w for w, _ in known), sum(n for _, n in known)
-
-
-def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DayDigest]:
-    """Digests of one day, one for each type that ran."""
-    start = DAY_0 + timedelta(days=day.day)
-    counts = Series(start, 60, array("d", [c for c in day.instance_count_by_hour for _ in range(60)]))
-    out: list[DayDigest] = []
-    for segment in _merged(day.segments):
-        hardware = catalogue.find(segment.instance_type)
-        if hardware is None:
-            continue
-        series: dict[Signal, Series] = {}
-        for (metric, statistic, period), values in day.series:
-            if period == 60:
-                kept = array("d", values.tobytes())
-                kept[: segment.start] = array("d", [math.nan] * segment.start)
-                kept[segment.end :] = array("d", [math.nan] * (1440 - segment.end))
-                series[Signal(metric, statistic)] = Series(start, 60, kept)
-        window = MetricWindow(view.endpoint_name, view.variant_name, start, start + timedelta(days=1), 60, series)
-        out += fold(window, Setup(hardware, max(view.instance_counts), counts=counts))
-    return out
-
-
-def _merged(segments: Sequence[Segment]) -> list[_Segment]:
-    """Neighbouring stretches on the same type as one."""
-    out: list[_Segment] = []
-    for s in segments:
-        if out and out[-1].instance_type == s.instance_type:
-            out[-1] = replace(out[-1], end=s.end)
+    def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
+        proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
+        if proposal is None or found.chosen is None:
+            self._say(found, cause_of(found))
+        elif proposal.state is ProposalState.APPROVED:
+            return self._done(actions, found, found, view)
         else:
-            out.append(_Segment(s.start, s.end, s.instance_type))
-    return out
+            self._say(found, f"asked, nobody answers: {cause_of(found)}")
+        return None
+
+    def _reach(self, found: Recommendation) -> Reach:
+        """What the deployed role may do: the stack may change endpoints, untagged ones too."""
+        assert self._catalogue is not None
+        endpoint = self._now[found.ref.name]
+        reach = unless_undone(endpoint, found, reach_of(endpoint, writes=True, untagged=True))
+        option = found.chosen
+        deploys = option is not None and option.kind in dimension_of(option.kind).deploys
+        return unless_refused(endpoint, option, deploys, self._catalogue, reach)
+
+    def _done(
+        self, actions: Actions, found: Recommendation, decided: Recommendation, view: View
+    ) -> tuple[object, Option] | None:
+        """The action of what was decided, while there is room for a change on the day of what is found."""
+        option = decided.chosen
+        action = None if option is None else carried(actions, decided, option, view)
+        if option is None or action is None:
+            self._say(found, f"the program does not do {option.kind.value if option else 'that'} on {view.hosting}")
+            return None
+        if not self._begin(option, day_of(found)):
+            self._say(found, NO_ROOM)
+            return None
+        self._say(found, "done")
+        return action, option
+
+    def _begin(self, option: Option, day: int) -> bool:
+        """Whether the limits of a day leave room for the change; then it counts on that day."""
+        before, changes, usd = self._begun
+        if before != day:
+            changes, usd = 0, Decimal(0)
+        if not budget_share(f"{day}", option.switch_usd, self.limits, restores=option.restores).room.has(changes, usd):
+            return False
+        self._begun = (day, changes + 1, usd + option.switch_usd)
+        return True
+
+    def _say(self, found: Recommendation, cause: str) -> None:
+        usd = float(found.chosen.saving_usd_per_month) if found.chosen is not None else 0.0
+        self.causes.append((day_of(found), found.ref.name, cause, usd))
 
 
-def _framework(view: View) -> str:
-    return view.framework if view.framework != "unknown" else ""
+class ShippedApproved(ShippedAuto):
+    """The same where no endpoint is tagged and a person approves, a day later, what has a button and risk 0 or 1."""
+
+    name = "rightsizer (shipped, approved)"
+    mode = Mode.PROPOSE
+    risk = 1
+    """The largest performance risk that is approved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._approved: dict[str, tuple[Recommendation, str]] = {}
+        """What was proposed the day before and is approved now, with the state that it was decided on."""
+
+    def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
+        asked, state = self._approved.pop(view.endpoint_name, (None, ""))
+        if asked is None or asked.chosen is None or state != self._now[view.endpoint_name].fingerprint:
+            self._ask(found)
+            return None
+        refused = overruled(asked.chosen, asked, found)
+        if refused is not None:
+            self._say(found, f"approved, then overruled: {refused.code.value}")
+            return None
+        answer = self._done(actions, found, asked, view)
+        if answer is None and self.causes[-1][2] == NO_ROOM:
+            self._approved[view.endpoint_name] = (asked, state)
+        return answer
+
+    def _ask(self, found: Recommendation) -> None:
+        proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
+        if proposal is None or found.chosen is None:
+            self._say(found, cause_of(found))
+        elif not proposal.approvable:
+            self._say(found, f"no button: {found.chosen.kind.value}")
+        elif found.chosen.risk > self.risk:
+            self._say(found, f"asked at risk {int(found.chosen.risk)}: {worst_of(found.chosen)}")
+        else:
+            self._approved[found.ref.name] = (found, self._now[found.ref.name].fingerprint)
+            self._say(found, "asked, approved the next day")
 
 
-def _endpoint(view: View) -> Endpoint:
+def day_of(found: Recommendation) -> int:
+    """The referee's day of a judgement."""
+    return (found.evaluated_at - DAY_0).days
+
+
+def carried(actions: Actions, found: Recommendation, option: Option, view: View) -> object | None:
+    """The option as the action that the product would carry out on such an endpoint; None where it would not."""
+    dimension = dimension_of(option.kind)
+    if not option.in_place or not dimension.keeps or KINDS[view.hosting] not in dimension.applies_to:
+        return None
+    if found.gate is Gate.TEST:
+        return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)
+    if option.kind is OptionKind.SCALE_TO_ZERO:
+        return actions.ScaleToZeroWhenIdle(option.target.idle_minutes or 60)
+    target = option.target
+    if view.autoscale_max is not None and target.minimum is not None:  # the owner's scaling starts from its minimum
+        target = replace(target, instance_count=target.minimum)
+    return _deploy(actions, target, view, guard=found.finding is not Finding.UNDER_PROVISIONED)
+
+
+def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
+    """The view as the endpoint that the product would observe: its kind, its owner's tags and scaling as they are."""
+    given = dict(view.tags)
+    kind = KINDS[view.hosting]
+    tags = {key: value for key, value in given.items() if key == "environment"}
+    if given.get("cold-start-ok") == "true":
+        tags["rightsizer:cold-start-ok"] = "true"
+    if mode is Mode.AUTO:
+        tags["rightsizer:mode"] = "auto"
+    scaling: tuple[ScalableTarget, ...] = ()
+    if view.autoscale_max is not None or len(set(view.instance_counts)) > 1 or view.scale_to_zero_minutes is not None:
+        least = 0 if view.scale_to_zero_minutes is not None else min(view.instance_counts)
+        top = max(view.autoscale_max or 0, *view.instance_counts)
+        resource = f"endpoint/{view.endpoint_name}/variant/{view.variant_name}"
+        policies = (KEEP_BUSY,) if view.autoscale_max is not None else ()
+        dimension = "sagemaker:variant:DesiredInstanceCount"
+        scaling = (ScalableTarget(resource, dimension, least, top, policies=policies),)
+    return replace(
+        _opened(view),
+        config_name=f"model-{given.get('model-version', '')}",
+        modified_at=DAY_0 + timedelta(days=memory.since if memory.since else -60),
+        kind=kind,
+        kinds=(kind,),
+        tags=tags,
+        mode=mode,
+        mode_declared=mode is Mode.AUTO,
+        objective=Objective(view.slo_p95_ms / 1000 if view.slo_p95_ms is not None else None),
+        scaling=scaling,
+    )
+
+
+def _opened(view: View) -> Endpoint:
     long_ago = DAY_0 - timedelta(days=60)
     scaling: Sequence[ScalableTarget] = ()
     if view.autoscale_max is not None or len(set(view.instance_counts)) > 1:
@@ -360,7 +342,7 @@ def _endpoint(view: View) -> Endpoint:
         owner="referee",
         owned_by="",
         scaling=tuple(scaling),
-        framework=_framework(view),
+        framework=framework(view),
     )
 
 

@@ -68,6 +68,8 @@ class View(Protocol):
     days: tuple[Day, ...]
     trials: tuple[Trial, ...]
     notices: tuple[Notice, ...]
+    hosting: str
+    """real-time, inference-components or async."""
 
 
 class Account(Protocol):

@@ -20,14 +20,15 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal, UsageDigest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.packing import packs
-from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.render import effects
 from tests.recommender import kit
+from tests.recommender.kit import judge, judge_digests
 
 STEADY = "per_slot latency_s gpu memory host cpu swing"
 WORDS = {
-    "": "why disputed endpoint usage before history account_history tests_this_month account limits policy neighbours"
-    " expect",
+    "": "why source shows expected_from disputed endpoint usage beside_usage alike before history account_history"
+    " tests_this_month account limits policy neighbours expect",
+    "source": "url fact",
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
     " scaled policies beside status owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
     "usage": f"{STEADY} days hours on_days quiet stops_after_days gap_hours gap_hours_each_day leak_per_day"
@@ -37,7 +38,7 @@ WORDS = {
     "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
     "limits": "dimensions",
     "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly routing pools target_value"
-    " rung behind also ruled_out said not_checked shares_with",
+    " rung behind also ruled_out said not_checked shares_with saves p95_s unsaid",
 }
 """What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
 
@@ -74,16 +75,16 @@ def judged(case: Mapping[str, Any]) -> Recommendation:
     types = kit.catalogue(kit.OTHERS if account.get("other_chips") else None)
     limits = ChangeLimits(dimensions=frozenset(map(OptionKind, case.get("limits", {}).get("dimensions", ()))))
     policy = replace(Policy(by_itself=limits.by_itself), **case.get("policy", {}))
-    window = _window(case.get("usage", {}))
+    windows = [_window(case.get("usage", {})), *_of_others(case.get("beside_usage", {}))]
     rest = (_prices(account), types, account.get("quota", {}), _history(case), policy, kit.NOW)
     if "before" not in case:
-        return judge(endpoint, [window], *rest)
+        return judge(endpoint, windows, *rest)
     before, variant = case["before"], endpoint.variants[0]
     turn = (kit.NOW - timedelta(days=before["until_days_ago"])).date()
     old = Setup(types.types[before.get("type", variant.instance_type)], before.get("count", variant.current_count))
     new = Setup(types.types[variant.instance_type], variant.current_count)
     days = [d for d in fold(_window(before.get("usage", {})), old) if d.day < turn]
-    days += [d for d in fold(window, new) if d.day >= turn]
+    days += [d for d in fold(windows[0], new) if d.day >= turn]
     return judge_digests(endpoint, UsageDigest(endpoint.ref.name, variant.name, tuple(days)), *rest)
 
 
@@ -119,6 +120,33 @@ def told(found: Recommendation) -> str:
     once = [f"once USD {found.chosen.switch_usd}, {effects.restart_of(found)}"] if found.chosen else []
     done = [*once, effects.way_back_of(found)]
     return "\n".join((found.reason.sentence, found.gate_reason.sentence, *notes, *ruled_out, *done))
+
+
+def outside(found: Recommendation, expected: Mapping[str, Any]) -> list[str]:
+    """Figures of the chosen option that are not between the two that the case expects: USD a month, seconds."""
+    chosen = found.chosen
+    figures = {
+        "saves": float(chosen.saving_usd_per_month) if chosen else 0.0,
+        "p95_s": chosen.p95_s if chosen else None,
+    }
+    return [
+        f"{name} is {figure}, and {expected[name]} is expected"
+        for name, figure in figures.items()
+        if name in expected and (figure is None or not expected[name][0] <= figure <= expected[name][1])
+    ]
+
+
+def unstable(case: Mapping[str, Any], found: Recommendation) -> list[str]:
+    """What differs on endpoints with the same load but for the noise that `alike` gives them, each by its usage."""
+    first = said(found)
+    others = [(usage, said(judged({**case, "usage": {**case.get("usage", {}), **usage}}))) for usage in case["alike"]]
+    same = ("finding", "gate", "option", "to", "count")
+    return [
+        f"{key} is {other[key]}, not {first[key]}, with {usage}"
+        for usage, other in others
+        for key in same
+        if other[key] != first[key]
+    ]
 
 
 def partners(case: Mapping[str, Any], found: Recommendation) -> list[str]:
@@ -217,6 +245,11 @@ def _window(given: Mapping[str, Any]) -> MetricWindow:
         gpus=_gpus(made, given),
         kv_cache=_kv_cache(made, given),
     )
+
+
+def _of_others(given: Mapping[str, Mapping[str, Any]]) -> list[MetricWindow]:
+    """The windows of the variants beside the first."""
+    return [replace(_window(usage), variant=name) for name, usage in given.items()]
 
 
 def _kv_cache(made: MetricWindow, given: Mapping[str, Any]) -> Series | None:

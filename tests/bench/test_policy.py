@@ -1,21 +1,24 @@
-"""The adapter to the referee acts only on what is done on the same endpoint."""
+"""The adapter to the referee acts only on what is done on the same endpoint, and by whom."""
 
 from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 
-from bench.policy import _action, _Memory, _tested
-from rightsizer.domain.endpoint import LEAST
+from bench.adapter import Memory, past_of_trial
+from bench.policy import ShippedApproved, ShippedAuto, _action, _installed, carried
+from rightsizer.domain.endpoint import LEAST, EndpointKind, Mode
 from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Risk
-from rightsizer.domain.policy import Policy
-from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender.recommend import judge
+from rightsizer.domain.policy import ChangeLimits, Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate, Recommendation
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 VIEW = SimpleNamespace(scale_to_zero_minutes=None, autoscale_max=None)
-ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed")
+ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed", ScaleToZeroWhenIdle=lambda _: "asleep")
 
 
 @pytest.mark.parametrize("kind", [OptionKind.ASYNC, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING])
@@ -43,8 +46,129 @@ def test_a_shadow_of_a_single_instance_waited_in_a_queue_like_the_one_it_copies(
         gpu_busy_s_per_request=None,
         gpu_memory_max_gib=10.0,
     )
-    alone = _tested(trial, _Memory(now=("ml.g5.xlarge", (1,) * 24), routing=LEAST))
-    fleet = _tested(trial, _Memory(now=("ml.g5.xlarge", (2,) * 24), routing=LEAST))
+    alone = past_of_trial(trial, Memory(now=("ml.g5.xlarge", (1,) * 24), routing=LEAST))
+    fleet = past_of_trial(trial, Memory(now=("ml.g5.xlarge", (2,) * 24), routing=LEAST))
     assert alone.latency_ratio is not None
     assert fleet.latency_ratio is not None
     assert fleet.latency_ratio < 1.0 < alone.latency_ratio < 4000 / 3400
+
+
+def seen_by(policy: ShippedAuto, day: int = 0) -> Recommendation:
+    """What the engine finds on an oversized endpoint, as the policy would see it on that day."""
+    endpoint, window = kit.endpoint(mode=policy.mode), [kit.window(kit.steady())]
+    found = judge(endpoint, window, kit.prices(), kit.catalogue(), {}, History(), policy.policy, kit.NOW)
+    policy._now[endpoint.ref.name] = endpoint
+    policy._catalogue = kit.catalogue()
+    return replace(found, evaluated_at=found.evaluated_at + timedelta(days=day))
+
+
+def view_of(found: Recommendation, hosting: str = "real-time") -> SimpleNamespace:
+    return SimpleNamespace(endpoint_name=found.ref.name, autoscale_max=None, hosting=hosting)
+
+
+@pytest.mark.parametrize("made", [ShippedAuto, ShippedApproved])
+def test_what_ships_is_measured_with_default_settings(made: type[ShippedAuto]) -> None:
+    assert (made.policy, made.limits) == (Policy(), ChangeLimits())
+
+
+def test_automatic_mode_does_what_passes_the_gate_and_leaves_what_a_person_is_asked() -> None:
+    policy = ShippedAuto()
+    found = seen_by(policy)
+    answer = policy._answer(ACTIONS, found, view_of(found))
+    assert answer is not None
+    assert answer[0] == "deployed"
+    why = Reason(Code.NO_OBJECTIVE, "needs your approval: no tag rightsizer:p95-ms says which latency is too much")
+    asked = replace(found, gate=Gate.PROPOSE, gate_reason=why)
+    assert policy._answer(ACTIONS, asked, view_of(asked)) is None
+    assert [cause for _, _, cause, _ in policy.causes] == ["done", "asked, nobody answers: propose: no-objective"]
+
+
+def test_an_approval_comes_a_day_later() -> None:
+    policy = ShippedApproved()
+    first = seen_by(policy)
+    assert first.gate is Gate.PROPOSE
+    assert policy._answer(ACTIONS, first, view_of(first)) is None
+    next_day = seen_by(policy, day=1)
+    answer = policy._answer(ACTIONS, next_day, view_of(next_day))
+    assert answer is not None
+    assert answer[0] == "deployed"
+
+
+def test_an_approval_is_held_against_the_newest_judgement() -> None:
+    policy = ShippedApproved()
+    first = seen_by(policy)
+    policy._answer(ACTIONS, first, view_of(first))
+    held = replace(seen_by(policy, day=1), gate=Gate.TEST)
+    assert policy._answer(ACTIONS, held, view_of(held)) is None
+    assert "overruled" in policy.causes[-1][2]
+
+
+def test_what_has_a_higher_risk_is_never_approved() -> None:
+    policy = ShippedApproved()
+    for day in (0, 1, 2):
+        found = seen_by(policy, day=day)
+        assert found.chosen is not None
+        risky = replace(found, options=(replace(found.chosen, risk=Risk.MEDIUM),))
+        assert policy._answer(ACTIONS, risky, view_of(risky)) is None
+    assert {cause.partition(":")[0] for _, _, cause, _ in policy.causes} == {"asked at risk 2"}
+
+
+def test_a_day_has_room_for_ten_changes() -> None:
+    policy = ShippedAuto()
+    found = seen_by(policy)
+    answers = [policy._answer(ACTIONS, found, view_of(found)) for _ in range(12)]
+    assert [answer is not None for answer in answers] == [True] * 10 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("hosting", "kind", "action"),
+    [
+        ("real-time", OptionKind.INSTANCE_TYPE, "deployed"),
+        ("real-time", OptionKind.SCALE_TO_ZERO, None),
+        ("inference-components", OptionKind.INSTANCE_TYPE, None),
+        ("inference-components", OptionKind.SCALE_TO_ZERO, None),
+        ("async", OptionKind.INSTANCE_TYPE, "deployed"),
+        ("async", OptionKind.SCALE_TO_ZERO, "asleep"),
+        ("async", OptionKind.DELETE, None),
+    ],
+)
+def test_an_action_is_what_the_product_does_on_that_kind_of_endpoint(
+    hosting: str, kind: OptionKind, action: str | None
+) -> None:
+    found = seen_by(ShippedAuto())
+    assert found.chosen is not None
+    option = replace(found.chosen, kind=kind, in_place=True)
+    assert carried(ACTIONS, found, option, view_of(found, hosting)) == action
+
+
+def test_a_fleet_under_its_owners_scaling_starts_from_the_minimum() -> None:
+    found = seen_by(ShippedAuto())
+    assert found.chosen is not None
+    deployed: list[tuple[int, ...]] = []
+    actions = SimpleNamespace(Deploy=lambda _, counts, **__: deployed.append(counts))
+    view = SimpleNamespace(endpoint_name="e", autoscale_max=8, hosting="real-time")
+    target = replace(found.chosen.target, instance_count=5, minimum=2, maximum=8)
+    carried(actions, found, replace(found.chosen, target=target), view)
+    assert deployed == [(2,) * 24]
+
+
+def test_what_owners_did_not_say_is_not_assumed() -> None:
+    view = SimpleNamespace(
+        endpoint_name="e",
+        variant_name="AllTraffic",
+        instance_type="ml.g5.xlarge",
+        instance_counts=(2,) * 24,
+        autoscale_max=4,
+        scale_to_zero_minutes=None,
+        routing=LEAST,
+        slo_p95_ms=None,
+        framework="unknown",
+        tags=(("environment", "dev"), ("model-version", "v1")),
+        hosting="async",
+    )
+    found = _installed(view, Memory(), Mode.PROPOSE)
+    assert found.tags == {"environment": "dev"}
+    assert (found.objective.p95_s, found.objective.min_instances) == (None, None)
+    assert (found.kind, found.kinds, found.mode_declared) == (EndpointKind.ASYNC, (EndpointKind.ASYNC,), False)
+    (target,) = found.scaling
+    assert (target.variant_name, target.minimum, target.maximum, len(target.policies)) == ("AllTraffic", 2, 4, 1)

@@ -1,5 +1,6 @@
 """`make replay`: what it runs, what it says without a referee, and that nothing of ours knows the referee's truth."""
 
+import importlib
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.replay import OURS, PRODUCTION, commands, main
+from bench.replay import OURS, POLICIES, PRODUCTION, chosen, commands, main
 
 ROOT = Path(__file__).parents[2]
 HARM = ("harmed", "out of memory", "excess bad", "changes", "roll-backs")
@@ -51,6 +52,26 @@ def test_the_rules_of_the_field_run_beside_the_engine_on_the_same_seeds() -> Non
         assert command[command.index("--seeds") + 1] == "3,4"
     (fast,) = commands(fast=True, seeds="1")
     assert "referee.baselines:GuardedComputeOptimizerLike" in fast
+
+
+def test_a_policy_is_chosen_by_name_and_played_after_a_week(capsys: pytest.CaptureFixture[str]) -> None:
+    gentd, lora = chosen(["shipped-auto", "shipped-approved"], "gentd,lora", "2", fast=False)
+    assert gentd == [
+        "--account", "gentd", "--seeds", "2", "--days", "15", "--warmup", "7",
+        "--policy", "bench.policy:ShippedAuto", "--policy", "bench.policy:ShippedApproved",
+    ]  # fmt: skip
+    assert lora[4:8] == ["--days", "12", "--warmup", "5"]
+    assert chosen(["eager"], "gentd", "1", fast=True)[0][8:] == ["--fast", "--policy", OURS]
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert [name for name in POLICIES if name not in said] == []
+
+
+def test_each_policy_that_can_be_chosen_is_there() -> None:
+    for path in POLICIES.values():
+        module, _, name = path.partition(":")
+        assert hasattr(importlib.import_module(module), name), path
 
 
 def test_what_is_saved_stands_beside_what_was_harmed() -> None:

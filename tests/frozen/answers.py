@@ -8,7 +8,9 @@ from typing import Any
 from tests.frozen.library import Recommendation, proposal_id, read_case, recommendation_of, wire
 from tests.frozen.rows import differences, read, row_of
 
-CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.yaml"))
+_ALL = sorted((Path(__file__).parents[1] / "cases").glob("*.yaml"))
+CASES = [path for path in _ALL if "expected_from" not in read_case(path)]
+"""The cases but those that wait for a rule: what is answered to them today is known to be wrong."""
 
 
 def answers() -> Iterator[tuple[str, Any]]:
