@@ -104,7 +104,7 @@ def answers_of(found: Recommendation, context: EvaluationContext) -> list[Option
 HARM = LatencyDegradation(Reason(Code.UNDER_PROVISIONED, "users wait"), is_severe=False)
 
 
-@pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
+@pytest.mark.parametrize(("sign", "value"), [("find_degradation", HARM), ("late_budget_used", 1.5)])
 def test_nothing_closed_is_proposed_while_users_wait(
     seen: list[EvaluationContext], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
@@ -163,7 +163,7 @@ def test_an_open_dimension_that_is_offered_is_not_ruled_out() -> None:
     assert opened(random)[OptionKind.SCHEDULE] == first
 
 
-@pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
+@pytest.mark.parametrize(("sign", "value"), [("find_degradation", HARM), ("late_budget_used", 1.5)])
 def test_open_dimensions_say_that_users_wait(
     seen: list[EvaluationContext], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
@@ -172,7 +172,9 @@ def test_open_dimensions_say_that_users_wait(
     why = {
         e.dimension: e.reason.code for e in answers_of(replace(found, options=()), seen[-1]) if isinstance(e, Excluded)
     }
-    assert why[OptionKind.SCHEDULE] is (Code.UNDER_PROVISIONED if sign == "hurt" else Code.LATE_BUDGET_SPENT)
+    assert why[OptionKind.SCHEDULE] is (
+        Code.UNDER_PROVISIONED if sign == "find_degradation" else Code.LATE_BUDGET_SPENT
+    )
     assert why[OptionKind.ROUTING] is Code.NOT_APPLICABLE, "what can never save there needs no other reason"
 
 

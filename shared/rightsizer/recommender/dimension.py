@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Restart(StrEnum):
-    """What starts anew for an option, in the words that people read."""
+    """Restart that an option causes, in the words that people read."""
 
     NOTHING = "nothing restarts"
     NEW_INSTANCES = "the model starts on new instances"
@@ -47,11 +47,11 @@ class Offering(Protocol):
         return None
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
-        """Its options, or why there are none; `found` is the recommendation without it."""
+        """Options of the dimension, or why there are none; `found` is the recommendation without them."""
         return ()
 
     def describe(self, option: Option) -> str:
-        """What the option does, as the end of "it can ..."."""
+        """Effect of the option, as the end of "it can ..."."""
         ...
 
     def undo(self, option: Option) -> str:

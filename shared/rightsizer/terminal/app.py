@@ -49,7 +49,7 @@ app = typer.Typer(
 
 
 class Exit(IntEnum):
-    """What a command ended with."""
+    """Exit code of a command."""
 
     NOTHING_TO_DO = 0
     """Everything was read and no saving of the asked size was found."""
@@ -81,7 +81,7 @@ def common_options(
         ),
     ] = False,
 ) -> None:
-    """What stands before the name of a command."""
+    """Options before the name of a command."""
 
 
 Region = Annotated[
