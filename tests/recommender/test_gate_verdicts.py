@@ -248,7 +248,9 @@ def test_at_the_threshold_itself_a_change_is_applied(found: Case, policy: dict[s
 
 
 @pytest.mark.parametrize(
-    "policy", [{"several_at_once": True}, {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}}], ids=str
+    "policy",
+    [{"several_at_once": True}, {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}}],
+    ids=["several at once", "autoscaling opened"],
 )
 def test_a_scaled_endpoint_needs_both_settings_for_a_change_of_type(policy: dict[str, Any]) -> None:
     assert verdict(case(endpoint=endpoint(scaling=SCALED)), **policy)[:2] == (Gate.PROPOSE, Code.AUTOSCALED)
