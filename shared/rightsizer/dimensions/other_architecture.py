@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.demand import Demand, MemoryClass
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, fleet
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, fleet, priced
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -18,7 +18,6 @@ from rightsizer.recommender.elsewhere import (
     bill_of,
     break_even,
     cheaper,
-    option_elsewhere,
     other_kind,
     out,
     unsaved,
@@ -225,12 +224,14 @@ def chip_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: 
     """Inferentia or Trainium: the same load after the model was compiled for it."""
     model = to.accelerator.model if to.accelerator else ""
     unknown = demand.memory.need_gib is None or demand.memory.kind is MemoryClass.PREALLOCATED
-    return option_elsewhere(
+    return priced(
         OptionKind.OTHER_ARCHITECTURE,
         Target(to.name, count),
         price,
         bill,
-        demand,
+        demand.confidence,
+        in_place=False,
+        restarts=True,
         risks={
             RiskResource.COMPILATION: Risk.HIGH,
             RiskResource.LATENCY: Risk.MEDIUM,
@@ -253,12 +254,14 @@ def chip_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: 
 def cpu_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: Demand) -> Option:
     """A type without a GPU, for a model that does not use the one it has."""
     peak = 100 * (demand.gpu_peak or 0.0)
-    return option_elsewhere(
+    return priced(
         OptionKind.OTHER_ARCHITECTURE,
         Target(to.name, count),
         price,
         bill,
-        demand,
+        demand.confidence,
+        in_place=False,
+        restarts=True,
         risks={RiskResource.LATENCY: Risk.MEDIUM, RiskResource.VCPU: Risk.MEDIUM},
         effort=Effort.HIGH,
         client_change=CPU_CALLERS[to.cpu_arch],
