@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.asynchronous import ASYNC_TAG
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import Endpoint
@@ -33,7 +33,7 @@ def said(one: Dimension, target: Target | None = None, **changes: Any) -> tuple[
 
 def planned(
     one: Dimension, target: Target, count: int = 3, kind: OptionKind | None = None, **seen: Any
-) -> Planned | Code:
+) -> PlannedChange | Code:
     """The plan for a fleet of `count` instances, or the code of the first reason why there is none."""
     option = samples.option(kind=kind or one.kinds[0], target=target)
     change = samples.change(NOW, option=option, variant="AllTraffic")
@@ -41,7 +41,7 @@ def planned(
     before = Before("old", NOW, "", (VariantCount(change.variant, TYPE, count, 1.0),))
     given = Approved(change, ground(option=option, **seen), config, before, kit.catalogue(), ChangeLimits())
     found = one.plan(given)
-    return found if isinstance(found, Planned) else found[0].code
+    return found if isinstance(found, PlannedChange) else found[0].code
 
 
 def bursts(**usage: float) -> MetricWindow:

@@ -1,6 +1,6 @@
 """Other bounds of the owner's autoscaling: nothing is deployed."""
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.dimensions.autoscaling_bounds import AutoscalingBounds
 from rightsizer.domain.option import Target
 from rightsizer.domain.reason import Code
@@ -16,7 +16,7 @@ def test_it_says_the_bounds() -> None:
 
 def test_the_bounds_are_registered_there_and_back() -> None:
     found = planned(AutoscalingBounds(), BOUNDS, scaling=(TARGET,))
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     bounds = [step.params["MinCapacity"] for step in (*found.plan.settle, *found.plan.restore)]
     assert bounds == [2, 1]
 

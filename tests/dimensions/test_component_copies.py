@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.dimensions.component_copies import ComponentCopies
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import MOVING
@@ -25,7 +25,7 @@ def test_it_says_each_number() -> None:
 
 def test_only_what_differs_is_set_and_set_back() -> None:
     found = planned(ComponentCopies(), TWO, copies={"chat": 4, "faces": 1})
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     steps = [(step.subject, step.params["DesiredRuntimeConfig"]["CopyCount"]) for step in found.plan.settle]
     assert steps == [("chat", 2)]
     assert [step.params["DesiredRuntimeConfig"]["CopyCount"] for step in found.plan.restore] == [4]

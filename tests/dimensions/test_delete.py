@@ -1,6 +1,6 @@
 """Deletion: two steps, of which the program takes the first, and why an endpoint that is used is not deleted."""
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.dimensions.delete import Delete
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind, Target
@@ -15,7 +15,7 @@ GONE = Target(TYPE, 0)
 
 def test_nothing_is_written_and_the_file_that_brings_it_back_is_there() -> None:
     found = planned(Delete(), GONE)
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     assert found.plan.kind is PlanKind.DELETE
     assert (found.plan.prepare, found.plan.settle, found.plan.turn) == ((), (), None)
     assert any("create-endpoint " in line for line in found.plan.restore_file)

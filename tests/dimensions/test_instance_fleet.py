@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.dimensions.instance_fleet import InstanceFleet
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import StepKind
@@ -29,7 +29,7 @@ def test_each_kind_of_it_is_said_in_its_own_words(kind: OptionKind, does: str) -
 
 def test_a_count_alone_is_one_call_there_and_back() -> None:
     found = planned(InstanceFleet(), Target(TYPE, 2), kind=COUNT)
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     assert found.plan.turn is not None
     assert found.plan.back is not None
     counts = [step.params["DesiredWeightsAndCapacities"][0] for step in (found.plan.turn, found.plan.back)]
@@ -40,13 +40,13 @@ def test_a_count_alone_is_one_call_there_and_back() -> None:
 
 def test_a_count_of_an_autoscaled_fleet_becomes_its_bounds() -> None:
     found = planned(InstanceFleet(), Target(TYPE, 2, minimum=2, maximum=4), scaling=(TARGET,), kind=COUNT)
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     assert {step.kind for step in found.plan.settle} == {StepKind.REGISTER_TARGET}
     assert found.plan.turn is None
 
 
 def test_another_type_is_a_new_configuration() -> None:
     found = planned(InstanceFleet(), Target("ml.g6.xlarge", 3), deploys=True)
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     assert found.plan.new_config
     assert found.plan.back_config

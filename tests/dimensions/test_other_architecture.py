@@ -15,7 +15,7 @@ from tests.recommender.kit import judge
 def test_another_chip_is_at_least_a_medium_risk_and_names_the_compiler() -> None:
     quotas = {name: 0 for name in kit.TYPES if name != "ml.g5.xlarge"}
     found = judged(kit.endpoint("ml.g5.xlarge", p95_s=0.72), kit.window(kit.steady(memory=90.0)), quotas=quotas)
-    option = found.chosen
+    option = found.chosen_option
     assert option is not None
     assert option.target.instance_type == "ml.inf2.xlarge"
     assert option.risk >= Risk.MEDIUM
@@ -33,7 +33,7 @@ def test_another_chip_that_is_too_slow_by_its_datasheet_is_ruled_out_with_both_f
     window = [kit.window(kit.steady(memory=90.0))]
     tight = kit.endpoint("ml.g5.xlarge", p95_s=0.72)
     found = judge(tight, window, kit.prices(), known, {}, History(), Policy(), kit.NOW)
-    assert found.chosen is None
+    assert found.chosen_option is None
     assert "4.38 times slower" in why(found, OptionKind.OTHER_ARCHITECTURE, slow.name)
 
 

@@ -1,6 +1,6 @@
 """Another routing: a part of the configuration."""
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.dimensions.routing import Routing
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.option import Target
@@ -15,7 +15,7 @@ def test_it_says_the_strategy_and_the_fleet() -> None:
 
 def test_it_is_deployed_as_a_clone_with_that_strategy() -> None:
     found = planned(Routing(), Target(TYPE, 2, routing=LEAST), deploys=True)
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     (variant,) = found.plan.prepare[0].params["ProductionVariants"]
     assert variant["RoutingConfig"] == {"RoutingStrategy": LEAST}
     assert found.plan.back_config

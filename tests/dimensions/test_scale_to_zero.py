@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.dimensions.scale_to_zero import ScaleToZero
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.history import History
@@ -60,7 +60,7 @@ ASLEEP = Target(TYPE, 1, minimum=0, idle_minutes=15)
 def test_only_a_queue_keeps_what_comes_meanwhile() -> None:
     queued = proposed(kind=EndpointKind.ASYNC)
     found = planned(ScaleToZero(), ASLEEP, count=2, proposal=queued)
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     assert found.plan.settle[0].params["MinCapacity"] == 0
     assert [step.kind for step in found.plan.restore][-1] is StepKind.SET_CAPACITY, "nothing else would start it again"
     assert planned(ScaleToZero(), ASLEEP) is Code.OTHER_KIND

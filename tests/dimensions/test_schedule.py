@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.dimensions.schedule import Schedule
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import Target
@@ -22,7 +22,7 @@ def test_it_says_the_least_and_the_most() -> None:
 
 def test_the_way_back_removes_the_schedule_and_sets_the_old_count() -> None:
     found = planned(Schedule(), HOURS)
-    assert isinstance(found, Planned)
+    assert isinstance(found, PlannedChange)
     assert [step.kind for step in found.plan.restore] == [StepKind.DEREGISTER_TARGET, StepKind.SET_CAPACITY]
     assert found.plan.turn is None
 

@@ -14,7 +14,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import MetricWindow
-from rightsizer.recommender.proposal import Reach, reach_for
+from rightsizer.recommender.proposal import ChangePermission, permission_for_option
 from rightsizer.recommender.scale_to_zero import COLD_TAG
 from rightsizer.wire import dumps, loads
 from tests.dimensions.kit import bursts, judged, only, tolerant
@@ -27,22 +27,22 @@ OPEN = Policy(by_itself=frozenset(OptionKind), several_at_once=True, ask_without
 @pytest.mark.parametrize("window", [bursts(), bursts(gpu=0.02)])
 def test_no_alternative_is_applied_even_where_every_dimension_may_be(window: MetricWindow) -> None:
     found = judged(tolerant(), window, OPEN)
-    assert found.chosen is not None
-    assert not found.chosen.in_place
+    assert found.chosen_option is not None
+    assert not found.chosen_option.in_place
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NOT_IN_PLACE)
 
 
 def test_no_approve_button_is_shown_for_an_alternative() -> None:
-    chosen = judged(tolerant(), bursts()).chosen
+    chosen = judged(tolerant(), bursts()).chosen_option
     assert chosen is not None
-    assert not reach_for(chosen, Reach(True, "")).approvable
+    assert not permission_for_option(chosen, ChangePermission(True, "")).approvable
 
 
 def test_an_alternative_that_saves_more_stays_behind_what_is_done_in_place() -> None:
     found = judged(tolerant(300.0), bursts(memory=20.0, per_slot=1.0, gpu=5.0))
-    assert found.chosen is not None
-    assert found.chosen.kind is OptionKind.INSTANCE_TYPE
-    assert only(found, OptionKind.ASYNC).saving_usd_per_month > found.chosen.saving_usd_per_month
+    assert found.chosen_option is not None
+    assert found.chosen_option.kind is OptionKind.INSTANCE_TYPE
+    assert only(found, OptionKind.ASYNC).saving_usd_per_month > found.chosen_option.saving_usd_per_month
     kinds = [option.kind for option in found.options]
     assert kinds.index(OptionKind.INSTANCE_POOLS) < kinds.index(OptionKind.ASYNC)
 
