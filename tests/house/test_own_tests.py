@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "shared" / "rightsizer"
-COMPLETE = ("changes", "reporting")
+COMPLETE = ("changes", "dimensions", "reporting")
 """Packages of which every module has such a file; the others come one by one."""
 
 

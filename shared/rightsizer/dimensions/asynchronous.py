@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, new_option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason, option_elsewhere
+from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason
 
 if TYPE_CHECKING:
     from rightsizer.domain.policy import Policy
@@ -31,14 +31,11 @@ class Asynchronous(Elsewhere):
     """For long requests whose callers can wait; its owner makes the endpoint."""
 
     kinds = (OptionKind.ASYNC,)
+    does = "become an asynchronous endpoint"
     back = "sends the callers back to this endpoint, as long as it is kept"
     applies_to = frozenset()
     """Its callers have to change."""
     restart = Restart.NEW_ENDPOINT
-
-    def describe(self, option: Option) -> str:
-        """The same for every endpoint."""
-        return "become an asynchronous endpoint"
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """An endpoint that sleeps between bursts, where the tag says that callers can wait."""
@@ -80,12 +77,14 @@ def async_refusal(tag: str, p95_s: float, asleep: float, minutes: int, days: int
 def async_option(runs: tuple[str, int], price: Price, bill: Bill, demand: Demand, asleep: float) -> Option:
     """A new asynchronous endpoint of the same type that sleeps between bursts; its queue keeps what comes meanwhile."""
     hour = 60 / ASYNC_TIMEOUT_MINUTES
-    return option_elsewhere(
+    return new_option(
         OptionKind.ASYNC,
         Target(runs[0], runs[1], minimum=0, idle_minutes=ASYNC_TIMEOUT_MINUTES),
         price,
         bill,
-        demand,
+        demand.confidence,
+        in_place=False,
+        restarts=True,
         risks={RiskResource.LATENCY: Risk.MEDIUM},
         effort=Effort.HIGH,
         client_change=ASYNC_CALLERS,

@@ -13,7 +13,6 @@ class ComponentCopies(Dimension):
     kinds = (OptionKind.COPIES,)
     back = "sets the old numbers of copies again"
     applies_to = frozenset({EndpointKind.INFERENCE_COMPONENTS})
-    """Only such endpoints have components."""
 
     def describe(self, option: Option) -> str:
         """``run 2 copies of chat``."""

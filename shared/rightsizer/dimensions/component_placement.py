@@ -14,7 +14,6 @@ class ComponentPlacement(Dimension):
     kinds = (OptionKind.PLACEMENT,)
     back = "gives the components their old placement again"
     applies_to = frozenset({EndpointKind.INFERENCE_COMPONENTS})
-    """Only such endpoints have components."""
     restart = Restart.NEW_COPIES
 
     def is_watched(self, kind: OptionKind) -> bool:

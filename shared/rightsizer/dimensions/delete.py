@@ -21,12 +21,9 @@ class Delete(Dimension):
     """No role of the program may delete an endpoint."""
 
     kinds = (OptionKind.DELETE,)
+    does = "be deleted after a grace period"
     back = "creates it anew from its kept configuration"
     keeps = False
-
-    def describe(self, option: Option) -> str:
-        """The same for every endpoint."""
-        return "be deleted after a grace period"
 
     def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The mark, the wait and the watch; then the command and the file that brings it all back.

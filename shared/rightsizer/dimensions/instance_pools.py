@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 POOL_READERS = "change nothing; programs that read the variant's InstanceType must read its InstancePools"
 POOL_REGIONS = frozenset(
-    {
+    [
         "us-east-1",
         "us-east-2",
         "us-west-2",
@@ -36,7 +36,7 @@ POOL_REGIONS = frozenset(
         "ap-southeast-1",
         "ap-southeast-2",
         "ap-southeast-3",
-    }
+    ]
 )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.demand import Demand, MemoryClass
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, fleet
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, fleet, new_option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -20,7 +20,6 @@ from rightsizer.recommender.elsewhere import (
     cheaper_types,
     exclude_dimension,
     no_saving_reason,
-    option_elsewhere,
     other_kind,
     volume_notes,
 )
@@ -247,12 +246,14 @@ def chip_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: 
     """Inferentia or Trainium: the same load after the model was compiled for it."""
     model = to.accelerator.model if to.accelerator else ""
     unknown = demand.memory.need_gib is None or demand.memory.kind is MemoryClass.PREALLOCATED
-    return option_elsewhere(
+    return new_option(
         OptionKind.OTHER_ARCHITECTURE,
         Target(to.name, count),
         price,
         bill,
-        demand,
+        demand.confidence,
+        in_place=False,
+        restarts=True,
         risks={
             RiskResource.COMPILATION: Risk.HIGH,
             RiskResource.LATENCY: Risk.MEDIUM,
@@ -275,12 +276,14 @@ def chip_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: 
 def cpu_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: Demand) -> Option:
     """A type without a GPU, for a model that does not use the one it has."""
     peak = 100 * (demand.gpu_peak or 0.0)
-    return option_elsewhere(
+    return new_option(
         OptionKind.OTHER_ARCHITECTURE,
         Target(to.name, count),
         price,
         bill,
-        demand,
+        demand.confidence,
+        in_place=False,
+        restarts=True,
         risks={RiskResource.LATENCY: Risk.MEDIUM, RiskResource.VCPU: Risk.MEDIUM},
         effort=Effort.HIGH,
         client_change=CPU_CALLERS[to.cpu_arch],

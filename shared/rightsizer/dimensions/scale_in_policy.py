@@ -23,7 +23,6 @@ class ScaleInPolicy(Dimension):
     deploys = kinds
     """ManagedInstanceScaling is a part of the configuration."""
     applies_to = frozenset({EndpointKind.INFERENCE_COMPONENTS})
-    """Only such endpoints have managed instance scaling."""
 
     def describe(self, option: Option) -> str:
         """The two strategies of ScaleInPolicy."""

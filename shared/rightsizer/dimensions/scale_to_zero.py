@@ -21,14 +21,11 @@ class ScaleToZero(Dimension):
     """Carried out where a queue keeps the requests; elsewhere it takes inference components, which owners make."""
 
     kinds = (OptionKind.SCALE_TO_ZERO,)
+    does = "scale to zero when nobody calls"
     applies_to = frozenset({EndpointKind.ASYNC})
     """The queue of an asynchronous endpoint keeps what comes while no instance runs."""
     restart = Restart.NEW_ENDPOINT
     competes = True
-
-    def describe(self, option: Option) -> str:
-        """The same for every endpoint."""
-        return "scale to zero when nobody calls"
 
     def undo(self, option: Option) -> str:
         """In place the bounds, of components their copies, elsewhere the endpoint that was kept."""

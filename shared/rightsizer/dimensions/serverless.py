@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.dimensions.other_architecture import cpu_refusal, memory_of
 from rightsizer.domain.demand import Demand
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
+from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, new_option
 from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason, option_elsewhere
+from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -35,14 +35,11 @@ class Serverless(Elsewhere):
     """For a model that does not use its GPU; its owner makes the endpoint."""
 
     kinds = (OptionKind.SERVERLESS,)
+    does = "become a serverless endpoint"
     back = "sends the callers back to this endpoint, as long as it is kept"
     applies_to = frozenset()
     """A real-time endpoint cannot become serverless."""
     restart = Restart.NEW_ENDPOINT
-
-    def describe(self, option: Option) -> str:
-        """The same for every endpoint."""
-        return "become a serverless endpoint"
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """An endpoint of the memory that host and model need, where its price is known."""
@@ -106,12 +103,14 @@ def serverless_reason(demand: Demand, usd: Decimal) -> Reason:
 def serverless_option(gigabytes: int, seconds: float, price: Price, bill: Bill, demand: Demand) -> Option:
     """A new serverless endpoint, billed by the second of requests, for a model that does not use its GPU."""
     ratio = float(bill.now_usd / bill.usd_per_month) if bill.usd_per_month > 0 else math.inf
-    return option_elsewhere(
+    return new_option(
         OptionKind.SERVERLESS,
         Target("", 0),
         price,
         bill,
-        demand,
+        demand.confidence,
+        in_place=False,
+        restarts=True,
         risks={RiskResource.LATENCY: Risk.HIGH, RiskResource.VCPU: Risk.MEDIUM},
         effort=Effort.HIGH,
         client_change=SERVERLESS_CALLERS,

@@ -36,6 +36,8 @@ class Offering(Protocol):
     """What starts anew for those of its options that say that a restart is needed."""
     keeps: ClassVar[bool] = True
     """Whether what was there before still exists after the change, so that somebody can bring it back."""
+    does: ClassVar[str] = ""
+    """What its options do, as the end of "it can ..."."""
     back: ClassVar[str] = "deploys the old configuration again"
     """What brings back what was there, as the end of "rightsizer ..." or "its owner ..."."""
 
@@ -51,8 +53,8 @@ class Offering(Protocol):
         return ()
 
     def describe(self, option: Option) -> str:
-        """Effect of the option, as the end of "it can ..."."""
-        ...
+        """Effect of the option, as the end of "it can ..."; `does` unless the words depend on the option."""
+        return self.does
 
     def undo(self, option: Option) -> str:
         """`back`, or other words for some of its options."""

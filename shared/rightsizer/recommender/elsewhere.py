@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import inf
 from typing import TYPE_CHECKING
 
-from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Effort, Excluded, Money, Option, OptionKind, Risk, RiskResource, Target, new_option
+from rightsizer.domain.option import Excluded, Money, OptionKind
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 
@@ -72,38 +70,6 @@ def break_even(bill: Bill) -> str:
     """Until where it saves."""
     ratio = float(bill.now_usd / bill.usd_per_month) if bill.usd_per_month > 0 else inf
     return f"as dear as today if it carries {ratio:.2f} times less per instance than planned"
-
-
-def option_elsewhere(
-    kind: OptionKind,
-    target: Target,
-    price: Price,
-    bill: Bill,
-    demand: Demand,
-    *,
-    risks: Mapping[RiskResource, Risk],
-    effort: Effort,
-    client_change: str,
-    notes: tuple[str, ...],
-    facts: Mapping[str, str],
-    not_checked: tuple[str, ...],
-) -> Option:
-    """An option that its owner or its callers carry out; the model starts again for it."""
-    return new_option(
-        kind,
-        target,
-        price,
-        bill,
-        demand.confidence,
-        risks,
-        effort,
-        in_place=False,
-        restarts=True,
-        client_change=client_change,
-        notes=notes,
-        facts=facts,
-        not_checked=not_checked,
-    )
 
 
 def volume_notes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
