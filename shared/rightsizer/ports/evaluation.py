@@ -101,7 +101,19 @@ class PriceBook(Protocol):
 
 
 class PriceSource(Protocol):
-    """One place that prices come from. `rightsizer.bootstrap.price_sources` lists them in the order of asking."""
+    """One place that prices come from. `rightsizer.bootstrap.price_sources` lists them in the order of asking.
+
+    Example:
+        >>> class Contract:
+        ...     name = "the contract"
+        ...
+        ...     def known(self, region, instance_types):
+        ...         return KnownPrices({name: NoPrice(name, region, NONE_AGREED) for name in instance_types})
+        >>> NONE_AGREED = Reason(Code.NO_PRICE, "the contract names no price for the type")
+        >>> source: PriceSource = Contract()
+        >>> source.known("eu-west-1", ["ml.g5.xlarge"]).prices["ml.g5.xlarge"].reason.sentence
+        'the contract names no price for the type'
+    """
 
     name: str
     """With its article, such as ``the price list``: a sentence says that it has no price."""
@@ -252,7 +264,20 @@ class OwnUse(Protocol):
 
 
 class Notifier(Protocol):
-    """Tells people. Each channel words a message itself, by `rightsizer.render.messages`."""
+    """Sends messages to people; each channel words a message itself, by `rightsizer.render.messages`.
+
+    Example:
+        >>> from rightsizer.domain.message import Notice
+        >>> class Screen:
+        ...     def post(self, message):
+        ...         print(message.subject)
+        ...
+        ...     def update(self, ref, message):
+        ...         print(message.subject, "again")
+        >>> channel: Notifier = Screen()
+        >>> channel.post(Notice("rank: approval expired", "It is asked again."))
+        rank: approval expired
+    """
 
     def post(self, message: "Message") -> MessageRef | None:
         """Send the message, and return where it is kept; None where it cannot be changed later (SNS, a webhook).
