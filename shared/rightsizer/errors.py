@@ -1,4 +1,4 @@
-"""What may go wrong on purpose.
+"""Errors that rightsizer raises on purpose.
 
 RightsizerError
 ├── InputError            a value at the door is not what it should be

@@ -1,1 +1,1 @@
-"""What Application Auto Scaling does with an endpoint, reckoned without asking it."""
+"""Effects of Application Auto Scaling on an endpoint, computed without a call to AWS."""

@@ -1,4 +1,4 @@
-"""Take autoscaling away for a change and give it back: as it was, or re-targeted to the new capacity.
+"""Remove autoscaling for a change and restore it: as it was, or for the new capacity.
 
 Deregistering deletes policies and scheduled actions and strips the customer's alarms of their actions (Application Auto
 Scaling); a re-created step policy has a new ARN. So everything is rebuilt from the snapshot, alarms included.

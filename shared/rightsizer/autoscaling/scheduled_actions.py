@@ -1,4 +1,4 @@
-"""What the owner's scheduled actions would have done while their autoscaling was away, and the plan as it is due since.
+"""Effects of the owner's scheduled actions while their autoscaling was removed, and the plan that is due since.
 
 Deregistering a scalable target deletes its scheduled actions, so an action whose time comes meanwhile is lost until its
 next time. Its bounds are what the owner wants at this hour, so they are the ones that are given back.

@@ -1,4 +1,4 @@
-"""The account and what is deployed in it: quotas of instances, the stack, and what its own functions did.
+"""The account: quotas of instances, the deployed stack, and the use of its functions.
 
 Port `QuotaReader`: how many instances of a type the account may run for endpoints. The stack of an account and Region,
 and who asks, are found for orders that are given at a terminal. What the functions did comes from CloudWatch's metrics

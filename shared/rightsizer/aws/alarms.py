@@ -1,4 +1,4 @@
-"""Which endpoints an alarm means (port `AlarmReader`)."""
+"""Endpoints that an alarm is about (port `AlarmReader`)."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

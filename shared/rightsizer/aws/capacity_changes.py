@@ -1,4 +1,4 @@
-"""Capacity changes: kept on the one table, and what they see and write at AWS.
+"""Capacity changes on the one table, and their reads and writes at AWS.
 
 They stand among the proposals: the same key prefix, so that the same click decides on them. What is written is the
 policy of an Auto Scaling group, or the warm pool of a training job. Sources: EC2 Auto Scaling API reference,

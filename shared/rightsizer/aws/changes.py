@@ -1,4 +1,4 @@
-"""The writes of a change and the looks that it is decided by: SageMaker, Application Auto Scaling, CloudWatch."""
+"""Reads and writes of a change: SageMaker, Application Auto Scaling, CloudWatch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Inference components as they stand, and answers of AWS as the sights that a change is decided by.
+"""Inference components as AWS shows them, and AWS's answers as parts of the live state.
 
 SageMaker sends no event about components, so they are asked.
 """

@@ -1,4 +1,4 @@
-"""Endpoint configurations, reduced to what decisions need, and kept while they cannot have changed.
+"""Endpoint configurations, reduced to what decisions need, and cached until the endpoint is modified.
 
 Which kind of endpoint it is follows from the answers of DescribeEndpointConfig and DescribeModel.
 

@@ -1,4 +1,4 @@
-"""What is around the functions of a deployed stack, looked at with the caller's own credentials.
+"""Resources around the functions of a deployed stack, read with the caller's own credentials.
 
 A function is asked for its self-test (Lambda Invoke); queues, topic, schedules, table and the roles' writes are looked
 at from here, so that no role has to grow for it. What the caller may not look at is said to be not checked.

@@ -1,4 +1,4 @@
-"""Every read that a scan makes, tried once with the caller's credentials: what works, and which permission lacks.
+"""Every read of a scan, tried once with the caller's credentials, and the missing permissions.
 
 Also whether the deployed stack may pass the execution roles of endpoints with inference components: it is only needed
 to change their scale-in policy, so lacking it is told and is no fault.

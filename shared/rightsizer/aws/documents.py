@@ -1,4 +1,4 @@
-"""Rows that hold a document: kept with what this release does not know, or parked where it cannot read them.
+"""Rows with a document: kept with fields of newer releases, or parked where this release cannot read them.
 
 A parked row is one that something is to be done about. It gets a later look, is counted and is told once. It is left as
 it is, except for the time at which the index shows it next. That it was told stands in a row of its own

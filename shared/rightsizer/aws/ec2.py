@@ -1,4 +1,4 @@
-"""What EC2 tells about Spot and about what it offers: price history and placement scores (SpotMarket), subnets.
+"""Facts of EC2: Spot price history, placement scores (SpotMarket), and offerings by subnet.
 
 Sources: EC2 API reference, DescribeSpotPriceHistory (90 days, and the last change before StartTime),
 GetSpotPlacementScores (a limited number of new configurations in 24 hours; identical requests are free).

@@ -1,4 +1,4 @@
-"""What the tags of images mean in the registry today: ECR BatchGetImage, in the stack's own Region.
+"""Digests behind image tags today: ECR BatchGetImage, in the stack's own Region.
 
 The registry of another account answers where its owner lets it (repository policy), as those of AWS's own images do.
 UpdateEndpoint resolves tags again (DescribeEndpoint: DeployedImages), so a tag that moved would deploy other code.

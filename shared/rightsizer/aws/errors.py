@@ -1,4 +1,4 @@
-"""What AWS says when it refuses, in our own words: one error type for each thing a caller can do about it."""
+"""AWS's refusals as our own errors: one error type for each remedy of a caller."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What IAM allows, asked before anything is done: of the execution roles of models, and of our own role.
+"""Permissions in IAM, read before any write: of the execution roles of models, and of our own role.
 
 SageMaker reads the roll-back alarms with the model's role. Source: developer guide, deployment-guardrails-configuration
 ("cloudwatch:DescribeAlarms").

@@ -1,4 +1,4 @@
-"""How full a language model server's KV cache was: detailed observability, which CloudWatch answers in PromQL only.
+"""Use of a language model server's KV cache, from detailed observability, which CloudWatch answers in PromQL only.
 
 Sources: SageMaker guide, "Connect to your observability tool" and "OpenTelemetry metrics reference"; CloudWatch guide,
 "QueryMetrics" and "PromQL limits and restrictions" (at most seven days a request, scans of 24 hours, 500 series, 20 s);

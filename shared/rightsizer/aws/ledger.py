@@ -1,4 +1,4 @@
-"""The SavingsLedger on the table: what changes were promised to save, what they did save, and what happened.
+"""The SavingsLedger on the table: promised savings, real savings, and occurrences.
 
 The HistoryBook beside it keeps what past changes taught: one row for each change that ended or runs.
 """

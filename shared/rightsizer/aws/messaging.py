@@ -1,4 +1,4 @@
-"""What the program sends to itself and to others: events on the account's default bus, pages on the evaluation queue.
+"""Outgoing messages: events on the account's default bus, pages on the evaluation queue.
 
 The events are for machines that follow proposals (docs/events.md). The queue carries pages of endpoints as messages
 that `intake` reads back.

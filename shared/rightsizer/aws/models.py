@@ -1,4 +1,4 @@
-"""What a model is made of: DescribeModel, once for each model, and the sizes of its weights that S3 lists."""
+"""Facts of a model: DescribeModel, once for each model, and the sizes of its weights in S3."""
 
 import threading
 from collections.abc import Mapping, Sequence

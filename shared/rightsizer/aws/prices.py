@@ -1,4 +1,4 @@
-"""What an instance hour costs (port `PriceBook`), and what the account's SageMaker Savings Plans commit and use.
+"""Price of an instance hour (port `PriceBook`), and commitment and use of the account's SageMaker Savings Plans.
 
 Sources are asked in order (`bootstrap.price_sources`): the Price List API, then the dated snapshot. One walk over the
 Hosting products of a Region serves every type. A product is believed only when its component, its `platoinstancetype`,

@@ -1,4 +1,4 @@
-"""Proposals on the table: found, listed, decided on, following their change, expiring; and where they were told.
+"""Proposals on the table: find, list, decide, follow the change, expire; and the place of each message.
 
 A proposal of which the message was lost, because the stream that brings it to `propose` gave up or was switched off, is
 written once more, unchanged but for its version, so that the stream carries it again. The keys of messages (port

@@ -1,4 +1,4 @@
-"""What is kept in the bucket: daily usage, reports and details pages.
+"""Objects in the bucket: daily usage, reports and details pages.
 
 Daily usage of complete days: one object per page of endpoints, written on the condition that nobody else did. Reports
 go to a bucket, or to a local folder. Links to the bucket are made in `light`.

@@ -1,4 +1,4 @@
-"""The self-test of a deployed function: what its own role, settings, bucket and Slack answer to it."""
+"""The self-test of a deployed function: answers of its own role, settings, bucket and Slack."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

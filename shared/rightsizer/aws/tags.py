@@ -1,4 +1,7 @@
-"""Tags of endpoints in bulk, and what ours mean. A nonsense tag is a reason, never a crash."""
+"""Tags of endpoints in bulk, and the meaning of ours.
+
+A nonsense tag is a reason, never a crash.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

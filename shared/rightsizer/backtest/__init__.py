@@ -1,1 +1,1 @@
-"""What automatic mode would have done on past days, and how the days after would have gone."""
+"""Automatic mode on past days, and the days after on its fleet."""

@@ -1,4 +1,4 @@
-"""Days that a recommendation had not seen, served by the replay on the fleet that it would have led to.
+"""Days after a recommendation, served by the replay on the recommended fleet.
 
 They tell whether a fleet that never ran would have held, and how often.
 """

@@ -1,4 +1,4 @@
-"""One endpoint, morning by morning, as if automatic mode had been switched on: judged, changed, served, judged again.
+"""One endpoint, morning by morning, in automatic mode: evaluated, changed, served, evaluated again.
 
 Each morning has the day's allowance of changes that the operator's limits leave. Days after a change are served by the
 replay (`backtest/later_days.py`). Where only the count, the bounds, the schedule or the routing changed, their late

@@ -1,4 +1,4 @@
-"""A change that is in force on days that have passed: what it would have led to, and what would have ended it."""
+"""A change that is active on past days: its effect, and the event that would have ended it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

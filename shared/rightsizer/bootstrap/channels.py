@@ -1,4 +1,4 @@
-"""The channels of a stack: where people are asked and told."""
+"""Notification channels of a stack."""
 
 from __future__ import annotations
 

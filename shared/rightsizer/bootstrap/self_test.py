@@ -1,4 +1,4 @@
-"""The self-test of a function: an event of ours asks it what works, and it answers with a list.
+"""The self-test of a function: our own event asks for its checks, and the answer is a list.
 
 Only who may invoke the function directly can send that event: what comes through a queue, a stream, a rule or the
 Function URL is wrapped, and has other fields at its top.

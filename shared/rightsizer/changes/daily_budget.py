@@ -1,4 +1,4 @@
-"""What a day may still start: so many changes, and so much for their switches.
+"""The rest of a day's budget: number of changes, and cost of their switches.
 
 The first change of a day starts whatever its switch costs, or a change dearer than the day's budget could never be
 made. What restores an earlier fleet always starts, and counts on its day.

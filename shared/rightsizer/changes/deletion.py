@@ -1,4 +1,4 @@
-"""Deletion in two steps: whether a marked endpoint stayed idle, and how it is brought back after its owner deleted it.
+"""Deletion in two steps: the idle check of a marked endpoint, and the script that restores it.
 
 Law 1 holds here too: a request ends the wait, and silence counts only while the instances publish their utilisation.
 """

@@ -1,4 +1,4 @@
-"""How a way to change an endpoint is carried out: the second half of `dimensions.dimension.Dimension`."""
+"""Second half of `dimensions.dimension.Dimension`: how a way to change an endpoint is carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classify why a change did not stand, and what comes next: another option, a later try, or the same without a setting.
+"""Class of a failed change, and the next try: another option, a later time, or without a setting.
 
 The texts are SageMaker's FailureReason values and ValidationException messages as users quoted them; they are matched
 as phrases of whole words, and an unknown text is UNKNOWN: rejected, not retried, proposed only.

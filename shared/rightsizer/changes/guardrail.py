@@ -1,4 +1,4 @@
-"""Choose how a new fleet takes over (canary, linear, rolling, all at once with baking), and the alarms that roll back.
+"""Deployment of a new fleet (canary, linear, rolling, or all at once with baking), and its rollback alarms.
 
 Limits: SageMaker DeploymentConfig. A canary or a step is at most half of the instances, so one instance can only be
 replaced at once; it is then baked with both fleets up. Marketplace images and Inf1 fall back to all at once without

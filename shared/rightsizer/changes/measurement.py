@@ -1,4 +1,4 @@
-"""What a change is measured by: instance hours that were billed, and how it served, while it is watched and at its end.
+"""Measurements of a change: billed instance hours, and service while watched and at its end.
 
 The ended change is made what the next decision and the report are to know of it.
 """

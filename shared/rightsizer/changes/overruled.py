@@ -1,4 +1,4 @@
-"""Whether the newest recommendation of an endpoint still allows what was approved before it."""
+"""Check whether the newest recommendation still allows an earlier approval."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Tell from the requests served whether a change is proven, must go back, or has to be watched on.
+"""Verdict from the served requests: the change is proven, is rolled back, or is watched on.
 
 An idle endpoint trips no alarm, so time proves nothing: proven means the probation is over, and each variant that was
 changed served at least 200 requests, or one daily peak with half its usual ones, well. Bad means: in any 30 minutes at

@@ -1,4 +1,4 @@
-"""What a rollback deploys, decided again when it begins: it is large enough for the fleet of now.
+"""Deployment of a rollback, decided again when it begins, large enough for the present fleet.
 
 Where that cannot be had (the configuration cannot be cloned, or AWS refuses so many), the stored rollback stands: going
 back too small is better than staying on what proved bad.

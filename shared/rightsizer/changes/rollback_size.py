@@ -1,4 +1,4 @@
-"""How many instances the rollback needs: the fleet may have grown since the plan.
+"""Instance counts of a rollback: the fleet may have grown since the plan.
 
 Deploying a configuration resets the counts to what it says (UpdateEndpoint without RetainAllVariantProperties), so the
 counts of the plan's hour would take instances away in the middle of a peak.

@@ -1,4 +1,4 @@
-"""Tell when a shadow test has seen enough, and what it measured.
+"""End of a shadow test, and its measurements.
 
 The shadow's answers go to nobody, so only the production variant can be harmed: it is watched as after any change. The
 shadow itself must answer: a model that fails at once looks quick. What is measured is what it answered, beside what

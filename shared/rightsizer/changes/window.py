@@ -1,4 +1,4 @@
-"""Tell whether a change may start now, and when it may otherwise."""
+"""Start time of a change: now, or the next time at which the window is open."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

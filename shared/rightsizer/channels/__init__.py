@@ -1,1 +1,1 @@
-"""Where people are told and asked: Slack and SNS."""
+"""Notification channels: Slack and SNS."""

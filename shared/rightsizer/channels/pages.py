@@ -1,4 +1,4 @@
-"""The details page of what a person is asked about, kept where a click on its message finds it."""
+"""Details pages of proposals, stored where a click on the message finds them."""
 
 from rightsizer.domain.message import CapacityChangeMessage, ProposalMessage
 from rightsizer.ports.evaluation import ReportStore

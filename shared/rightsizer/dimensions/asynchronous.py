@@ -1,4 +1,4 @@
-"""A new asynchronous endpoint, whose queue keeps requests while it sleeps."""
+"""A new asynchronous endpoint, whose queue keeps requests at zero instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every way to change an endpoint says: how it is offered, how it is carried out, and the words for it."""
+"""Protocol of every way to change an endpoint: offer, plan, and words."""
 
 from __future__ import annotations
 

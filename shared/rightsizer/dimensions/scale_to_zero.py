@@ -1,4 +1,4 @@
-"""No instance while nobody calls."""
+"""Scale to zero while no request comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may decide: the stack's list `Approvers`, the AWS identities that its entries name, and the Slack app of clicks.
+"""People who may decide: the stack's list `Approvers`, AWS identities, and the Slack app of clicks.
 
 Sources: IAM User Guide, "IAM identifiers" and "IAM and AWS STS quotas" (characters of names and paths); STS API
 Reference, GetCallerIdentity and AssumeRole (``assumed-role/NAME/SESSION``: the role's path is not in it, and whoever

@@ -1,4 +1,4 @@
-"""What automatic mode would have done on past mornings, and what the days after say about it."""
+"""Results of automatic mode on past mornings, and of the days after."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A change of an endpoint as a journal of small steps, each written before it is done, and its next move."""
+"""A change of an endpoint as a journal of small steps, each written beforehand, and its next action."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the load needs, whatever it runs on, when most of it comes, and how a fleet served the past days."""
+"""Demand of the load on any hardware, its peak, and the service of a fleet on past days."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What runs: one endpoint as SageMaker and Application Auto Scaling describe it now."""
+"""One endpoint as SageMaker and Application Auto Scaling describe it now."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

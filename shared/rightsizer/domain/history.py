@@ -1,4 +1,4 @@
-"""What past changes and tests taught, as data for the next decision (never as an import)."""
+"""Lessons of past changes and tests, as data for the next decision."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""SageMaker training jobs and HyperPod clusters: what is known, and what we would do."""
+"""SageMaker training jobs and HyperPod clusters: their facts, and the recommended next step."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""What AWS shows of a change's surroundings at one moment. Never cached: `apply` decides on nothing else.
+"""Live state around a change at one moment.
+
+Never cached: `apply` decides on nothing else.
 
 AWS adds defaults of its own to what was asked for, so the two are compared by what was asked alone.
 """

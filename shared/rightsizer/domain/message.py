@@ -1,4 +1,4 @@
-"""What people are told, whichever channel tells it: a proposal, a capacity change, a report, or a notice."""
+"""Messages to people, for every channel: a proposal, a capacity change, a report, or a notice."""
 
 from __future__ import annotations
 

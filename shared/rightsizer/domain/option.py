@@ -1,4 +1,4 @@
-"""What would serve the demand: one option with its cost, its risk, and what carrying it out takes.
+"""One way to serve the demand: its cost, its risk, and the effort of carrying it out.
 
 Who makes an option says what it takes: whether the model starts again, and whether what was there can come back. The
 words are Cost Optimization Hub's: restart needed, rollback possible. What differs between kinds stands in `dimensions`.

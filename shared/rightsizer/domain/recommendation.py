@@ -1,4 +1,4 @@
-"""What we think of one endpoint: the finding, options, choice, every reason, and which endpoints share a card."""
+"""Recommendation for one endpoint: finding, options, choice, every reason, and endpoints that share a card."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

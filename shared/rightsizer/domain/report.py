@@ -1,4 +1,4 @@
-"""What is told each week: spent, wasted, saved from found to proven, and what rightsizer itself cost."""
+"""Figures of a weekly report: spent, wasted, saved from found to proven, and rightsizer's own cost."""
 
 from dataclasses import dataclass
 from datetime import datetime

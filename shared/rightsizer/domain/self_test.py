@@ -1,4 +1,4 @@
-"""What a check of a deployment found: each permission and each part, tried once."""
+"""Results of checks of a deployment: each permission and each part, tried once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

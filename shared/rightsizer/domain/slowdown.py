@@ -1,4 +1,4 @@
-"""How much slower a candidate runs: what is expected of it, and what a decision promised."""
+"""Slowdown of a candidate: the expected one, and the one that a decision promised."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Spot pools: what we know of each, what a group needs, and where its instances should run."""
+"""Spot pools: their facts, the needs of a group, and the placement of its instances."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

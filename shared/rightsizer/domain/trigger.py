@@ -1,4 +1,4 @@
-"""Why we look: an event that reached a door, reduced to what it means for us."""
+"""Triggers: events that reached a door, reduced to their meaning for the program."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How an endpoint was used: the clean series of a window, and the usage of one day, small enough to keep.
+"""Use of an endpoint: the clean series of a window, and the usage of one day, small enough to store.
 
 The window of a reading is aligned outwards to whole periods. Quantiles have one definition for the whole program.
 """

@@ -1,4 +1,4 @@
-"""Walk one change as far as it goes now: look, decide, write, and follow what came of it.
+"""Advance one change as far as possible now: read, decide, write, and record the result.
 
 Law 4: the intent is in the journal before each write. The next move follows from what AWS shows, never from memory.
 """

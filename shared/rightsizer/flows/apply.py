@@ -1,4 +1,4 @@
-"""Carry out approved proposals: begin a change, advance it by its journal, tick, follow events, go back when asked.
+"""Carry out approved proposals: begin a change, advance it by its journal, tick, follow events, roll back on request.
 
 Law 4: the intent is in the journal before each write; one invocation at a time holds the lease of a change. Killed at
 any point, the next tick looks at AWS and goes on from what it sees. The time that an invocation has left enters as a
@@ -217,7 +217,10 @@ class Apply:
 
 
 def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
-    """One approval leads to one change, however often it is delivered; `again` names the change of a later approval."""
+    """Id of the change for an approved proposal.
+
+    Deliveries of one approval share one id. With `again`, a later approval gets an id of its own.
+    """
     said = f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
     return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
 

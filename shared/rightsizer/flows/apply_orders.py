@@ -1,4 +1,4 @@
-"""What reaches the apply door: approved proposals from the stream, endpoint events, and the tick.
+"""Input of the apply door: approved proposals from the stream, endpoint events, and the tick.
 
 The tick also finds in the table's index what a person decided and no event brought, and takes it up. The stream is the
 quick way and may lose a record: it gives up after its retries, keeps nothing for longer than a day, and a table that

@@ -1,4 +1,7 @@
-"""What automatic mode would have done in an account, had it been switched on some days ago. Nothing is written."""
+"""Automatic mode on past days of an account.
+
+Nothing is written.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The beginning of a change: look at the ground, preflight, plan, and take the locks; nothing is written to AWS yet."""
+"""Beginning of a change: preflight, plan, and locks; nothing is written to AWS yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,6 @@
-"""Evaluate endpoints: observe, read how they were used, judge. One endpoint's trouble is its own.
+"""Evaluate endpoints: observe, read usage, recommend.
+
+An error of one endpoint stops no other.
 
 `recommendations` is the whole evaluation and writes nothing; a terminal uses it as it is. `evaluate` is what the
 evaluation
@@ -293,7 +295,10 @@ def _recommend_or_reason(
 
 
 def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> None:
-    """Each kind of trouble once; that nothing was published is a finding of its endpoint."""
+    """Report each kind of read problem once.
+
+    Missing datapoints are not reported here: they become the finding of the endpoint.
+    """
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
     for one in usage:

@@ -1,4 +1,4 @@
-"""Tell people without depending on it: a topic that refuses loses a message, never a journal or another change.
+"""Messages that may fail: a refused message loses neither a journal nor another change.
 
 That an endpoint is left without its autoscaling is told at once, and when it is back. A step that AWS refuses is tried
 for about an hour, in which load may come that nothing answers. What is handed over is told by the hand-over itself.

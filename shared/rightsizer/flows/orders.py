@@ -1,4 +1,4 @@
-"""What a person orders: go back, freeze, thaw, and a proposal for an endpoint of inference components.
+"""Orders of a person: roll back, freeze, thaw, and a proposal for inference components.
 
 Orders are recorded by conditional writes; the `apply` door acts on them. No evaluation proposes for components, since
 nothing here knows what it would save. Such a proposal goes the way of every other: approval, preflight, journal,

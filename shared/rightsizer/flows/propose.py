@@ -1,4 +1,4 @@
-"""A proposal was written or moved: post it, or let its message follow it to its end.
+"""Post a proposal that was written or moved, and let its message follow until the end.
 
 At least once: a record that fails after the post and before the note of it is posted again, and its event is sent
 again. Everything else is done once, because the message book knows what the message shows.

@@ -1,4 +1,4 @@
-"""How endpoints were used: read what is not remembered, fold it into digests, remember the complete days."""
+"""Read the usage of endpoints: missing days from CloudWatch, complete days from the bucket."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

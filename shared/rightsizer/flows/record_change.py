@@ -1,4 +1,4 @@
-"""Let the proposal, the ledger and people follow a change.
+"""Record a change in its proposal and in the ledger, and notify people.
 
 The realised saving of a change is booked in parts that follow each other: at its end, then a day at a time while it
 stands. Each part begins where the last one ended, and its id names its end. The end is always a time that the table has

@@ -1,4 +1,4 @@
-"""What a rollback needs from AWS before `changes.rollback` decides what it deploys."""
+"""Reads from AWS before `changes.rollback` decides on the rollback."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

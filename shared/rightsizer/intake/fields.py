@@ -1,4 +1,4 @@
-"""What every shape at the edge shares: tolerant of new fields, strict about the ones we use."""
+"""Base of every event model: tolerant of new fields, strict about the used ones."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What our own schedules and our own queue pages say, and the batch that Lambda reads from the evaluation queue.
+"""Events of our own schedules and queue pages, and the batch that Lambda reads from the evaluation queue.
 
 EventBridge Scheduler delivers exactly the schedule's ``Input``; the template gives ours the look of an event and lets
 Scheduler fill in ``<aws.scheduler.execution-id>`` and ``<aws.scheduler.scheduled-time>``. The batch: Lambda Developer

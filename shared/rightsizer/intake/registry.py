@@ -1,4 +1,4 @@
-"""Which parser reads which event: by (source, detail-type) from the bus, by its marking key otherwise.
+"""Registry of parsers: by (source, detail-type) for events of the bus, else by the marking key.
 
 What a document may be depends on the way that it came. A function is invoked by whom IAM lets invoke it. On the
 evaluation queue SNS delivers what anybody with access to the topic published, so that only alarms of the configured

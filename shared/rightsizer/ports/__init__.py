@@ -1,1 +1,1 @@
-"""What the flows need of the world, as Protocols that adapters and tests fulfil."""
+"""Protocols of the flows, implemented by adapters and tests."""

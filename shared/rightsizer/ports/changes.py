@@ -1,4 +1,4 @@
-"""What a change and its books need from outside, as Protocols; errors and units as in `rightsizer.ports.evaluation`."""
+"""Ports of a change and its ledger, as Protocols; errors and units as in `rightsizer.ports.evaluation`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,6 @@
-"""What the flows need from outside, as Protocols. Adapters in `rightsizer.aws` keep these promises.
+"""Ports of the flows, as Protocols.
+
+Adapters in `rightsizer.aws` keep these promises.
 
 Every method may raise the errors of `rightsizer.errors`: a read ReadError or a subclass, a write WriteRefusedError
 or ConflictError. Times are aware UTC; money is US dollars.

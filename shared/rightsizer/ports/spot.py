@@ -1,4 +1,4 @@
-"""What the Spot flows need from outside, as Protocols; errors and units as in `rightsizer.ports.evaluation`."""
+"""Ports of the Spot flows, as Protocols; errors and units as in `rightsizer.ports.evaluation`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Behind what the search found: the ways that the settings keep closed, and those of the owner or the callers."""
+"""Alternatives behind the search: dimensions that the settings close, and ways of the owner or the callers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which types may serve an endpoint at all: fit, speed and a lower bound of the cost, before any fleet is computed."""
+"""Types that may serve an endpoint: fit, speed and least cost, before any fleet is computed."""
 
 from dataclasses import dataclass
 

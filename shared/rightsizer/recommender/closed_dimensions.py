@@ -1,4 +1,4 @@
-"""Dimensions that the settings keep closed: what they would save on the type that runs, offered for an approval.
+"""Savings of dimensions that the settings close, on the running type, offered for an approval.
 
 Those that are open are part of every option already; here is said why none of the options moves them.
 """

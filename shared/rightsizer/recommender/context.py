@@ -1,4 +1,4 @@
-"""One endpoint with everything that its options are weighed against, and the replay of its past days.
+"""Inputs and cached results for one endpoint, and the replay of its past days.
 
 What the days say about the endpoint comes before anything is decided: reference, demand and waiting.
 """

@@ -1,4 +1,4 @@
-"""Turn digests into demand: GPU seconds per request, load by hour, latency, host needs."""
+"""Turn daily usage into demand: GPU seconds per request, load by hour, latency, host needs."""
 
 import math
 from collections.abc import Sequence

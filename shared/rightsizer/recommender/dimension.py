@@ -1,4 +1,4 @@
-"""What a way to change an endpoint says before it is planned: the first half of `dimensions.Dimension`.
+"""First half of `dimensions.Dimension`: the offer of a way to change an endpoint, before its plan.
 
 `changes/dimension.py` has the other half. The word is the one of Limits: `{"dimensions": ["schedule"]}`.
 """

@@ -1,4 +1,4 @@
-"""What options share that are not carried out on the same endpoint: their bill, and why one does not apply."""
+"""Shared parts of options outside of the endpoint: their bill, and why one does not apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a human would check: the window, the figures, the picture."""
+"""Evidence for a person: the window, the figures, the picture."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta

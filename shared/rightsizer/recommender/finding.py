@@ -1,4 +1,7 @@
-"""The finding: too little data, idle, or starving. What remains is over-provisioned or right."""
+"""The finding: too little data, idle, or under-provisioned.
+
+Otherwise over-provisioned or right.
+"""
 
 import math
 from collections.abc import Sequence

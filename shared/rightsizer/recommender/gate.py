@@ -1,4 +1,4 @@
-"""What may happen with the chosen option, silent, propose or apply, and the one reason that decides.
+"""Permitted step with the chosen option (silent, propose or apply), and the one reason that decides.
 
 That an option is tested first is decided before, in `recommender.choose`.
 """

@@ -1,4 +1,4 @@
-"""Late requests since our own changes: what they forbid, and how much more room they ask for."""
+"""Late requests since our own changes: forbidden options, and the extra margin."""
 
 from collections.abc import Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""Which latency must hold: what the owner declared, else what their scaling holds, else what users are used to.
+"""The p95 to keep: declared by the owner, else held by their scaling, else near today's.
 
 And how many requests a limit cuts off, and how much slower they may become.
 """

@@ -1,4 +1,4 @@
-"""Which small endpoints of one owner would fit on one card: planned loads by hour and memory added up.
+"""Small endpoints of one owner that fit on one card: planned loads by hour and memory added up.
 
 A step over the fleet, for judging one endpoint knows no other. Nothing here is ever applied: every partner needs
 another endpoint or an inference component of its own (SageMaker guide, inference components).

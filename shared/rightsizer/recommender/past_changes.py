@@ -1,4 +1,4 @@
-"""What tests and changes of the past taught about a candidate type."""
+"""Lessons of past tests and changes about a candidate type."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

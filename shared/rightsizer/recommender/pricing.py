@@ -1,4 +1,4 @@
-"""Put numbers together into options: one target, priced and rated.
+"""Price and rate one target as an option.
 
 A saving is net of commitments and of the change itself. The risk is on Compute Optimizer's scale, resource by resource.
 """

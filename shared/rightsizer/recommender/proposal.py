@@ -1,4 +1,4 @@
-"""From a recommendation to a proposal: whether to ask, whom to let answer, for how long, and how an owner allows it.
+"""Proposal of a recommendation: whether to ask, whom, for how long, and how an owner allows the change.
 
 A stack-owned endpoint is never changed by a call: its next deployment would undo it. What helps is the difference in
 the owner's own source (CloudFormation AWS::SageMaker::EndpointConfig and AWS::ApplicationAutoScaling::ScalableTarget,

@@ -1,4 +1,4 @@
-"""Tell the service time behind a latency that contains waiting."""
+"""Service time behind a latency that contains waiting."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Judge one endpoint: daily usage, demand, options, finding, gate. Pure composition of the other modules.
+"""Recommend for one endpoint: daily usage, demand, options, finding, gate.
+
+Pure composition of the other modules.
 
 A change of type names what it does to the owner's own scaling policies: which target moves, from what to what, and
 why. The figures come from the rule that the change itself follows (`autoscaling/policies.py`), so that what is promised

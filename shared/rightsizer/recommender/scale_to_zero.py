@@ -1,4 +1,4 @@
-"""Scale to zero: what sleeping between requests would have saved, and whom it would have met cold; or why not."""
+"""Saving of scale to zero on past days, and its cold starts; or why the endpoint stays awake."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

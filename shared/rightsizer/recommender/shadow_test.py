@@ -1,4 +1,4 @@
-"""Whether a shadow test is worth its money, and which one first (docs/shadow-tests.md)."""
+"""Worth of a shadow test, and the choice of the first one (docs/shadow-tests.md)."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How much slower a type may be than the one that runs: from the datasheet, and from what was measured.
+"""Slowdown of a type against the running one: from the datasheet, and from measurements.
 
 Measured were moves and tests of other endpoints, against what the datasheets said
 (docs/shadow-tests.md, "What is learnt from it").

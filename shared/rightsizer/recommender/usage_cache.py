@@ -1,4 +1,4 @@
-"""What kept days are still worth: from when a variant must be read, what is kept of it, and in which object."""
+"""Use of stored days: the window still to read, the days to store, and their page."""
 
 import zlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What carrying an option out does to what runs, and how it is undone, as people read it."""
+"""Effects of an option on the running endpoint, and its rollback, as people read them."""
 
 from typing import assert_never
 

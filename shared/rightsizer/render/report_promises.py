@@ -1,4 +1,4 @@
-"""What was promised and what came of it, in words and as parts of the report: dollars, slowdowns, and stated risks.
+"""Promises and results, in words and as parts of the report: dollars, slowdowns, and stated risks.
 
 What is not known is said.
 """

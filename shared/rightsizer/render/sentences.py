@@ -1,4 +1,4 @@
-"""The one voice: how money, shares, times and options are said wherever people read them.
+"""Common wording of money, shares, times and options for every view.
 
 Also what is said of a setting that cannot be understood, and of a stored row that cannot be read.
 """

@@ -1,4 +1,4 @@
-"""The same in plain text, for SNS and e-mail, with the command that answers it."""
+"""Proposals and reports in plain text, for SNS and e-mail, with the command that answers."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""From what is stored to a report: the totals, what belongs into the window, and what rightsizer itself costs.
+"""From stored rows to a report: totals, contents of the window, and rightsizer's own cost.
 
 Of thousands of recommendations the largest alone are shown with all they have. What rightsizer costs is an estimate
 from

@@ -1,4 +1,4 @@
-"""Hold the slowdowns and risks that were promised against what was measured and what happened."""
+"""Compare promised slowdowns and risks with measurements and outcomes."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,6 @@
-"""The next move of a capacity change, from its journal and from what AWS shows. Pure: killed anywhere, the next look
-decides.
+"""The next action of a capacity change, from its journal and the live state.
+
+Pure: killed anywhere, the next look decides.
 
 Law 4 for small changes: each ends *new*, *old* or *handed over*. A write sets a whole value and
 is safe to repeat.

@@ -1,4 +1,4 @@
-"""What to do when EC2 takes an instance back, or says that it may."""
+"""Reaction to an interruption of an EC2 instance, or to its warning."""
 
 import re
 from datetime import datetime, timedelta

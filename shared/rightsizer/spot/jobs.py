@@ -1,4 +1,4 @@
-"""What to do about training jobs on Spot capacity and about HyperPod clusters: the program tells, and its owner acts.
+"""Recommendations for training jobs on Spot and for HyperPod clusters; their owner acts.
 
 Managed Spot training: will a job end before MaxWait, what to do if not, and what to change next time. The type, the
 count and the limits of a running job are fixed, so the program only tells and hands over requests. Source: SageMaker

@@ -1,4 +1,4 @@
-"""Where a group's instances should run: in the best Spot pools that are open, and On-Demand for the rest.
+"""Placement of a group's instances: the best open Spot pools, and On-Demand for the rest.
 
 The rule is asked after each warning, refused launch, finished boot and ended mark. It fills gaps and moves nothing:
 a Spot instance that runs is left where it is, since moving it would be an interruption of our own making. A pool's

@@ -1,4 +1,4 @@
-"""One reading of the account: what `scan` and `explain` show."""
+"""One reading of the account, for `scan` and `explain`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

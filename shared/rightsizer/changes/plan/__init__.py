@@ -1,4 +1,4 @@
-"""From an approved proposal and a look at the ground to a plan: every step of both directions, made once."""
+"""Approved proposal and preflight input in, plan out: every step of both directions, made once."""
 
 from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes.dimension import Approved, PlannedChange, Planning

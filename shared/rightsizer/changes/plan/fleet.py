@@ -1,4 +1,4 @@
-"""What the endpoint runs, and what it shall run, before anything is written."""
+"""Fleet of the endpoint before and after a change, before anything is written."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What was agreed to, and by whom: the tag of the endpoint, a person, or the settings of automatic mode.
+"""Consent to a change: the endpoint's tag, a person, or the settings of automatic mode.
 
 A person counts whom the stack's list `Approvers` lets decide. What is the owner's already needs no new consent: a
 minimum that only goes up again, within the maximum that they registered.

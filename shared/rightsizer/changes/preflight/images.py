@@ -1,4 +1,4 @@
-"""Whether a deployment would resolve an image to other code, and whether the placement of components may be changed.
+"""Image check of a deployment (same code behind the tags?), and check of components for another placement.
 
 Components must be known whole, at rest, and allowed by a tag.
 """

@@ -1,4 +1,4 @@
-"""Whether the account's quota of a type holds what the endpoint will run of it, and both fleets while they overlap.
+"""Quota check: room for the new fleet, and for both fleets while they overlap.
 
 ``ml.X for endpoint usage`` counts the instances of all endpoints of the account and Region (Service Quotas). Only those
 of this endpoint are seen here; UpdateEndpoint refuses with ResourceLimitExceeded where others use the rest.

@@ -1,4 +1,4 @@
-"""Given a change and what AWS shows right now, the next move.
+"""The next action of a change, from its journal and the live state.
 
 Level-triggered: each list of a plan is a goal, and the first step that AWS does not show yet is the next one. So it
 does not matter how often, when, or after which crash this is asked. Law 2: InService is not success; law 3: what is

@@ -1,4 +1,4 @@
-"""What others did to the endpoint: deleted it, replaced its configuration, broke it, or keep it busy."""
+"""Actions of others on the endpoint: deletion, another configuration, a failure, an update in progress."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a change took of the owner's autoscaling, told by its journal alone, and what is left when it stops or is over.
+"""Effects of a change on the owner's autoscaling, from its journal alone, and leftovers at its end.
 
 Left are open steps when everything stops, things that stay, and things that differ.
 """
