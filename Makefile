@@ -11,7 +11,7 @@ TRACES ?=
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
 .PHONY: help install check test artefact fast lint format types contracts guards audit secrets readme validate build bench replay \
-	faults spot \
+	faults mutants spot \
 	sandbox demo readme-table clean
 
 help: ## List the commands
@@ -140,6 +140,9 @@ faults: install ## Kill a change after every AWS call; doors that meet; 10,000 s
 	$(RUN) -m bench.poison
 	$(BIN)/pytest -n 2 -m grid
 	$(RUN) -m tests.frozen.write --check replay
+
+mutants: install ## Mutation tests of recommender and changes; MODULE=recommender/gate for one, SINCE=main for what a branch changed
+	$(BIN)/python scripts/mutants.py $(MODULE) $(if $(SINCE),--since $(SINCE))
 
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them
 	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot-$(if $(PERTURB),other-traces,replay).md)

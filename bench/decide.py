@@ -13,6 +13,7 @@ from decimal import Decimal
 from unittest.mock import patch
 
 from rightsizer.bootstrap import catalogue
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
@@ -24,7 +25,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import BIN, SLOTS, DayDigest, Spread, UsageDigest
 from rightsizer.recommender import options
 from rightsizer.recommender.candidates import Draft
-from rightsizer.recommender.context import Situation
+from rightsizer.recommender.context import Given, Situation
 from rightsizer.recommender.options import offer
 from rightsizer.recommender.recommend import judge_digests
 
@@ -84,7 +85,7 @@ def endpoint(count: int, p95_s: float) -> Endpoint:
 def decided(count: int, p95_s: float, usage: UsageDigest) -> Recommendation:
     """One decision with the product's own policy."""
     known, prices = FACTS
-    return judge_digests(endpoint(count, p95_s), usage, prices, known, {}, History(), Policy(), NOW)
+    return judge_digests(endpoint(count, p95_s), usage, Given(prices, known, {}, History(), Policy(), NOW), DIMENSIONS)
 
 
 FACTS = catalogue_and_prices()

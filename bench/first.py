@@ -266,17 +266,20 @@ def spare(doing: str, costs: Sequence[Cost], function: Process) -> bool:
     return bool(2 * longest.wall_s <= function.timeout and 2 * peak <= function.memory)
 
 
-def measured(endpoints: int, days: int, at_once: int, recorded: Recorded, quota: int = QUOTA) -> bool:
-    """Evaluate the fleet on two days, print what it cost, and say whether a factor of two is to spare."""
+def measured(
+    endpoints: int, days: int, at_once: int, recorded: Recorded, quota: int = QUOTA, next_day: bool = True
+) -> bool:
+    """Evaluate the fleet, and again a day later, print what it cost, and say whether a factor of two is to spare."""
     messages = -(-min(BATCH, -(-endpoints // 25)) // at_once)
     with account(endpoints, days, recorded, quota) as of:
         held, began = spare("the sweep", [of.sweep()], of.open[-1]), time.monotonic()
         first = evaluated(of, at_once, messages)
         took, done, points = time.monotonic() - began, len(of.judgements()), of.server.datapoints
         held = spare("the first evaluation", first, of.open[-1]) and held
-        of.box.clock.advance(timedelta(days=1))
-        of.sweep()
-        held = spare("the next day", evaluated(of, at_once, messages), of.open[-1]) and held
+        if next_day:
+            of.box.clock.advance(timedelta(days=1))
+            of.sweep()
+            held = spare("the next day", evaluated(of, at_once, messages), of.open[-1]) and held
         memory, timeout, throttled = of.open[-1].memory, of.open[-1].timeout, of.server.throttled
     share, each = min(1.0, memory / VCPU_MB), days * 288 * (len(SIGNALS) - 1)
     cpu = sum(one.cpu_s for one in first) / endpoints
@@ -326,13 +329,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--endpoints", type=int, default=6)
     parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--quota", type=int, default=QUOTA, help="datapoints a second that the account gives")
+    parser.add_argument("--next-day", action=argparse.BooleanOptionalAction, default=True, help="evaluate that too")
     parser.add_argument("--with-kills", type=int, default=2, help="endpoints of the run with kills")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kept", type=int, default=0, help="endpoints of a later day, whose earlier days are kept")
     parser.add_argument("--sweep", type=int, default=0, help="endpoints of a sweep by itself")
     given = parser.parse_args(arguments)
     recorded: Recorded = {}
-    held = not given.endpoints or measured(given.endpoints, given.days, given.at_once, recorded, given.quota)
+    held = not given.endpoints or measured(
+        given.endpoints, given.days, given.at_once, recorded, given.quota, given.next_day
+    )
     if given.with_kills:
         held = survives(given.with_kills, given.days, recorded, given.seed) and held
     if given.kept:

@@ -52,8 +52,10 @@ def main() -> int:
     jobs = [(point, alone.writes, alone.rows) for point in points]
     bad = 0
     with ProcessPoolExecutor(given.workers) as pool:
-        for where, found in pool.map(compared, jobs):
+        for done, (where, found) in enumerate(pool.map(compared, jobs), start=1):
             bad += bool(found)
+            if done % 10 == 0:
+                print(f"{done} of {len(jobs)}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
             for line in found:
                 print(f"    {where}: {line}", flush=True)
     seconds = time.monotonic() - began

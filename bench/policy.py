@@ -13,17 +13,20 @@ from decimal import Decimal
 from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
+from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import overruled
 from rightsizer.changes.preflight import unless_refused
+from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Option, OptionKind, Target, carried_out
-from rightsizer.domain.policy import ChangeLimits, Policy, room_for
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DayDigest, UsageDigest
+from rightsizer.recommender.context import Given
 from rightsizer.recommender.proposal import Reach, proposal_for, reach_of, unless_undone
 from rightsizer.recommender.recommend import judge_digests
 
@@ -129,7 +132,8 @@ class RightsizerPolicy:
         usage = UsageDigest(view.endpoint_name, view.variant_name, days)
         tests = sum(1 for c in memory.changes if c.ended is PastEnd.TESTED)
         history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests)
-        return judge_digests(endpoint, usage, self._prices, self._catalogue, {}, history, self.policy, now)
+        given = Given(self._prices, self._catalogue, {}, history, self.policy, now)
+        return judge_digests(endpoint, usage, given, DIMENSIONS)
 
 
 class ProductionPolicy(RightsizerPolicy):
@@ -189,7 +193,9 @@ class ShippedAuto(RightsizerPolicy):
         assert self._catalogue is not None
         endpoint = self._now[found.ref.name]
         reach = unless_undone(endpoint, found, reach_of(endpoint, writes=True, untagged=True))
-        return unless_refused(endpoint, found.chosen, self._catalogue, reach)
+        option = found.chosen
+        deploys = option is not None and option.kind in dimension_of(option.kind).deploys
+        return unless_refused(endpoint, option, deploys, self._catalogue, reach)
 
     def _done(
         self, actions: Actions, found: Recommendation, decided: Recommendation, view: View
@@ -211,7 +217,7 @@ class ShippedAuto(RightsizerPolicy):
         before, changes, usd = self._begun
         if before != day:
             changes, usd = 0, Decimal(0)
-        if not room_for(option.switch_usd, self.limits, restores=option.restores).has(changes, usd):
+        if not budget_share(f"{day}", option.switch_usd, self.limits, restores=option.restores).room.has(changes, usd):
             return False
         self._begun = (day, changes + 1, usd + option.switch_usd)
         return True
@@ -268,7 +274,8 @@ def day_of(found: Recommendation) -> int:
 
 def carried(actions: Actions, found: Recommendation, option: Option, view: View) -> object | None:
     """The option as the action that the product would carry out on such an endpoint; None where it would not."""
-    if not option.in_place or not carried_out(KINDS[view.hosting], option.kind):
+    dimension = dimension_of(option.kind)
+    if not option.in_place or not dimension.keeps or KINDS[view.hosting] not in dimension.applies_to:
         return None
     if found.gate is Gate.TEST:
         return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)

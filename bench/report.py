@@ -35,8 +35,8 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, Replay
 from rightsizer.domain.report import FunctionUse, Stack
-from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, Written, report, window
-from rightsizer.render import report_json, slack, text
+from rightsizer.flows.report import ReportPorts, ReportSources, Written, report, window
+from rightsizer.render import report_json
 from rightsizer.render.report_formats import REPORT_FORMATS
 
 LIMIT_MIB = 512
@@ -213,8 +213,8 @@ def written(
     table = table or Rows(endpoints)
     store = Recommendations(table, lambda: NOW)
     sources = ReportSources("1", "eu-west-1", store, SavingsBook(table), HistoryBook(table), Nobody(), Stack())
-    voice = ReportVoice(report_json.line, slack.report_blocks, text.report)
-    ports = ReportPorts(sources, FolderReports(folder), Channels(None, None), voice, REPORT_FORMATS)
+    nobody = Channels(())
+    ports = ReportPorts(sources, FolderReports(folder), nobody, nobody, REPORT_FORMATS, report_json.line)
     return report(ports, *period, NOW)
 
 

@@ -51,6 +51,8 @@ class Sandbox(Seeding):
     def __enter__(self) -> Self:
         bridge.enter(self.world)
         self._stack.callback(bridge.leave, self.world)
+        # moto empties its services when it begins and when it ends: without this, each time with a thousand images.
+        self._stack.enter_context(patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}))
         self._stack.enter_context(mock_aws(config={"core": {"reset_boto3_session": False}}))
         self._stack.enter_context(patch.dict(os.environ, self._environment()))
         for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL"):
@@ -82,7 +84,6 @@ class Sandbox(Seeding):
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
             "MOTO_ACCOUNT_ID": self.account,
-            "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",  # a thousand images that nothing here asks for
         }
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from moto.core.exceptions import ServiceException
+from sandbox.refusals import AwsRefusal
 
 if TYPE_CHECKING:
     from sandbox.wiring import Stack
@@ -32,7 +32,7 @@ class ControlPlanes:
         """The stack with its parameters and outputs."""
         self._known(p.get("StackName", self._stack.name))
         parameters = self._stack.template.parameters
-        outputs = {"TableName": self._stack.parts.names["Table"]}
+        outputs = self._stack.template.outputs()
         box, name = self._stack.box, self._stack.name
         row = {
             "StackId": f"arn:aws:cloudformation:{box.region}:{box.account}:stack/{name}/{_uuid(name, 'stack')}",
@@ -45,6 +45,12 @@ class ControlPlanes:
         }
         return {"Stacks": [row]}
 
+    def DeleteStack(self, p: Mapping[str, Any]) -> dict[str, Any]:
+        """The stack is gone; what its template retains stays. A stack that does not exist is no error."""
+        if p["StackName"] == self._stack.name:
+            self._stack.delete()
+        return {}
+
     def DescribeStackResource(self, p: Mapping[str, Any]) -> dict[str, Any]:
         """One resource by its logical id."""
         self._known(p["StackName"])
@@ -52,7 +58,7 @@ class ControlPlanes:
             if row["LogicalResourceId"] == p["LogicalResourceId"]:
                 return {"StackResourceDetail": row}
         text = f"Resource {p['LogicalResourceId']} does not exist for stack {self._stack.name}"
-        raise ServiceException("ValidationError", text)
+        raise AwsRefusal("ValidationError", text)
 
     def ListStackResources(self, p: Mapping[str, Any]) -> dict[str, Any]:
         """Every resource, on one page."""
@@ -60,8 +66,8 @@ class ControlPlanes:
         return {"StackResourceSummaries": list(self._resources())}
 
     def _known(self, name: str) -> None:
-        if name != self._stack.name:
-            raise ServiceException("ValidationError", f"Stack with id {name} does not exist")
+        if name != self._stack.name or self._stack.deleted:
+            raise AwsRefusal("ValidationError", f"Stack with id {name} does not exist")
 
     def _resources(self) -> Iterator[dict[str, Any]]:
         parts, name = self._stack.parts, self._stack.name

@@ -1,12 +1,13 @@
 """The short way of a request: from the client to the simulated service and back, without the wire between them.
 
-botocore asks its `before-call` handlers before it signs and sends; an answer of theirs is the answer. A request that
-the sandbox's own service takes, or a table, is answered here, as the wire would have brought it: by botocore's shapes,
-in UTC, times to the millisecond. What is refused, by the gate or by the service, goes the whole way, so that errors,
-retries and their parsing are botocore's own. `tests/sandbox/test_direct.py` compares both ways; the built functions
-always go the whole one.
+A request that the sandbox's own service takes, or a table, is answered here, as the wire would have brought it: by
+botocore's shapes, in UTC, times to the millisecond. botocore checks its parameters as ever, and its handlers see them
+and the answer; nothing is written down for the wire, addressed, signed or parsed. What is refused, by the gate or by
+the service, goes the whole way, so that errors, retries and their parsing are botocore's own.
+`tests/sandbox/test_direct.py` compares both ways; the built functions always go the whole one.
 """
 
+import json
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
@@ -28,11 +29,14 @@ SERVICES = frozenset(
 )
 """Services of the sandbox that speak JSON."""
 READ_RAW = frozenset({"DescribeEndpointConfig", "DescribeInferenceComponent"})
-"""Operations of which the program reads the bytes of the answer (`rightsizer.aws.configuration`)."""
+"""Operations of which the program reads the bytes of the answer (`rightsizer.aws.configuration`): they have some."""
 ROWS = frozenset(
-    {"BatchGetItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan", "TransactWriteItems", "UpdateItem"}
-)
-"""Operations of DynamoDB on rows, which moto's own table answers: half of all requests."""
+    {
+        "BatchGetItem", "CreateTable", "DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query", "Scan",
+        "TransactWriteItems", "UpdateItem",
+    }
+)  # fmt: skip
+"""Operations of DynamoDB on a table and its rows, which moto's own table answers: half of all requests."""
 _local = threading.local()
 _whole: list[bool] = []
 
@@ -47,9 +51,14 @@ def whole_way() -> Iterator[None]:
         _whole.pop()
 
 
+def takes(world: Any, service: str, operation: str, region: str) -> bool:
+    """Whether the short way leads to an operation."""
+    return not _whole and _handler(world, service, operation, region) is not None
+
+
 def answer(world: Any, service: str, model: OperationModel, sent: dict[str, Any], region: str, date: Any) -> Any:
     """(HTTP response, parsed answer), or None for a request that goes the whole way."""
-    handler = None if _whole else _handler(world, service, model.name, region)
+    handler = _handler(world, service, model.name, region)
     params = _parameters(model, sent)
     if handler is None or params is None:
         return None
@@ -69,11 +78,18 @@ def answer(world: Any, service: str, model: OperationModel, sent: dict[str, Any]
     parsed["ResponseMetadata"] = {"HTTPStatusCode": 200, "HTTPHeaders": headers, "RetryAttempts": 0}
     if call is not None:
         world.gate.leave(call, None)
-    return AWSResponse(f"https://{service}.{region}", 200, headers, MockRawResponse(b"")), parsed  # type: ignore[arg-type]
+    body = MockRawResponse(_body(service, model.name, found) if model.name in READ_RAW else b"")
+    return AWSResponse(f"https://{service}.{region}", 200, headers, body), parsed  # type: ignore[arg-type]
+
+
+def _body(service: str, operation: str, found: dict[str, Any]) -> bytes:
+    """The bytes of an answer: all that the newest model knows, also where the client's own model is older."""
+    known = _received(shapes.operation(service, operation).output_shape, found)
+    return json.dumps(known, default=datetime.timestamp).encode()
 
 
 def _handler(world: Any, service: str, operation: str, region: str) -> Callable[[dict[str, Any]], Any] | None:
-    if service in SERVICES and operation not in READ_RAW:
+    if service in SERVICES:
         found: Callable[[dict[str, Any]], Any] | None = getattr(world.api(service), operation, None)
         return found
     if service != "dynamodb" or operation not in ROWS:
@@ -136,12 +152,16 @@ def _received(shape: Any, value: Any) -> Any:
             members = ((name, member, value.get(name)) for name, member in shape.members.items())
             return {name: _received(member, item) for name, member, item in members if item is not None}
         case "list":
+            kind = shape.member.type_name
+            if kind == "double":  # datapoints come by the thousand
+                return [float(item) for item in value]
+            if kind == "timestamp":
+                return [_instant(item) for item in value]
             return [_received(shape.member, item) for item in value]
         case "map":
             return {str(name): _received(shape.value, item) for name, item in value.items()}
         case "timestamp":
-            found = _moment(value)
-            return found.replace(microsecond=found.microsecond // 1000 * 1000) if found.microsecond else found
+            return _instant(value)
         case "integer" | "long":
             return int(value)
         case "float" | "double":
@@ -151,7 +171,16 @@ def _received(shape: Any, value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
+def _instant(value: Any) -> datetime:
+    found = _moment(value)
+    return found.replace(microsecond=found.microsecond // 1000 * 1000) if found.microsecond else found
+
+
 def _moment(value: Any) -> datetime:
+    if type(value) is datetime and value.tzinfo is UTC:
+        return value
+    if isinstance(value, float):  # of moto's table, as it writes it on the wire
+        return datetime.fromtimestamp(value, UTC)
     if not isinstance(value, datetime):
         raise TypeError(f"a time of the sandbox is a datetime, not {value!r}")
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -12,7 +12,7 @@ from sandbox.account import Sandbox
 from sandbox.gate import IAM_PREFIX, PERMITTED_BY, Call
 from sandbox.policies import Ask
 from sandbox.role import Role
-from sandbox.spot_groups import AutoScaling
+from sandbox.spot_groups import AutoScaling, SimGroup
 from sandbox.template import Template
 
 FREE = frozenset({"sts"})
@@ -80,6 +80,7 @@ class Roles:
                 yield from self._events(action, params)
             case "autoscaling" if call.operation.startswith(GROUP_WRITES):
                 yield self._group(action, params)
+                yield from self._templates(params)
             case service if service not in FREE:
                 for one in PERMITTED_BY.get(action, (action,)):
                     yield Ask(one, params.get("PolicySourceArn", "*"))
@@ -104,13 +105,32 @@ class Roles:
 
     def _group(self, action: str, params: Mapping[str, Any]) -> Ask:
         """A write to the group that is named, or that the named instance belongs to."""
+        group = self._known_group(params)
+        if group is None:
+            return Ask(action, self._group_arn(params.get("AutoScalingGroupName", "none")))
+        tags = {f"aws:ResourceTag/{key}": value for key, value in group.tags.items()}
+        return Ask(action, self._group_arn(group.name), tags)
+
+    def _known_group(self, params: Mapping[str, Any]) -> SimGroup | None:
         known = self._box.world.api("autoscaling")
         for group in known.groups.values() if isinstance(known, AutoScaling) else ():
             named = group.name == params.get("AutoScalingGroupName")
             if named or any(one.id == params.get("InstanceId") for one in group.instances):
-                tags = {f"aws:ResourceTag/{key}": value for key, value in group.tags.items()}
-                return Ask(action, self._group_arn(group.name), tags)
-        return Ask(action, self._group_arn(params.get("AutoScalingGroupName", "none")))
+                return group
+        return None
+
+    def _templates(self, params: Mapping[str, Any]) -> Iterator[Ask]:
+        """Who sets a launch template must be allowed to run what it says (Auto Scaling User Guide)."""
+        policy = params.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
+        rows = [policy, *policy.get("Overrides", [])]
+        named = [row["LaunchTemplateSpecification"] for row in rows if "LaunchTemplateSpecification" in row]
+        group = self._known_group(params)
+        tags = {f"aws:ResourceTag/{key}": value for key, value in (group.template_tags if group else {}).items()}
+        for one in named:
+            name = one.get("LaunchTemplateId") or one["LaunchTemplateName"]
+            template = self._box.world.arn("ec2", f"launch-template/{name}")
+            yield Ask("ec2:RunInstances", template, tags)
+            yield Ask("ec2:RunInstances", self._box.world.arn("ec2", "instance/*"), {"ec2:LaunchTemplate": template})
 
     def _named(self, call: Call) -> str:
         """ARN of the one resource that a request of these services names."""

@@ -6,17 +6,21 @@ that they leave is as much again. Clients of one session share these very object
 may change them. Nothing here answers a request. What else each request would work out again is kept here, too.
 """
 
+import inspect
 from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from botocore import useragent
+from botocore import hooks, useragent
 from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.client import ClientCreator
 from botocore.loaders import JSONFileLoader, Loader
 from botocore.model import ServiceModel
 from moto.core import responses
+from moto.dynamodb.models.dynamo_type import DynamoType
 
+_accepts_kwargs: Any = vars(hooks)["accepts_kwargs"]
+_cast: Any = vars(DynamoType)["cast_value"].fget
 _load_file: Any = vars(JSONFileLoader)["_load_file"]
 _create_methods: Any = vars(ClientCreator)["_create_methods"]
 _sanitised: Any = useragent.sanitize_user_agent_string_component
@@ -62,6 +66,41 @@ class _Parsed:
         return dict(self._methods[id(model)][1])
 
 
+class _Aliases:
+    """Names of events as they were before services were renamed: one table for all clients, as botocore has one."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def __get__(self, emitter: Any, owner: type) -> dict[str, str]:
+        return self._known
+
+    def __set__(self, emitter: Any, empty: dict[str, str]) -> None:
+        """A new client begins with what others have looked up."""
+
+
+def _takes_any(handler: Any) -> bool:
+    """Whether a handler takes any named argument, which botocore asks of each handler of each client."""
+    code = getattr(handler, "__code__", None)
+    return bool(code.co_flags & inspect.CO_VARKEYWORDS) if code is not None else bool(_accepts_kwargs(handler))
+
+
+def _copied(trie: Any, node: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the handlers of a session for a client."""
+    found = dict(node)
+    for key, value in node.items():
+        if isinstance(value, hooks.NodeList):
+            found[key] = hooks.NodeList(value.first[:], value.middle[:], value.last[:])
+        elif isinstance(value, dict):
+            found[key] = _copied(trie, value) if value else {}
+    return found
+
+
+def _value(found: Any) -> Any:
+    """What a value of a table is compared by. Most are texts, of which moto asks last."""
+    return found.value if found.type == "S" else _cast(found)
+
+
 def _signed(signer: SigV4Auth, request: Any) -> Any:
     """What is signed. Nobody checks the signature in a header here; that of a link is checked (`sandbox.links`)."""
     return "" if type(signer) in (SigV4Auth, S3SigV4Auth) else _canonical(signer, request)
@@ -76,8 +115,12 @@ def share() -> None:
         (Loader, "_cache", _ByPath()),
         (ClientCreator, "_load_service_model", lambda *given: parsed.model(*given)),
         (ClientCreator, "_create_methods", lambda *given: parsed.methods(*given)),
+        (hooks.EventAliaser, "_alias_name_cache", _Aliases()),
+        (hooks, "accepts_kwargs", _takes_any),
+        (vars(hooks)["_PrefixTrie"], "_recursive_copy", _copied),
         (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
         (SigV4Auth, "canonical_request", _signed),
+        (DynamoType, "cast_value", property(_value)),
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
     ):
-        patch.object(owner, name, new, create=name == "_cache").start()
+        patch.object(owner, name, new, create=name in ("_cache", "_alias_name_cache")).start()

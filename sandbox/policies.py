@@ -44,6 +44,7 @@ _OPERATORS: Mapping[str, Callable[[str | None, list[str]], bool]] = {
     "StringEqualsIfExists": lambda value, wanted: value is None or value in wanted,
     "StringLike": lambda value, wanted: value is not None and any(fnmatchcase(value, w) for w in wanted),
     "ForAllValues:StringLike": lambda value, wanted: value is None or any(fnmatchcase(value, w) for w in wanted),
+    "ArnLike": lambda value, wanted: value is not None and any(fnmatchcase(value, w) for w in wanted),
     "Null": lambda value, wanted: (value is None) == (wanted == ["true"]),
     "Bool": lambda value, wanted: value in wanted,
 }

@@ -54,7 +54,9 @@ class Spot:
             "InstancesDistribution": dict(SPOT_ONLY),
         }
         suspended = more.pop("suspended", set())
-        group = SimGroup(name, 0, maximum, desired, list(types), list(zones), tags, mixed=mixed, **more)
+        opted_in = {key: value for key, value in tags.items() if key == "rightsizer:mode"}
+        more = {"mixed": mixed, "template_tags": opted_in, **more}
+        group = SimGroup(name, 0, maximum, desired, list(types), list(zones), tags, **more)
         self.groups.add(group)
         group.suspended = set(suspended)
         return group

@@ -55,6 +55,8 @@ class SimGroup:
     zones: list[str]
     tags: dict[str, str]
     mixed: Params = field(default_factory=dict)
+    template_tags: dict[str, str] = field(default_factory=dict)
+    """Tags of its launch templates."""
     subnets: str = ""
     capacity_rebalance: bool = False
     hooks: list[str] = field(default_factory=list)

@@ -7,6 +7,7 @@ knows no warm pools and no transitions.
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from sandbox.paging import page
 from sandbox.refusals import AwsRefusal
 from sandbox.strict import on
 
@@ -70,16 +71,20 @@ class Jobs:
         return self._job(p["TrainingJobName"], "DescribeTrainingJob")
 
     def ListTrainingJobs(self, p: Params) -> Params:
-        """Jobs by status, warm pool and part of the name."""
+        """Pages of ten jobs, or as asked, by status, warm pool and part of the name."""
         rows = [
             {"TrainingJobName": name, "TrainingJobArn": job["TrainingJobArn"], "CreationTime": job["CreationTime"],
              "TrainingJobStatus": job["TrainingJobStatus"]}
             for name, job in self.jobs.items()
+            if p.get("CreationTimeAfter", job["CreationTime"]) <= job["CreationTime"]
+            if p.get("CreationTimeBefore", job["CreationTime"]) >= job["CreationTime"]
             if p.get("StatusEquals") in (None, job["TrainingJobStatus"])
             and p.get("WarmPoolStatusEquals") in (None, job.get("WarmPoolStatus", {}).get("Status"))
             and p.get("NameContains", "") in name
         ]  # fmt: skip
-        return {"TrainingJobSummaries": sorted(rows, key=lambda row: row["CreationTime"], reverse=True)}
+        rows.sort(key=lambda row: row["CreationTime"], reverse=p.get("SortOrder") != "Ascending")
+        found, token = page(rows, p.get("NextToken"), p.get("MaxResults", 10), operation="ListTrainingJobs")
+        return {"TrainingJobSummaries": found} | ({"NextToken": token} if token else {})
 
     def UpdateTrainingJob(self, p: Params) -> Params:
         """Keep-alive 0 ends a warm pool that waits; AWS refuses it for a job without one."""

@@ -144,7 +144,7 @@ def deploy(box: Sandbox, template: Template, stack: str) -> Parts:
         template.names(name, f"/sandbox/{stack}/{name}", Arn=f"arn:aws:sandbox:::{name}")
     _functions(box, template, stack, parts)
     _rules(template, parts)
-    _mappings(template, parts)
+    mappings(template, parts)
     _subscriptions(box, template)
     _alarms(box, template)
     return parts
@@ -256,7 +256,8 @@ def _rules(template: Template, parts: Parts) -> None:
             parts.rules.append(Rule(name, properties["EventPattern"], enabled, function=function, queue=queue))
 
 
-def _mappings(template: Template, parts: Parts) -> None:
+def mappings(template: Template, parts: Parts) -> None:
+    """Add the event source mappings of queues and streams to the parts."""
     for name, raw in template.resources("AWS::Lambda::EventSourceMapping").items():
         properties = template.resolve(raw)
         function = next(one for one, row in parts.functions.items() if row.name == properties["FunctionName"])

@@ -88,6 +88,11 @@ class Template:
         """Globals.Function, resolved."""
         return dict(self.resolve(self._raw.get("Globals", {}).get("Function", {})))
 
+    def outputs(self) -> dict[str, str]:
+        """Outputs whose condition holds, resolved."""
+        rows = self._raw.get("Outputs", {}).items()
+        return {name: str(self.resolve(row["Value"])) for name, row in rows if self.holds(row.get("Condition"))}
+
     def holds(self, condition: str | None) -> bool:
         """Whether a named condition is true."""
         return condition is None or bool(self._condition(self._raw["Conditions"][condition]))

@@ -23,7 +23,7 @@ from sandbox.deployed import ControlPlanes
 from sandbox.doors import Roles
 from sandbox.functions import Function, InProcess, Invocation, Invoker
 from sandbox.schedule import next_fire
-from sandbox.stackparts import Parts, Rule, Schedule, deploy
+from sandbox.stackparts import Parts, Rule, Schedule, deploy, mappings
 from sandbox.streams import StreamMapping
 from sandbox.template import Template, matches
 
@@ -74,6 +74,7 @@ class Stack:
         self._number = 0
         self.paused = False
         """While True nothing is delivered, and nothing is lost."""
+        self.deleted = False
         self._due = {schedule.name: self._first(schedule) for schedule in self.parts.schedules}
         self.off: set[str] = set()
         """Doors whose function is switched off: Lambda throttles each call (reserved concurrency 0), and who calls
@@ -117,8 +118,24 @@ class Stack:
         changed = {key: str(value) for key, value in after.items() if before.get(key) != value}
         for name, function in self.parts.functions.items():
             self.parts.functions[name] = replace(function, environment={**function.environment, **changed})
+        self._follow_streams()
         self._give_roles()
         self.invoke_with.cold()
+
+    def delete(self) -> None:
+        """Delete the stack: nothing runs any more; table and bucket stay, as the template retains them."""
+        self.paused = self.deleted = True
+        self.quiet = {schedule.name for schedule in self.parts.schedules}
+        self._pending.clear()
+
+    def _follow_streams(self) -> None:
+        """An event source mapping of another stream is a new one, which reads from TRIM_HORIZON."""
+        made = Parts(functions=self.parts.functions, queues=self.parts.queues)
+        mappings(self.template, made)
+        for number, source in enumerate(made.streams):
+            if source.table != self.parts.streams[number].table:
+                self.streams[number] = StreamMapping(self.box, source)
+        self.parts.streams = made.streams
 
     def _give_roles(self) -> None:
         """The roles of the functions, by which requests are judged and IAM's simulation answers."""

@@ -33,7 +33,7 @@ SHOWN_GIB = {"T4": "15"}
 
 
 def compile_catalog(data: Path, target: Path) -> None:
-    """Write instance_types.csv, accelerators.csv, serverless.csv and prices/REGION.csv below `target`."""
+    """Write instance_types.csv, accelerators.csv, serverless.csv, ec2.csv and prices/REGION.csv below `target`."""
     specs = _read(data / "instance_specs.csv")
     chips = _read(data / "accelerators.csv")
     _write(target / "instance_types.csv", INSTANCE_COLUMNS, ([row[c] for c in INSTANCE_COLUMNS] for row in specs))
@@ -55,9 +55,12 @@ def compile_catalog(data: Path, target: Path) -> None:
     )
     _prices(_read(data / "hosting_prices.csv"), hosting_types(), target / "prices")
     _serverless(_read(data / "other_prices.csv"), target)
+    _ec2(specs, target)
 
 
 INSTANCE_COLUMNS = ("instance_type", "vcpu", "memory_gib", "accelerator_model", "accelerator_count", "cpu_arch")
+EC2_AS_OF = "2026-07-20"
+"""Date of the EC2 prices in instance_specs.csv."""
 CHIP_COLUMNS = ("fp16_tflops_dense", "memory_bandwidth_gbps", "memory_gib", "compute_capability")
 
 
@@ -95,6 +98,13 @@ def _serverless(rows: Sequence[dict[str, str]], target: Path) -> None:
     found = [row for row in rows if (row["category"], row["item"]) == ("serverless_inference", "1 GB memory")]
     lines = ([row["region"], f"{Decimal(row['usd']).normalize():f}", row["as_of"], row["source"]] for row in found)
     _write(target / "serverless.csv", ("region", "usd_per_gb_second", "as_of", "source"), lines)
+
+
+def _ec2(specs: Sequence[dict[str, str]], target: Path) -> None:
+    """On-Demand prices of EC2 in us-east-1, by the SageMaker name of the same hardware."""
+    column = "ec2_usd_per_hour_us_east_1"
+    lines = ([row["instance_type"], row[column], EC2_AS_OF] for row in specs if row[column])
+    _write(target / "ec2.csv", ("instance_type", "usd_per_hour", "as_of"), lines)
 
 
 def _shown(chip: dict[str, str]) -> dict[str, str]:

@@ -20,9 +20,9 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal, UsageDigest
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.packing import packs
-from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.render import effects
 from tests.recommender import kit
+from tests.recommender.kit import judge, judge_digests
 
 STEADY = "per_slot latency_s gpu memory host cpu swing"
 WORDS = {

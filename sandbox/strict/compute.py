@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from sandbox.strict import Check, Key, Params, moto, shape, state
+from sandbox.strict.mixed_policy import MIXED_POLICY
 from sandbox.strict.words import Broken, longer, not_exactly_one, outside, together
 
 GROUPS, EC2 = "autoscaling", "ec2"
@@ -78,6 +79,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         ),
         Check("launch template", "a launch template with a mixed policy", ERROR, together(*_LAUNCH)),
         Check("turned", "a maximum below the minimum", ERROR, _bounds_turned),
+        *MIXED_POLICY,
         state("group", "a group that does not exist", ERROR),
         state("desired", "a desired capacity outside the bounds", ERROR),
     ),

@@ -93,15 +93,46 @@ def _items(p: Params) -> Iterator[Params]:
     yield from (holder["Item"] for holder in (p, *_actions(p)) if "Item" in holder)
 
 
+def _sets(value: Any) -> Iterator[list[Any]]:
+    """Every set of a typed attribute, at every depth."""
+    for kind, held in value.items() if isinstance(value, Mapping) else ():
+        if kind in {"SS", "NS", "BS"}:
+            yield held
+        elif kind in {"M", "L"}:
+            for inner in held.values() if kind == "M" else held:
+                yield from _sets(inner)
+
+
+def _given_sets(p: Params) -> Iterator[list[Any]]:
+    """Sets of the items and of the values of expressions."""
+    for holder in (p, *_actions(p)):
+        for value in (*(holder.get("Item") or {}).values(), *(holder.get("ExpressionAttributeValues") or {}).values()):
+            yield from _sets(value)
+
+
 def _empty_set(p: Params) -> bool:
-    return any(
-        kind in {"SS", "NS", "BS"} and not held for i in _items(p) for v in i.values() for kind, held in v.items()
-    )
+    return any(not held for held in _given_sets(p))
+
+
+def _doubled(p: Params) -> bool:
+    return any(twice(held) for held in _given_sets(p))
+
+
+def _empty_key(p: Params) -> bool:
+    return any("" in value.values() for holder in (p, *_actions(p)) for value in (holder.get("Key") or {}).values())
 
 
 def _same_item(p: Params) -> bool:
     keys = [a.get("Key") or {name: a["Item"].get(name) for name in ("pk", "sk")} for a in _actions(p)]
     return twice([(a["TableName"], sorted(map(str, key.items()))) for a, key in zip(_actions(p), keys, strict=True)])
+
+
+def _filtered_keys(p: Params) -> bool:
+    """The filter of a query names an attribute of the key that is queried, directly or by a place."""
+    keys = {"gsi1pk", "gsi1sk"} if "IndexName" in p else {"pk", "sk"}
+    names = p.get("ExpressionAttributeNames") or {}
+    words = re.findall(r"(?<![:\w])#?\w+", p.get("FilterExpression") or "")
+    return any(names.get(word, word) in keys for word in words)
 
 
 def _each(broken: Any) -> Any:
@@ -112,6 +143,16 @@ _RESERVED = Check("reserved", "a reserved word as a bare name in an expression",
 _FUNCTION_CASE = Check("functions", "a function that is unknown, or not in lower case", INVALID, _misspelt_function)
 _UNUSED = Check("unused", "names or values that no expression uses", INVALID, _unused)
 _UNDEFINED = Check("undefined", "a place in an expression without its name or value", INVALID, _undefined)
+_EMPTY_SET = Check("empty set", "an empty set, at any depth, in an item or a value", INVALID, _empty_set)
+_DOUBLED = Check("doubled", "a set that has a member twice", INVALID, _doubled)
+_EMPTY_KEY = Check(
+    "empty key",
+    "a key with an empty text",
+    INVALID,
+    _empty_key,
+    source="developer guide, NamingRulesDataTypes",
+)
+_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _TABLE = moto("table", "a table that does not exist", NOWHERE)
 
 CHECKS: Mapping[Key, tuple[Check, ...]] = {
@@ -132,8 +173,15 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         _FUNCTION_CASE,
         _UNUSED,
         _UNDEFINED,
-        Check("size", "an item of more than 400 KB", INVALID, lambda p: item_size(p["Item"]) > LARGEST_ITEM),
-        Check("empty set", "an empty set", INVALID, _empty_set),
+        Check(
+            "size",
+            "an item of more than 400 KB",
+            INVALID,
+            lambda p: item_size(p["Item"]) > LARGEST_ITEM,
+            text=_TOO_LARGE,
+        ),
+        _EMPTY_SET,
+        _DOUBLED,
         moto("key", "an item without its whole key, or with an empty key", INVALID),
         moto("condition", "a condition that does not hold", "ConditionalCheckFailedException"),
         _TABLE,
@@ -144,6 +192,10 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         _FUNCTION_CASE,
         _UNUSED,
         _UNDEFINED,
+        _EMPTY_SET,
+        _DOUBLED,
+        _EMPTY_KEY,
+        moto("size", "an update by which the item has more than 400 KB", INVALID),
         moto("of the key", "an update of an attribute of the key", INVALID),
         moto("condition", "a condition that does not hold", "ConditionalCheckFailedException"),
         _TABLE,
@@ -181,6 +233,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             INVALID,
             lambda p: "ProjectionExpression" in p and p.get("Select", "SPECIFIC_ATTRIBUTES") != "SPECIFIC_ATTRIBUTES",
         ),
+        Check("filtered", "a filter on an attribute of the key", INVALID, _filtered_keys),
         Check(
             "consistent",
             "a consistent read of a global index",
@@ -207,8 +260,11 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             "an item of more than 400 KB",
             INVALID,
             lambda p: any(item_size(i) > LARGEST_ITEM for i in _items(p)),
+            text=_TOO_LARGE,
         ),
-        Check("empty set", "an empty set", INVALID, _empty_set),
+        _EMPTY_SET,
+        _DOUBLED,
+        _EMPTY_KEY,
         Check("reserved", _RESERVED.says, INVALID, _each(_reserved)),
         Check("functions", _FUNCTION_CASE.says, INVALID, _each(_misspelt_function)),
         Check("unused", _UNUSED.says, INVALID, _each(_unused)),

@@ -7,6 +7,7 @@ from sandbox.strict import Check, Key, Params, moto, shape
 
 LAMBDA, SCHEDULER, MISSING = "lambda", "scheduler", "ResourceNotFoundException"
 LARGEST_PAYLOAD = 6 * 1024 * 1024
+LONGEST_NAME = 64
 
 
 def _payload(p: Params) -> bytes:
@@ -22,9 +23,17 @@ def _no_json(p: Params) -> bool:
     return False
 
 
+def _long_name(p: Params) -> bool:
+    name = p["FunctionName"]
+    return ":" not in name and len(name) > LONGEST_NAME
+
+
+_NAME = Check("name", "a bare name of more than 64 characters", "ValidationException", _long_name)
+
 CHECKS: Mapping[Key, tuple[Check, ...]] = {
     (LAMBDA, "Invoke"): (
         shape(LAMBDA, "a name of more than 256 characters, another type of invocation"),
+        _NAME,
         Check(
             "payload",
             "a synchronous payload of more than 6 MB",
@@ -37,6 +46,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
     ),
     (LAMBDA, "GetFunctionConfiguration"): (
         shape(LAMBDA, "a name of more than 256 characters"),
+        _NAME,
         moto("unknown", "a function that does not exist", MISSING),
     ),
     (LAMBDA, "GetEventSourceMapping"): (

@@ -299,7 +299,10 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
     (SERVICE, "ListInferenceComponents"): _LIST,
     (SERVICE, "DescribeInferenceComponent"): (_NAME, _COMPONENT),
     (SERVICE, "DescribeTrainingJob"): (_NAME, state("unknown", "a job that does not exist")),
-    (SERVICE, "ListTrainingJobs"): (shape(SERVICE, "pages of more than 100, a filter outside its pattern or enum"),),
+    (SERVICE, "ListTrainingJobs"): (
+        shape(SERVICE, "pages of more than 100, a filter outside its pattern or enum"),
+        _PAGE,
+    ),
     (SERVICE, "UpdateTrainingJob"): (
         shape(SERVICE, "a name outside its pattern"),
         state("unknown", "a job that does not exist"),

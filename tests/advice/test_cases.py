@@ -1,4 +1,4 @@
-"""The 60 numbered cases of hardware selection: each is answered with the expected class and reason."""
+"""The 60 numbered cases of choosing hardware: each is answered with the expected class and reason."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

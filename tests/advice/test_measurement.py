@@ -44,6 +44,12 @@ def test_spot_comes_with_checkpoints_and_a_wait() -> None:
     assert made.parameters["CheckpointConfig"]
 
 
+def test_a_rate_beyond_all_bounds_sends_three_users() -> None:
+    traffic = {"requests_per_month": 1e13, "hours_per_day": 5e-324, "days_per_month": 1}
+    (made,) = advise({"task": "real-time", "model": {"kind": "vision"}, "traffic": traffic}).measurements
+    assert made.parameters["InputConfig"]["TrafficPattern"]["Phases"][0]["SpawnRate"] == 3
+
+
 def test_nothing_is_measured_where_nothing_is_open() -> None:
     assert advise({"task": "notebook"}).measurements == ()
     assert advise({"task": "real-time", "model": {"kind": "llm", "parameters": 9e12}}).measurements == ()

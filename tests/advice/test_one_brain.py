@@ -14,7 +14,9 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from tests.labelled import judged, read
 
-CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.yaml"))[::5]
+HERE = Path(__file__).parent
+CASES = [HERE.parent / "cases" / f"{name}.yaml" for name in (HERE / "one_brain.txt").read_text().split()]
+"""Named in a file, so that a new case elsewhere changes nothing here."""
 PEAK, P95 = re.compile(r"peak ([\d.]+) GiB"), re.compile(r"p95 ([\d.]+) s")
 KNOWS_MORE: Mapping[str, str] = {
     "gpus-skewed-tested": "one of four GPUs may have held all of the memory; the description gives the mean",

@@ -40,6 +40,11 @@ def test_the_terminal_stays_out_of_the_layer(module: str, layer: Path) -> None:
     assert not (layer / "python" / "rightsizer" / f"{module}.py").exists()
 
 
+@pytest.mark.parametrize("package", ["terminal", "advice", "prometheus"])
+def test_what_no_function_imports_stays_out_of_the_layer(package: str, layer: Path) -> None:
+    assert not (layer / "python" / "rightsizer" / package).exists()
+
+
 def test_every_module_of_the_layer_and_of_the_functions_is_compiled_for_the_runtime(build: Path) -> None:
     folders = [build / "RightsizerLayer" / "python", *(path.parent for path in build.glob("*/app.py"))]
     without = [

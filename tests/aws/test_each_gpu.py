@@ -11,6 +11,7 @@ from rightsizer.aws.gpu_metrics import MOST_INSTANCES, places_of
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.session import Session
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
@@ -44,7 +45,7 @@ def found(box: Sandbox, account: Session) -> tuple[tuple[str, str], list[Reason]
         OrderedPrices([PriceList(account, lambda: box.clock.now), Snapshot()], lambda: box.clock.now),
     )
     quotas = EndpointQuotas(account, lambda: box.clock.now, FOR_A_DECISION)
-    ports = EvaluatePorts(fleet, metrics, prices, quotas, hardware())
+    ports = EvaluatePorts(fleet, metrics, prices, quotas, hardware(), DIMENSIONS)
     watcher, policy = Watcher(told=told.append), Policy(lookback_days=DAYS)
     (one,) = judged(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)
     assert isinstance(one, Judged), one

@@ -6,7 +6,7 @@ import pytest
 
 from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.session import Session
-from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Observation, Unobserved
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Observation, Unobserved, names_digest
 from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError
 from sandbox.account import Sandbox
@@ -31,7 +31,7 @@ def test_a_plain_endpoint_is_observed_as_it_is(box: Sandbox, account: Session) -
     (variant,) = seen.variants
     assert (variant.instance_type, variant.current_count, variant.desired_count) == ("ml.g5.12xlarge", 2, 2)
     assert variant.images
-    assert not variant.images[0].moving_tag
+    assert names_digest(variant.images[0].specified)
     assert (seen.mode, seen.mode_declared, seen.objective.p95_s, seen.owner) == (Mode.AUTO, True, 0.3, "search")
     (target,) = seen.scaling
     assert (target.minimum, target.maximum, len(target.policies)) == (1, 4, 1)

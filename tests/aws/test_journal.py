@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.journal import TableJournal
+from rightsizer.changes.daily_budget import budget_share
 from rightsizer.domain.change import Change, ChangeState, Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.plan import Before, VariantCount
@@ -78,14 +79,16 @@ def test_of_two_that_read_the_same_version_one_saves(journal: TableJournal) -> N
 
 
 def test_closing_gives_back_the_locks_in_the_same_write_and_remembers_when(journal: TableJournal) -> None:
-    begun = journal.begin(replace(journal.create(change()), before=BEFORE, models=("m",)), DAY, Decimal(1), LIMITS)
+    begun = journal.begin(
+        replace(journal.create(change()), before=BEFORE, models=("m",)), budget_share(DAY, Decimal(1), LIMITS)
+    )
     journal.save(closed(begun))
     assert journal.held_by("chat") == ""
     assert journal.last_change_at("chat") == NOW
     assert list(journal.open_changes()) == []
     assert journal.due(NOW + timedelta(days=9)) == ()
     again = journal.create(change(2))
-    journal.begin(replace(again, before=BEFORE, models=("m",)), DAY, Decimal(1), LIMITS)
+    journal.begin(replace(again, before=BEFORE, models=("m",)), budget_share(DAY, Decimal(1), LIMITS))
 
 
 def test_a_change_that_wrote_nothing_is_not_the_last_change_of_its_endpoint(journal: TableJournal) -> None:
@@ -98,24 +101,26 @@ def test_a_change_that_wrote_nothing_is_not_the_last_change_of_its_endpoint(jour
 def test_where_no_change_is_allowed_a_day_the_first_one_does_not_pass(journal: TableJournal) -> None:
     made = journal.create(change())
     with pytest.raises(ConflictError, match="no change is allowed"):
-        journal.begin(made, DAY, Decimal(1), replace(LIMITS, changes_per_day=0))
+        journal.begin(made, budget_share(DAY, Decimal(1), replace(LIMITS, changes_per_day=0)))
 
 
 def test_endpoints_that_share_a_model_wait_for_each_other(journal: TableJournal) -> None:
-    journal.begin(replace(journal.create(change()), before=BEFORE, models=("m", "n")), DAY, Decimal(1), LIMITS)
+    journal.begin(
+        replace(journal.create(change()), before=BEFORE, models=("m", "n")), budget_share(DAY, Decimal(1), LIMITS)
+    )
     other = journal.create(change(2, "other"))
     with pytest.raises(ConflictError, match="another endpoint with model n is being changed"):
-        journal.begin(replace(other, before=BEFORE, models=("n",)), DAY, Decimal(1), LIMITS)
+        journal.begin(replace(other, before=BEFORE, models=("n",)), budget_share(DAY, Decimal(1), LIMITS))
     assert journal.load("c-2") == other
 
 
 def test_the_day_has_so_many_changes(journal: TableJournal) -> None:
     for number in (1, 2):
-        journal.begin(journal.create(change(number, f"e{number}")), DAY, Decimal(1), LIMITS)
+        journal.begin(journal.create(change(number, f"e{number}")), budget_share(DAY, Decimal(1), LIMITS))
     third = journal.create(change(3, "e3"))
     with pytest.raises(ConflictError, match="the budget of 2026-11-02"):
-        journal.begin(third, DAY, Decimal(1), LIMITS)
-    journal.begin(third, "2026-11-03", Decimal(1), LIMITS)
+        journal.begin(third, budget_share(DAY, Decimal(1), LIMITS))
+    journal.begin(third, budget_share("2026-11-03", Decimal(1), LIMITS))
 
 
 SPOILT: list[dict[str, Any]] = [
@@ -136,27 +141,29 @@ def test_a_spoilt_budget_stops_the_day_and_says_so_but_not_what_restores(
     journal.dynamodb.put_item(TableName="t", Item=key | row)
     made = journal.create(change())
     with pytest.raises(BudgetUnreadableError, match=f"the row BUDGET#{DAY} BUDGET, .* cannot be read: it"):
-        journal.begin(made, DAY, Decimal(1), LIMITS)
+        journal.begin(made, budget_share(DAY, Decimal(1), LIMITS))
     assert journal.load("c-1") == made
     grows = replace(change(2, "other"), option=replace(samples.option(), restores=True), models=("m",))
-    assert journal.begin(journal.create(grows), DAY, Decimal(1), LIMITS).version == 2
+    assert journal.begin(journal.create(grows), budget_share(DAY, Decimal(1), LIMITS, restores=True)).version == 2
     with pytest.raises(ConflictError, match="model m"):
-        journal.begin(journal.create(replace(change(3, "third"), models=("m",))), "2026-11-03", Decimal(1), LIMITS)
+        journal.begin(
+            journal.create(replace(change(3, "third"), models=("m",))), budget_share("2026-11-03", Decimal(1), LIMITS)
+        )
 
 
 def test_what_a_day_has_spent_is_no_spoilt_budget(journal: TableJournal) -> None:
-    journal.begin(journal.create(change(1, "e1")), DAY, Decimal("99.50"), LIMITS)
+    journal.begin(journal.create(change(1, "e1")), budget_share(DAY, Decimal("99.50"), LIMITS))
     with pytest.raises(ConflictError, match="is spent") as caught:
-        journal.begin(journal.create(change(2, "e2")), DAY, Decimal(1), LIMITS)
+        journal.begin(journal.create(change(2, "e2")), budget_share(DAY, Decimal(1), LIMITS))
     assert not isinstance(caught.value, BudgetUnreadableError)
 
 
 def test_the_day_has_so_many_dollars(journal: TableJournal) -> None:
-    journal.begin(journal.create(change(1, "e1")), DAY, Decimal("60.10"), LIMITS)
+    journal.begin(journal.create(change(1, "e1")), budget_share(DAY, Decimal("60.10"), LIMITS))
     second = journal.create(change(2, "e2"))
     with pytest.raises(ConflictError, match="USD 100"):
-        journal.begin(second, DAY, Decimal("39.91"), LIMITS)
-    journal.begin(second, DAY, Decimal("39.90"), LIMITS)
+        journal.begin(second, budget_share(DAY, Decimal("39.91"), LIMITS))
+    journal.begin(second, budget_share(DAY, Decimal("39.90"), LIMITS))
 
 
 def test_a_closed_change_is_opened_again_only_while_nobody_holds_the_endpoint(journal: TableJournal) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from rightsizer.aws import configuration
 from rightsizer.aws.models import ModelFacts, facts_of, framework_of
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import CHANGEABLE, OptionKind, carried_out
+from rightsizer.domain.option import CHANGEABLE
 
 PLAIN: dict[str, Any] = {"VariantName": "v", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
 ACCOUNT = "111122223333"
@@ -71,7 +72,9 @@ def test_an_endpoint_of_two_kinds_is_changed_only_where_both_are() -> None:
 def test_an_endpoint_of_two_kinds_is_changed_in_no_dimension_that_one_of_them_is_not() -> None:
     changed = [EndpointKind.MULTI_VARIANT, EndpointKind.ASYNC]
     first = configuration.ordered(frozenset(changed))[0]
-    assert [o for o in OptionKind if carried_out(first, o) and not all(carried_out(k, o) for k in changed)] == []
+    found = [one for one in DIMENSIONS if first in one.applies_to]
+    assert found
+    assert [one for one in found if not one.applies_to.issuperset(changed)] == []
 
 
 def model(*containers: dict[str, Any], **more: Any) -> ModelFacts:

@@ -17,6 +17,7 @@ from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.models import SMALLEST, facts_of, weights_size
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.session import Session
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
@@ -68,6 +69,7 @@ def found(box: Sandbox, account: Session) -> tuple[str, str, list[Reason]]:
         OrderedPrices([PriceList(account, lambda: box.clock.now), Snapshot()], lambda: box.clock.now),
         EndpointQuotas(account, lambda: box.clock.now, FOR_A_DECISION),
         hardware(),
+        DIMENSIONS,
     )
     watcher, policy = Watcher(told=told.append), Policy(lookback_days=DAYS)
     (one,) = judged(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)

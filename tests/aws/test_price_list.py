@@ -8,10 +8,19 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.prices import KEEP, KEEP_FAILURE, OrderedPrices, PriceList, SavingsPlans, Snapshot, parse
+from rightsizer.aws.prices import (
+    KEEP,
+    KEEP_FAILURE,
+    OrderedPrices,
+    PriceList,
+    SavingsPlans,
+    Snapshot,
+    choose_price,
+    parse,
+)
 from rightsizer.aws.session import Session
 from rightsizer.domain.price import KnownPrices, NoPrice, Price
-from rightsizer.domain.reason import Code
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ThrottledError
 from sandbox.account import Sandbox
 
@@ -208,3 +217,15 @@ def test_a_price_after_a_whole_list_is_no_evidence_that_the_type_is_sold() -> No
         REGION, ["ml.a", "ml.b"]
     )
     assert [price.listed for name in ("ml.a", "ml.b") if (price := table.find(name))] == [True, False]
+
+
+def test_the_first_source_that_knows_a_type_prices_it_also_where_it_says_that_nobody_can() -> None:
+    first, later = (Price("ml.g5.xlarge", REGION, Decimal(usd), "x", "Hosting", "2026-09-01") for usd in (1, 2))
+    nobody = NoPrice("ml.g5.xlarge", REGION, Reason(Code.NO_PRICE, "two products"))
+    assert choose_price(None, first, is_sold=True) is first
+    assert choose_price(first, later, is_sold=True) is first
+    assert choose_price(nobody, later, is_sold=True) is nobody
+    unlisted = choose_price(None, first, is_sold=False)
+    assert isinstance(unlisted, Price)
+    assert (unlisted.usd_per_hour, unlisted.listed) == (Decimal(1), False)
+    assert choose_price(None, nobody, is_sold=False) is nobody

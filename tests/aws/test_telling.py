@@ -19,11 +19,13 @@ from rightsizer.aws.s3 import BucketReports, FolderReports
 from rightsizer.channels.notifier import Channels
 from rightsizer.channels.slack import Slack
 from rightsizer.channels.sns import Topic, fit
+from rightsizer.domain.message import Notice
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.errors import InputError, PermissionMissingError, SettingsError, ThrottledError, WriteRefusedError
 from rightsizer.ports.evaluation import Notifier, ReportStore
 from tests.samples import NOW
 
+HELLO = Notice("hello", "It is there.")
 OK: tuple[int, dict[str, str], Any] = (200, {}, {"ok": True, "channel": "C9", "ts": "1.5"})
 
 
@@ -68,9 +70,9 @@ def server() -> Iterator[SlackServer]:
 
 def test_a_message_is_posted_with_the_token_and_can_be_followed(server: SlackServer) -> None:
     server.answers = [OK, OK]
-    posted = server.slack.post([{"type": "divider"}], "hello")
+    posted = server.slack.post(HELLO)
     assert (posted.channel, posted.ts) == ("C9", "1.5")
-    server.slack.update(MessageRef("p-1", posted.channel, posted.ts, ""), [], "changed")
+    server.slack.update(MessageRef("p-1", posted.channel, posted.ts, ""), Notice("changed", ""))
     (path, token, body), (update, _, changed) = server.asked
     assert (path, token, body["channel"], body["text"]) == ("/api/chat.postMessage", "Bearer xoxb-test", "C1", "hello")
     assert (update, changed["channel"], changed["ts"]) == ("/api/chat.update", "C9", "1.5")
@@ -78,7 +80,7 @@ def test_a_message_is_posted_with_the_token_and_can_be_followed(server: SlackSer
 
 def test_slack_is_waited_for_once_when_it_asks_so(server: SlackServer) -> None:
     server.answers = [(429, {"Retry-After": "3"}, b""), OK]
-    assert server.slack.post([], "hello").ts == "1.5"
+    assert server.slack.post(HELLO).ts == "1.5"
     assert server.slept == [3.0]
 
 
@@ -94,7 +96,7 @@ def test_slack_is_waited_for_once_when_it_asks_so(server: SlackServer) -> None:
 def test_a_busy_slack_is_left_to_the_retry(server: SlackServer, answers: list[Any]) -> None:
     server.answers = answers
     with pytest.raises(ThrottledError, match="tried again later"):
-        server.slack.post([], "hello")
+        server.slack.post(HELLO)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_a_busy_slack_is_left_to_the_retry(server: SlackServer, answers: list[An
 def test_what_slack_refuses_names_the_error(server: SlackServer, answer: Any, code: str) -> None:
     server.answers = [(200, {}, answer)]
     with pytest.raises(WriteRefusedError) as refused:
-        server.slack.post([], "hello")
+        server.slack.post(HELLO)
     assert refused.value.code == code
     assert "xoxb" not in str(refused.value)
 
@@ -112,7 +114,7 @@ def test_what_slack_refuses_names_the_error(server: SlackServer, answer: Any, co
 def test_a_slack_that_does_not_answer_is_left_to_the_retry() -> None:
     slack = Slack(lambda: "xoxb-test", "C1", lambda _: None, "http://127.0.0.1:9/api")
     with pytest.raises(ThrottledError, match="no answer"):
-        slack.post([], "hello")
+        slack.post(HELLO)
     slack.close()
 
 
@@ -129,7 +131,7 @@ def test_a_text_reaches_the_topic_with_a_subject_that_sns_takes() -> None:
     sns = boto3.client("sns", region_name="eu-west-1")
     arn = sns.create_topic(Name="t")["TopicArn"]
     with mock.patch.object(sns, "publish", wraps=sns.publish) as published:
-        Channels(None, Topic(sns, arn)).publish("1 × ml.g5.xlarge\n" + "long " * 40, "text")
+        Topic(sns, arn).post(Notice("1 × ml.g5.xlarge\n" + "long " * 40, "text"))
     subject = published.call_args.kwargs["Subject"]
     assert subject.isascii()
     assert len(subject) <= 99
@@ -140,16 +142,16 @@ def test_a_subject_of_nothing_printable_is_still_a_subject() -> None:
 
 
 def test_nothing_configured_tells_nobody_and_fails_nobody() -> None:
-    nobody: Notifier = Channels(None, None)
-    assert nobody.post([], "x") is None
-    nobody.publish("x", "y")
+    nobody: Notifier = Channels(())
+    assert nobody.post(HELLO) is None
+    nobody.update(MessageRef("", "C1", "1.0", ""), HELLO)
 
 
 def test_a_missing_permission_to_publish_is_named() -> None:
     client = mock.Mock()
     client.publish.side_effect = ClientError({"Error": {"Code": "AuthorizationError", "Message": "no"}}, "Publish")
     with pytest.raises(PermissionMissingError, match="sns:Publish"):
-        Topic(client, "arn").publish("a", "b")
+        Topic(client, "arn").post(HELLO)
 
 
 @pytest.mark.usefixtures("aws")

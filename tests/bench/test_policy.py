@@ -14,8 +14,8 @@ from rightsizer.domain.option import OptionKind, Risk
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 VIEW = SimpleNamespace(scale_to_zero_minutes=None, autoscale_max=None)
 ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed", ScaleToZeroWhenIdle=lambda _: "asleep")

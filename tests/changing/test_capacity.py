@@ -4,14 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.changes.measurement import counted, realised_usd
 from rightsizer.changes.reconcile import leftovers
-from rightsizer.domain.change import ChangeState, FailureClass
+from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.live_state import EndpointSight, VariantSight
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.outcome import LedgerEntry
-from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, world
@@ -42,95 +39,6 @@ def test_after_a_lack_of_capacity_the_pools_are_tried_six_hours_later() -> None:
     assert len(leftovers(change)) == 2, "the configuration of the first try stays too"
 
 
-def test_no_event_and_no_click_begins_the_next_try_before_its_time() -> None:
-    """Each try takes autoscaling away, so an event of the endpoint twenty minutes later must not start another one."""
-    with world(scenarios.AUTOSCALED.option, seed=scenarios.autoscaled) as w:
-        lacking(w, 1)
-        w.start()
-        while not w.change.tries:
-            w.run(0.25)
-        waiting, asked = w.change, len(list(w.box.calls))
-        for minutes in (5, 15, 300):
-            w.box.clock.advance(timedelta(minutes=minutes))
-            w.apply.moved(NAME, w.now)
-            w.start()
-            w.apply.tick(w.now)
-        assert w.change == waiting
-        assert {c.service for c in list(w.box.calls)[asked:]} == {"dynamodb"}
-        assert w.run(12).state is ChangeState.PROVEN, w.change.outcome
-    assert waiting.next_due == waiting.not_before
-
-
-def test_the_third_lack_of_capacity_is_the_end_and_is_remembered() -> None:
-    with world() as w:
-        lacking(w, 3)
-        w.start()
-        change = w.run(60)
-        updates = w.box.calls.of("sagemaker", "UpdateEndpoint")
-        past = w.store.history(NAME).endpoint
-    assert change.state is ChangeState.ROLLED_BACK
-    assert change.failure is FailureClass.CAPACITY
-    assert len(updates) == 3
-    assert [p.failure for p in past] == ["capacity"]
-
-
-def test_who_asks_back_between_two_tries_ends_the_change() -> None:
-    from rightsizer.flows.orders import Orders
-
-    with world() as w:
-        lacking(w, 1)
-        w.start()
-        w.run(3)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
-        change = w.run(12)
-    assert change.state in (ChangeState.REFUSED, ChangeState.ROLLED_BACK), change.state
-    assert "U1" in change.outcome
-
-
-def test_a_further_try_that_may_not_begin_ends_as_rolled_back_and_gives_every_lock_back() -> None:
-    """Its owner released between two tries. An earlier try was written, so it is no refusal, which touches nothing."""
-    with world() as w:
-        lacking(w, 1)
-        w.start()
-        waiting = w.run(3)
-        with w.box.gate.unrecorded():
-            judge, w.box.gate.judge = w.box.gate.judge, lambda call: None
-            sagemaker = w.box.client("sagemaker")
-            body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-            sagemaker.create_endpoint_config(EndpointConfigName="theirs", ProductionVariants=body["ProductionVariants"])
-            sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="theirs")
-            w.box.gate.judge = judge
-        change = w.run(12)
-        rows = w.box.client("dynamodb").scan(TableName="t")["Items"]
-        shown = w.shown()
-    assert waiting.models
-    assert change.state is ChangeState.ROLLED_BACK
-    assert change.failure is FailureClass.CAPACITY
-    assert "try 2, after a want of capacity, could not begin" in change.outcome
-    assert shown.state is ProposalState.ROLLED_BACK
-    assert [row["pk"]["S"] for row in rows if row["pk"]["S"].startswith("LOCK#")] == []
-
-
-def test_the_realised_saving_counts_the_instances_that_really_ran() -> None:
-    """Somebody doubles the fleet while the change is watched: the saving of those hours is smaller."""
-    with world() as w:
-        w.start()
-        while w.change.turned_at is None:
-            w.run(0.25)
-        who = {"VariantName": "AllTraffic", "DesiredInstanceCount": 2}
-        with w.box.gate.unrecorded():
-            w.box.client("sagemaker").update_endpoint_weights_and_capacities(
-                EndpointName=NAME, DesiredWeightsAndCapacities=[who]
-            )
-        change = w.run(12)
-        entry = next(e for e in w.ledger.entries(change.created_at, w.now + timedelta(days=1)) if e.kind == "realised")
-    plain = float(change.saving_usd_per_month) / 730 * entry.hours
-    each = float(change.option.usd_per_month) / 730
-    assert change.state is ChangeState.PROVEN, change.outcome
-    assert change.instance_hours > 1.5 * entry.hours
-    assert float(entry.usd) == pytest.approx(plain - each * (change.instance_hours - entry.hours), rel=1e-3)
-
-
 def test_a_proven_change_teaches_how_the_new_type_served() -> None:
     with world() as w:
         w.box.clock.advance(timedelta(hours=2))
@@ -155,33 +63,6 @@ def realised(w: World) -> list[LedgerEntry]:
     return [entry for entry in found if entry.kind == "realised"]
 
 
-def test_a_fallback_that_runs_the_old_type_saves_nothing_and_proves_nothing() -> None:
-    with world(scenarios.POOLS.option) as w:
-        watched_on(w, OLD_TYPE)
-        change = w.run(24 * 16)
-        entries, past = realised(w), w.store.history(NAME).endpoint
-    assert change.state is ChangeState.APPLIED, change.outcome
-    assert "not known to have run on ml.g5.xlarge" in change.outcome
-    assert float(sum(e.usd for e in entries)) == pytest.approx(0.0, abs=0.05 * float(change.saving_usd_per_month) / 2)
-    assert not any(e.proven for e in entries)
-    assert "on a fallback pool, which saves nothing" in entries[-1].note
-    assert [(p.ended, p.latency_ratio) for p in past] == [("applied", None)]
-
-
-@pytest.mark.parametrize("hours", [1, 24])
-def test_the_hours_since_the_last_look_count_before_the_verdict(hours: int) -> None:
-    """A short probation, or a day without a look: the first look that judges sees the whole fleet on the old type."""
-    limits = ChangeLimits(probation=timedelta(hours=hours))
-    with world(scenarios.POOLS.option, limits=limits) as w:
-        watched_on(w, OLD_TYPE)
-        w.box.clock.advance(timedelta(hours=hours, minutes=5))
-        w.apply.tick(w.now)
-        change = w.change
-    assert change.state is ChangeState.APPLIED
-    assert not change.closed
-    assert "not known to have run on ml.g5.xlarge" in change.outcome
-
-
 def test_the_first_pool_is_booked_and_proven_as_the_new_type() -> None:
     with world(scenarios.POOLS.option) as w:
         watched_on(w, "")
@@ -190,20 +71,6 @@ def test_the_first_pool_is_booked_and_proven_as_the_new_type() -> None:
     assert change.state is ChangeState.PROVEN
     assert change.fallback_hours == change.unseen_hours == 0
     assert float(entry.usd) == pytest.approx(float(change.saving_usd_per_month) / 730 * entry.hours, rel=0.02)
-
-
-def test_a_pool_that_aws_does_not_show_is_booked_as_no_saving() -> None:
-    with world(scenarios.POOLS.option) as w:
-        watched_on(w, "")
-        change, now = w.change, w.now + timedelta(hours=10)
-        blind = EndpointSight(
-            "InService", change.plan.new_config, now, "", "", (VariantSight("AllTraffic", 1, 1, 1, 1),)
-        )
-        assert change.turned_at is not None
-        hours = (now - change.turned_at).total_seconds() / 3600
-        after = counted(change, blind, now)
-    assert after.unseen_hours == pytest.approx(hours, rel=0.1)
-    assert float(realised_usd(after, hours)) == pytest.approx(0.0, abs=0.1 * float(after.saving_usd_per_month) / 73)
 
 
 def test_an_endpoint_with_pools_is_refused_and_says_what_to_deploy_first() -> None:

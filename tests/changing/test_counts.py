@@ -3,13 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.flows.orders import Orders
-from rightsizer.render import sentences
 from sandbox.account import Sandbox
 from tests.changing import scenarios
-from tests.changing.world import NAME, OLD_TYPE, World, world
+from tests.changing.world import NAME, OLD_TYPE, world
 
 
 def scale(box: Sandbox, count: int) -> None:
@@ -22,53 +19,6 @@ def scale(box: Sandbox, count: int) -> None:
         )
         box.gate.judge = judge
         box.clock.advance(timedelta(minutes=20))
-
-
-def grown(box: Sandbox) -> None:
-    """The configuration says 1, autoscaling has made it 4."""
-    box.autoscale(NAME, 1, 8)
-    scale(box, 4)
-
-
-def until_turned(w: World) -> None:
-    w.start()
-    while w.change.turned_at is None and not w.change.closed:
-        w.run(0.25)
-
-
-def count_of(w: World) -> int:
-    return int(w.live()["ProductionVariants"][0]["DesiredInstanceCount"])
-
-
-def test_a_shadow_test_leaves_the_fleet_as_large_as_it_found_it() -> None:
-    with world(
-        scenarios.SHADOW.option,
-        seed=grown,
-        judged=scenarios.SHADOW.judged,
-        count=1,
-        tags=scenarios.SHADOW.endpoint["tags"],
-    ) as w:
-        until_turned(w)
-        assert w.live().get("ShadowProductionVariants")
-        assert count_of(w) == 4
-        change = w.run(8)
-        assert change.state is ChangeState.ROLLED_BACK
-        assert count_of(w) == 4
-        assert w.box.config_name(NAME) == f"{NAME}-config"
-
-
-def test_a_fleet_that_grows_beside_a_shadow_stays_grown() -> None:
-    with world(
-        scenarios.SHADOW.option,
-        seed=grown,
-        judged=scenarios.SHADOW.judged,
-        count=1,
-        tags=scenarios.SHADOW.endpoint["tags"],
-    ) as w:
-        until_turned(w)
-        scale(w.box, 6)
-        w.run(8)
-        assert count_of(w) == 6
 
 
 def test_new_bounds_are_those_of_the_judged_variant_alone() -> None:
@@ -116,16 +66,3 @@ def test_a_count_of_one_variant_moves_beside_another_that_is_autoscaled() -> Non
         moved = w.box.calls.of("application-autoscaling", "Deregister*")
     assert counts == {"AllTraffic": 1, "Second": 4}
     assert moved == []
-
-
-def test_a_count_that_goes_back_is_not_said_to_run_another_configuration_again() -> None:
-    with world(scenarios.COUNT.option, count=3) as w:
-        w.start()
-        while w.change.state is not ChangeState.APPLIED:
-            w.run(0.25)
-        Orders(w.journal).ask_back(w.change.id, "cli:arn:aws:iam::111122223333:user/ada", w.now)
-        change = w.run(12)
-        counts, standing = count_of(w), sentences.standing(w.shown())
-    assert (change.state, counts) == (ChangeState.ROLLED_BACK, 3)
-    assert change.outcome.startswith(f"{NAME} has what it had before this change again, on the same configuration: ")
-    assert standing.startswith("Rolled back: the endpoint runs as it did before the change.")

@@ -4,14 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.recommendation import Gate
-from tests.changing.scenarios import BOUNDS, HOURS, Scenario
+from tests.changing.scenarios import Scenario
 from tests.changing.world import NAME, OLD_TYPE, an_option, world
 
 ROUTED = Scenario(
@@ -23,26 +21,6 @@ ROUTED = Scenario(
 
 def allowing(*kinds: OptionKind) -> ChangeLimits:
     return ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True, dimensions=frozenset(kinds))
-
-
-def by_policy(scenario: Scenario, limits: ChangeLimits) -> Any:
-    endpoint = {**scenario.endpoint, "tags": {"rightsizer:mode": "auto"}}
-    judged = {"gate": Gate.APPLY}
-    return world(scenario.option, seed=scenario.seed, limits=limits, by="policy", judged=judged, **endpoint)
-
-
-@pytest.mark.parametrize("scenario", [ROUTED, BOUNDS, HOURS], ids=lambda s: s.option.kind.value)
-def test_automatic_mode_changes_a_dimension_that_the_settings_name(scenario: Scenario) -> None:
-    with by_policy(scenario, allowing(scenario.option.kind)) as there:
-        there.start()
-        assert there.run(48).state is ChangeState.PROVEN, there.change.outcome
-
-
-@pytest.mark.parametrize("scenario", [ROUTED, BOUNDS, HOURS], ids=lambda s: s.option.kind.value)
-def test_automatic_mode_refuses_it_where_the_settings_do_not(scenario: Scenario) -> None:
-    with by_policy(scenario, allowing()) as there:
-        assert there.start().state is ChangeState.REFUSED
-        assert "changed only after an approval" in there.change.outcome
 
 
 def test_another_routing_and_count_arrive_together_and_go_back_together() -> None:

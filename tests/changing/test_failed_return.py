@@ -5,11 +5,9 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.domain.change import Change, ChangeState, FailureClass
-from rightsizer.domain.history import PastChange
 from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
-from tests.changing import scenarios
-from tests.changing.world import NAME, World, steady, world
+from tests.changing.world import NAME, World, world
 
 
 def returned(w: World, ending: str) -> Change:
@@ -26,8 +24,6 @@ def returned(w: World, ending: str) -> Change:
     ("ending", "kind"),
     [
         ("health_check", FailureClass.HEALTH_CHECK),
-        ("capacity", FailureClass.CAPACITY),
-        ("internal", FailureClass.UNKNOWN),
     ],
 )
 def test_its_class_is_in_the_outcome_the_message_and_the_ledger(ending: str, kind: FailureClass) -> None:
@@ -44,47 +40,3 @@ def test_its_class_is_in_the_outcome_the_message_and_the_ledger(ending: str, kin
         assert text.startswith(f"{kind.value}: the way back was refused by its own deployment: ")
     assert len(change.remaining) == 1
     assert change.remaining[0].startswith("aws sagemaker update-endpoint ")
-
-
-def test_what_failed_on_the_way_back_says_nothing_about_the_type_that_was_tested() -> None:
-    test = scenarios.SHADOW
-    with world(test.option, seed=test.seed, kind=test.kind, judged=test.judged, **test.endpoint) as w:
-        w.box.script_deployment(NAME, "success", "health_check")
-        w.start()
-        change = w.run(12)
-        past: tuple[PastChange, ...] = w.store.history(NAME).endpoint
-    assert (change.state, change.failure) == (ChangeState.HANDED_OVER, FailureClass.HEALTH_CHECK)
-    assert [(p.ended, p.refuted) for p in past] == [("tested", False)]
-
-
-@pytest.mark.parametrize("ending", ["capacity", "health_check", "internal"])
-def test_a_change_that_served_badly_and_cannot_go_back_is_remembered_for_how_it_served(ending: str) -> None:
-    with world() as w:
-        w.start()
-        while w.change.turned_at is None:
-            w.run(0.25)
-        w.box.load(NAME, steady(errors=30))
-        w.box.script_deployment(NAME, ending)
-        change = w.run(12)
-        (past,) = w.store.history(NAME).endpoint
-    assert (change.state, past.ended, past.back_for) == (ChangeState.HANDED_OVER, "handed-over", "performance")
-    assert past.failure == ending.replace("_", "-").replace("internal", "unknown")
-    assert past.fell_short
-
-
-def test_an_old_fleet_that_does_not_start_when_somebody_asks_for_it_is_no_fault_of_the_change() -> None:
-    with world() as w:
-        returned(w, "health_check")
-        (past,) = w.store.history(NAME).endpoint
-    assert (past.ended, past.failure, past.back_for) == ("handed-over", "health-check", "asked")
-    assert not past.fell_short
-
-
-def test_a_shadow_states_no_risk_for_nobody_is_served_by_it() -> None:
-    test = scenarios.SHADOW
-    with world(test.option, seed=test.seed, kind=test.kind, judged=test.judged, **test.endpoint) as w:
-        w.box.script_deployment(NAME, "health_check")
-        w.start()
-        w.run(12)
-        (past,) = w.store.history(NAME).endpoint
-    assert (past.ended, past.failure, past.stated_risk) == ("update-failed", "health-check", None)

@@ -6,14 +6,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.flows.orders import Orders
 from rightsizer.recommender.proposal import Reach, reach_for
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
@@ -87,31 +83,6 @@ def test_silence_without_utilisation_is_unknown_and_deletes_nothing() -> None:
         change = w.run(24 * 6)
     assert change.state is ChangeState.ROLLED_BACK
     assert "missing is not idle" in change.outcome
-
-
-@pytest.mark.parametrize(
-    ("extra", "words"),
-    [
-        ({"by": "policy"}, "only after a person approved it"),
-        ({"kind": EndpointKind.ASYNC}, "cannot be told by its invocations"),
-    ],
-)
-def test_what_nobody_approved_or_cannot_be_proven_is_refused(extra: dict[str, Any], words: str) -> None:
-    with world(DELETE, load=steady(requests=0), **extra) as w:
-        change = w.start()
-        assert written(w) == []
-    assert change.state is ChangeState.REFUSED
-    assert words in change.outcome
-
-
-def test_somebody_asks_back_and_the_mark_is_gone() -> None:
-    with world(DELETE, limits=THREE_DAYS, load=steady(requests=0)) as w:
-        w.start()
-        w.run(5)
-        Orders(w.journal).ask_back(w.change.id, "slack:U1", w.now)
-        change = w.run(5)
-    assert change.state is ChangeState.ROLLED_BACK
-    assert change.remaining == ()
 
 
 def test_an_owner_may_approve_a_deletion_and_sees_what_it_means() -> None:

@@ -1,7 +1,5 @@
 """A freeze is seen before each step: also between two steps of the invocation that is running when it is ordered."""
 
-import pytest
-
 from rightsizer.domain.change import ChangeState
 from rightsizer.flows.orders import Orders
 from sandbox.gate import Call
@@ -25,15 +23,6 @@ def written(w: World, since: int = 0) -> list[str]:
     return [c.operation for c in list(w.box.calls)[since:] if c.writes and c.service != "dynamodb"]
 
 
-def test_a_freeze_between_two_steps_of_one_invocation_stops_the_second() -> None:
-    with world() as w:
-        freezes_after(w, "CreateEndpointConfig")
-        w.start()
-        made = written(w)
-        assert w.change.outcome == "frozen by U1: no forward step is taken"
-    assert made == ["CreateEndpointConfig"]
-
-
 def test_a_freeze_right_after_autoscaling_was_taken_away_gives_it_back_and_deploys_nothing() -> None:
     scenario = scenarios.AUTOSCALED
     with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
@@ -46,14 +35,3 @@ def test_a_freeze_right_after_autoscaling_was_taken_away_gives_it_back_and_deplo
     assert past == (), "a freeze teaches nothing about the type"
     assert "UpdateEndpoint" not in made
     assert (target.minimum, target.maximum) == (1, 4)
-
-
-@pytest.mark.parametrize("operation", ["DeregisterScalableTarget", "PutScalingPolicy"])
-def test_a_hard_freeze_between_two_steps_stops_also_what_restores(operation: str) -> None:
-    scenario = scenarios.AUTOSCALED
-    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
-        freezes_after(w, operation, hard=True)
-        w.start()
-        w.run(4)
-        made = written(w)
-    assert made[-1] == operation

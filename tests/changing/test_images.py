@@ -46,13 +46,6 @@ def test_an_index_of_platforms_is_the_image_that_runs_out_of_it() -> None:
         assert w.start().state is not ChangeState.REFUSED, w.change.outcome
 
 
-def test_a_tag_that_is_gone_refuses_because_new_instances_could_not_start() -> None:
-    with world(image=RELEASE) as w:
-        w.box.world.registry.removed.add(RELEASE)
-        assert w.start().state is ChangeState.REFUSED
-        assert "is not in its registry any more" in w.change.outcome
-
-
 def test_a_registry_of_another_account_that_may_not_be_read_is_said_in_the_plan() -> None:
     with world(image=FOREIGN) as w:
         w.box.deny("ecr:BatchGetImage")

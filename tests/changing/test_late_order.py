@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.change import ChangeState
-from rightsizer.errors import InputError
 from rightsizer.flows.orders import Orders
 from tests.changing import scenarios
 from tests.changing.world import NAME, World, others, world
@@ -59,20 +58,6 @@ def test_a_release_after_the_change_keeps_its_autoscaling_and_alarms(name: str) 
         found = owners(w)
     assert change.closed
     assert found == (name, 5, 40, 777.0)
-
-
-def test_an_order_after_a_release_is_refused_with_what_runs_now() -> None:
-    with proven() as w:
-        release(w)
-        before = w.change
-        with pytest.raises(InputError, match="runs configuration release-42, and change"):
-            Orders(w.journal, w.apply.changer.endpoint).ask_back(before.id, "U1", w.now)
-        with others(w):
-            w.box.client("sagemaker").delete_endpoint(EndpointName=NAME)
-            w.box.clock.advance(timedelta(minutes=30))
-        with pytest.raises(InputError, match="does not exist any more"):
-            Orders(w.journal, w.apply.changer.endpoint).ask_back(before.id, "U1", w.now)
-        assert w.change == before
 
 
 def test_a_way_back_on_which_nobody_else_deployed_restores_what_was_stored() -> None:

@@ -35,14 +35,10 @@ class Refusal:
 
 FOR_GOOD = [
     Refusal(scenarios.COUNT, "sagemaker", COUNTS, "ResourceLimitExceeded", QUOTA),
-    Refusal(scenarios.BOUNDS, SCALING, "RegisterScalableTarget", "LimitExceededException", "too many targets"),
-    Refusal(scenarios.PLAIN, "sagemaker", "CreateEndpointConfig", "ResourceLimitExceeded", "too many configurations"),
     Refusal(scenarios.COMPONENTS, "sagemaker", "UpdateInferenceComponentRuntimeConfig", "ResourceLimitExceeded", QUOTA),
     Refusal(scenarios.PLACEMENT, "sagemaker", "UpdateInferenceComponent", "ResourceLimitExceeded", QUOTA),
 ]
 FOR_A_WHILE = [
-    Refusal(scenarios.COUNT, "sagemaker", COUNTS, "ValidationException", "Cannot update in-progress endpoint", 2),
-    Refusal(scenarios.BOUNDS, SCALING, "RegisterScalableTarget", "ConcurrentUpdateException", "an update runs", 2),
     Refusal(scenarios.AUTOSCALED, SCALING, "RegisterScalableTarget", "ConcurrentUpdateException", "an update runs", 2),
 ]
 

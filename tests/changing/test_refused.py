@@ -1,6 +1,5 @@
 """A refusal is the end of one change only: the same proposal may be asked and approved again."""
 
-import math
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,7 +7,6 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.proposal import Decision, ProposalState
-from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
 from tests.changing.scenarios import BY_TAG
 from tests.changing.world import NAME, World, world
@@ -56,15 +54,6 @@ def test_a_second_refusal_withdraws_the_proposal_again_and_is_told_again() -> No
         assert (w.shown().state, len(w.told)) == (ProposalState.WITHDRAWN, told + 1)
 
 
-def test_the_refused_approval_delivered_again_begins_nothing() -> None:
-    with world(tags={"rightsizer:mode": "off"}) as w:
-        first = w.start()
-        set_mode(w, "propose")
-        w.box.clock.advance(timedelta(hours=30))
-        again = w.start()
-        assert (again.id, again.state, list(w.journal.open_changes())) == (first.id, ChangeState.REFUSED, [])
-
-
 @pytest.mark.parametrize("code", ["Throttling", "ServiceUnavailable"])
 @pytest.mark.parametrize(
     ("service", "operation"), [("iam", "SimulatePrincipalPolicy"), ("ecr", "BatchGetImage"), ("ec2", "Describe*")]
@@ -78,16 +67,6 @@ def test_a_question_of_preflight_that_is_throttled_is_asked_again(service: str, 
         assert w.run(12).state is ChangeState.PROVEN, w.change.outcome
 
 
-def test_a_question_that_nobody_answers_for_a_week_refuses_the_change() -> None:
-    with world() as w:
-        w.box.gate.fail("iam", "SimulatePrincipalPolicy", "Throttling", times=math.inf)
-        w.start()
-        change = w.run(24 * 8)
-    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.EXPIRED)
-    assert "waited 7 days" in change.outcome
-    assert "SimulatePrincipalPolicy" in change.outcome, "what could not be read is named"
-
-
 def test_a_region_that_refuses_the_switch_for_metrics_gets_a_configuration_without_it() -> None:
     with world() as w:
         w.box.world.fleet.takes_metrics_config = False
@@ -97,16 +76,6 @@ def test_a_region_that_refuses_the_switch_for_metrics_gets_a_configuration_witho
     assert change.state is ChangeState.PROVEN, change.outcome
     assert "MetricsConfig" not in made
     assert any("MetricsConfig is refused here, so it is left out" in entry.detail for entry in change.journal)
-
-
-def test_a_configuration_that_is_refused_for_something_else_is_not_made_again() -> None:
-    with world() as w:
-        text = "The weight of the variant is not valid"
-        w.box.gate.fail("sagemaker", "CreateEndpointConfig", "ValidationException", text, times=math.inf)
-        w.start()
-        change = w.run(12)
-    assert change.state is ChangeState.ROLLED_BACK
-    assert len(w.box.calls.of("sagemaker", "CreateEndpointConfig")) == 1
 
 
 def test_a_refused_proposal_is_not_asked_again_within_a_day() -> None:

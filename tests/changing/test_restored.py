@@ -1,72 +1,16 @@
 """Back from a change of bounds or of hours: what is asked for, and that it really comes."""
 
-from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Option, OptionKind, Target
-from rightsizer.domain.policy import ChangeLimits, Policy
-from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.domain.usage import UsageDigest
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.orders import Orders
-from rightsizer.recommender.recommend import judge_digests
 from sandbox.account import Sandbox
 from tests.changing.scenarios import VARIANT
 from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
-from tests.recommender import kit
-from tests.recommender.test_failed_fleets import GOAL, POLICIES, TYPE, day
-
-HOURS = replace(
-    POLICIES, minimum=10, maximum=10, policies=(), scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},)
-)
-
-
-def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.5) -> Recommendation:
-    """Forty instances for two weeks; then our change, ten of them, and half of the requests late."""
-    limits = ChangeLimits(dimensions=frozenset(dimensions))
-    policy = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=limits.by_itself)
-    days = [day(i, 40.0) for i in range(14)] + [day(14 + i, 10.0, late) for i in range(3)]
-    at = datetime.combine(days[14].day, time(0, 5), tzinfo=UTC)
-    past = PastChange(at, TYPE, TYPE, 40, 10, PastEnd.PROVEN, mean_instances=10.0)
-    return judge_digests(
-        replace(kit.endpoint(count=10, p95_s=GOAL.p95_s), scaling=(scaling,)),
-        UsageDigest("chat", "AllTraffic", tuple(days)),
-        kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE)),
-        kit.catalogue(),
-        {},
-        History((past,)),
-        policy,
-        at + timedelta(days=3, hours=3),
-    )
-
-
-def chosen(found: Recommendation) -> Option:
-    assert found.chosen is not None
-    return found.chosen
-
-
-def test_the_owners_minimum_comes_back_and_their_maximum_stays() -> None:
-    found = suffering(POLICIES, OptionKind.AUTOSCALING)
-    option = chosen(found)
-    assert (option.kind, option.restores, found.gate) == (OptionKind.AUTOSCALING, True, Gate.APPLY)
-    assert (option.target.minimum, option.target.maximum) == (40, 40)
-
-
-def test_a_minimum_that_the_settings_do_not_open_comes_back_all_the_same() -> None:
-    found = suffering(POLICIES)
-    assert (chosen(found).target.minimum, found.gate) == (40, Gate.APPLY)
-
-
-def test_our_hours_are_left_for_the_count_that_served_before_them() -> None:
-    found = suffering(HOURS, OptionKind.SCHEDULE)
-    option = chosen(found)
-    assert (option.kind, option.restores, option.target.instance_count) == (OptionKind.INSTANCE_COUNT, True, 40)
-    assert found.gate is Gate.APPLY
 
 
 def by_our_hours(box: Sandbox, names: str = "rightsizer-c-1-{:02d}") -> None:

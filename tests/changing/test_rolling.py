@@ -3,12 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind, Target
-from rightsizer.domain.reason import Code
 from rightsizer.flows.orders import Orders
 from sandbox.sagemaker.deployment import Ending
 from tests.changing.scenarios import SCALE_IN
@@ -26,29 +23,6 @@ def eight(quota: int) -> Iterator[World]:
         yield w
 
 
-def deployments(w: World) -> list[Any]:
-    return [
-        c.params.get("DeploymentConfig", {}) for c in w.box.calls.writes() if c.action == "sagemaker:UpdateEndpoint"
-    ]
-
-
-def test_what_rolled_forward_for_want_of_quota_rolls_back_in_the_same_batches() -> None:
-    with eight(quota=10) as w:
-        w.start()
-        w.run(2)
-        assert w.change.state is ChangeState.APPLIED, w.change.outcome
-        assert "rolling, 2 of 8" in w.change.plan.guardrail
-        Orders(w.journal, w.apply.changer.endpoint).ask_back(w.change.id, "terminal:kim", w.now)
-        change = w.run(12)
-        forward, back = deployments(w)
-        batch = {"Type": "INSTANCE_COUNT", "Value": 2}
-        assert change.state is ChangeState.ROLLED_BACK, change.outcome
-        assert w.box.config_name(NAME) == f"{NAME}-config"
-        assert [d["RollingUpdatePolicy"]["RollbackMaximumBatchSize"] for d in (forward, back)] == [batch, batch]
-        assert back["RollingUpdatePolicy"]["MaximumBatchSize"] == batch
-        assert "AutoRollbackConfiguration" not in back  # the alarms fire for what has to go
-
-
 def test_aws_takes_a_rolling_deployment_back_in_batches_when_an_alarm_fires() -> None:
     with eight(quota=10) as w:
         w.box.script_deployment(NAME, Ending.ALARM)
@@ -56,19 +30,6 @@ def test_aws_takes_a_rolling_deployment_back_in_batches_when_an_alarm_fires() ->
         change = w.run(12)
         assert change.state is ChangeState.ROLLED_BACK, change.outcome
         assert (w.live()["EndpointStatus"], w.box.config_name(NAME)) == ("InService", f"{NAME}-config")
-
-
-def test_a_return_of_a_fleet_that_grew_takes_batches_for_which_there_is_room_now() -> None:
-    with eight(quota=10) as w:
-        w.start()
-        w.run(2)
-        w.scale(9)
-        w.box.clock.advance(timedelta(minutes=10))
-        Orders(w.journal, w.apply.changer.endpoint).ask_back(w.change.id, "terminal:kim", w.now)
-        change = w.run(12)
-        assert change.state is ChangeState.ROLLED_BACK, change.outcome
-        assert deployments(w)[-1]["RollingUpdatePolicy"]["MaximumBatchSize"]["Value"] == 1
-        assert w.box.counts(NAME) == {"AllTraffic": 9}
 
 
 def test_a_deployment_that_keeps_the_live_counts_comes_back_in_batches_too() -> None:
@@ -82,12 +43,3 @@ def test_a_deployment_that_keeps_the_live_counts_comes_back_in_batches_too() -> 
         change = w.run(12)
         assert change.state is ChangeState.ROLLED_BACK, change.outcome
         assert w.box.counts(NAME) == {"AllTraffic": 4}
-
-
-def test_a_quota_without_room_for_one_batch_is_refused_and_nothing_is_written() -> None:
-    with eight(quota=8) as w:
-        change = w.start()
-        assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.NO_QUOTA)
-        assert "runs 8 of them" in change.outcome
-        assert "room for 1 more" in change.outcome
-        assert deployments(w) == []

@@ -22,6 +22,7 @@ from tests import samples
 from tests.changing.test_books import days, hours
 from tests.changing.test_budget import tick
 from tests.changing.world import World, world
+from tests.notifiers import Told
 
 TYPED: dict[str, Any] = {"novel_row": {"M": {"a": {"S": "b"}}}}
 
@@ -144,7 +145,7 @@ def test_a_message_that_was_not_taken_is_tried_again_at_the_next_look() -> None:
             raise ReadError("the topic refuses")
 
         w.box.clock.advance(timedelta(minutes=5))
-        replace(w.apply, tell=refuse).tick(w.now)
+        replace(w.apply, notifier=Told(refuse)).tick(w.now)
         assert w.told == []
         w.box.clock.advance(timedelta(hours=1))
         w.apply.tick(w.now)

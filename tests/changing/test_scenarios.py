@@ -9,7 +9,6 @@ import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.demand import Peak
-from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.slowdown import Promise
@@ -17,8 +16,7 @@ from rightsizer.flows.orders import Orders
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.scenarios import Scenario
-from tests.changing.test_moved import incident, pager
-from tests.changing.world import MONDAY, NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
+from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
 
 PEAK = Peak(14, (0, 1, 2, 3, 4))
 WHO: dict[str, Any] = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
@@ -94,33 +92,6 @@ def test_bounds_that_change_leave_the_tags_of_their_target_alone() -> None:
     assert not any(call.params.get("Tags") for call in asked)
 
 
-def test_a_quota_below_the_maximum_that_autoscaling_would_get_is_refused_and_nothing_is_written() -> None:
-    with carried_out(scenarios.AUTOSCALED) as w:
-        w.box.world.quotas.set(NEW_TYPE, 4)
-        w.start()
-        change = w.run(1)
-        touched = [c.action for c in w.box.calls.writes() if c.service != "dynamodb"]
-    assert (change.state, touched) == (ChangeState.REFUSED, [])
-    assert "could ask for 8 instances" in change.outcome
-
-
-def test_pools_put_the_cheap_type_first_and_keep_the_old_one() -> None:
-    with carried_out(scenarios.POOLS) as w:
-        proven(w)
-        config = w.box.client("sagemaker").describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-    pools = config["ProductionVariants"][0]["InstancePools"]
-    assert [p["InstanceType"] for p in sorted(pools, key=lambda p: p["Priority"])] == [NEW_TYPE, "ml.g5.4xlarge"]
-
-
-def test_counts_alone_need_no_new_configuration() -> None:
-    with carried_out(scenarios.COUNT) as w:
-        proven(w)
-        counts = w.box.counts(NAME)
-        created = w.box.calls.of("sagemaker", "CreateEndpointConfig")
-    assert counts == {"AllTraffic": 1}
-    assert created == []
-
-
 def booked(w: World) -> Decimal:
     """US dollars of the days' budgets that changes have taken."""
     items = w.box.client("dynamodb").scan(TableName="t")["Items"]
@@ -181,37 +152,6 @@ def test_a_shadow_test_measures_and_leaves_the_endpoint_as_it_was() -> None:
     assert w.told[-1][0] == f"{NAME}: shadow test ended"
 
 
-def test_a_shadow_test_waits_for_the_busiest_hour_and_sees_it() -> None:
-    s = scenarios.SHADOW
-    option = replace(s.option, test_hours=2.0)
-    with world(option, seed=s.seed, judged={**s.judged, "peak": PEAK}, **s.endpoint) as w:
-        waiting = w.start()
-        made = w.box.calls.of("sagemaker", "Create*")
-        change = w.run(24)
-    assert made == []
-    assert "to see the busiest hour, 14:00 UTC" in waiting.outcome
-    assert "begins at 2026-11-02 13:00" in waiting.outcome
-    assert sum(1 for entry in change.journal if entry.step == "wait") == 1, "it looks each hour and says so once"
-    assert change.turned_at is not None
-    begins, ends = change.turned_at, change.turned_at + timedelta(seconds=change.plan.test_s)
-    assert begins <= begins.replace(hour=14, minute=0) < begins.replace(hour=15, minute=0) <= ends
-    assert "tested: the mean latency" in change.outcome
-
-
-def test_a_shadow_test_that_missed_every_peak_for_days_begins_all_the_same() -> None:
-    s, limits = scenarios.SHADOW, ChangeLimits(incident_alarms=("pager",))
-    option, judged = replace(s.option, test_hours=1.0), {**s.judged, "peak": PEAK}
-    with world(option, seed=pager, limits=limits, judged=judged, **s.endpoint) as w:
-        incident(w, "ALARM")
-        w.start()
-        w.run(24 * 6 + 0.25)
-        assert w.change.turned_at is None
-        incident(w, "OK")
-        change = w.run(6)
-    assert change.turned_at is not None
-    assert change.turned_at.date() == (MONDAY + timedelta(days=6)).date()
-
-
 def test_a_shadow_test_that_waits_gives_way_where_users_suffer_meanwhile() -> None:
     s = scenarios.SHADOW
     with world(s.option, seed=s.seed, judged={**s.judged, "peak": PEAK}, **s.endpoint) as w:
@@ -226,16 +166,6 @@ def test_a_shadow_test_that_waits_gives_way_where_users_suffer_meanwhile() -> No
     assert "the shadow test gives way to what brings room back" in change.outcome
     assert made == []
     assert opened
-
-
-def test_a_tag_that_was_taken_away_since_the_decision_stops_a_shadow_test_before_it_begins() -> None:
-    s = scenarios.SHADOW
-    with world(s.option, seed=s.seed, judged={**s.judged, "peak": PEAK}, count=2) as w:
-        change = w.start()
-        made = w.box.calls.of("sagemaker", "CreateEndpointConfig")
-    assert change.state is ChangeState.REFUSED
-    assert "only the tag rightsizer:shadow-ok=true allows" in change.outcome
-    assert made == []
 
 
 def test_a_shadow_that_fails_its_requests_ends_early_and_refutes_the_type() -> None:
@@ -254,23 +184,6 @@ def test_a_shadow_that_fails_its_requests_ends_early_and_refutes_the_type() -> N
     assert not live.get("ShadowProductionVariants")
     assert (past.ended, past.failure, past.refuted) == ("tested", "errors", True)
     assert (past.latency_ratio, past.realised_slowdown) == (None, None)
-
-
-def test_a_change_teaches_how_much_slower_the_new_type_works() -> None:
-    def slower_when_new(at: datetime, instance_type: str, count: int) -> Served:
-        old = instance_type == OLD_TYPE
-        return Served(60, latency_ms=100.0 if old else 120.0, gpu=10.0 if old else 14.0)
-
-    s = scenarios.PLAIN
-    with world(s.option, seed=s.seed, load=slower_when_new, **s.endpoint) as w:
-        w.box.clock.advance(timedelta(hours=8))  # the days before: 480 requests on the old type
-        w.start()
-        change = w.run(30)
-        (past,) = w.store.history(NAME).endpoint
-    assert change.state is ChangeState.PROVEN
-    assert past.realised_slowdown == pytest.approx(1.4)
-    assert past.latency_ratio == pytest.approx(1.2)
-    assert (past.stated_risk, past.restores) == (int(s.option.risk), False)
 
 
 def test_a_shadow_that_cannot_be_removed_is_an_incident() -> None:

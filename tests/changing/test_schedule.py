@@ -7,7 +7,6 @@ from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.orders import Orders
 from sandbox.account import Sandbox
-from sandbox.sagemaker.deployment import Ending
 from tests.changing.world import NAME, NEW_TYPE, OLD_TYPE, World, an_option, world
 
 MORNING = (
@@ -67,16 +66,6 @@ def test_actions_that_were_due_meanwhile_have_set_their_bounds_after_the_change(
     assert "bounds of 3 to 8 are registered, not 1 to 4" in change.outcome
 
 
-def test_a_failed_change_gives_back_the_bounds_of_this_hour() -> None:
-    with world(CHEAPER, seed=scheduled, count=1) as w:
-        w.box.script_deployment(NAME, Ending.ALARM)
-        w.start()
-        change = w.run(7)
-        given, running = bounds(w), count(w)
-    assert change.state is ChangeState.ROLLED_BACK
-    assert (given, running) == ([(3, 8)], 3)
-
-
 def test_a_late_return_does_not_bring_back_the_bounds_of_the_hour_of_the_plan() -> None:
     with world(CHEAPER, seed=scheduled, count=1) as w:
         w.start()
@@ -118,18 +107,3 @@ def test_a_suspended_schedule_moves_nothing() -> None:
         until_registered(w)
         given = bounds(w)
     assert given == [(1, 4)]
-
-
-def test_a_schedule_that_nobody_understands_refuses_the_change() -> None:
-    odd = {**MORNING[0], "Schedule": "cron(10 9 15 * MON *)"}
-
-    def seed(box: Sandbox) -> None:
-        box.autoscale(NAME, 1, 4)
-        (target,) = box.world.scaling.targets.values()
-        target.scheduled["morning"] = {**odd, "CreationTime": box.clock.now, "ServiceNamespace": "sagemaker"}
-
-    with world(an_option(target=Target(NEW_TYPE, 1)), seed=seed, count=1) as w:
-        # the sandbox would read it as both conditions; AWS has no rule for it
-        change = w.start()
-    assert change.state is ChangeState.REFUSED
-    assert "it names days of the month and of the week" in change.outcome

@@ -1,6 +1,5 @@
 """A change is undone by a button in Slack, also after it was proven; a freeze says what it leaves open."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,17 +7,13 @@ import pytest
 from rightsizer import intake
 from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
-from rightsizer.changes.reconcile import left_open
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import ConflictError
 from rightsizer.flows.apply_orders import start_approved
 from rightsizer.flows.orders import Orders
-from sandbox.account import Sandbox
 from sandbox.gate import Call
-from tests.changing import scenarios
-from tests.changing.world import NAME, OLD_TYPE, World, steady, world
+from tests.changing.world import NAME, OLD_TYPE, World, world
 
 
 def click(w: World, by: str = "slack:U1") -> None:
@@ -126,83 +121,3 @@ def test_an_order_that_cannot_be_carried_out_is_told() -> None:
         assert late.state is ChangeState.ROLLED_BACK
         start_approved(w.apply, intake.moves(record), w.now)
         assert w.change == late
-
-
-def test_an_unproven_change_ends_its_proposal_so_that_the_endpoint_is_asked_about_again() -> None:
-    limits = ChangeLimits(probation=timedelta(hours=1), proof_limit=timedelta(days=2))
-    with world(limits=limits, load=steady(requests=0)) as w:
-        w.start()
-        change = w.run(24 * 5)
-        shown = w.shown()
-        (past,) = w.store.history(NAME).endpoint
-    assert change.state is ChangeState.APPLIED
-    assert past.ended == "applied"
-    assert change.closed
-    assert shown.state is ProposalState.APPLIED
-
-
-def test_a_hard_freeze_lists_the_lines_that_bring_the_endpoint_back() -> None:
-    with world(scenarios.AUTOSCALED.option, seed=scenarios.autoscaled) as w:
-        w.start()
-        w.run(0.2)
-        assert w.box.status(NAME) == "Updating"
-        (open_change,) = Orders(w.journal).freeze("U1", w.now, hard=True)
-        lines = left_open(open_change)
-        calls = len(w.box.calls)
-        w.run(2)
-        writes = [c for c in list(w.box.calls)[calls:] if c.writes and c.service != "dynamodb"]
-    assert writes == []
-    assert lines[0].startswith("aws sagemaker update-endpoint ")
-    assert f'"{NAME}-config"' in lines[0]
-    assert any(line.startswith("aws application-autoscaling register-scalable-target ") for line in lines)
-    assert lines[-1].startswith("aws cloudwatch delete-alarms ")
-
-
-def test_a_closed_change_lists_the_configuration_that_stays() -> None:
-    with world() as w:
-        w.start()
-        change = w.run(48)
-        new = w.box.config_name(NAME)
-    assert change.journal[-1].step == "left"
-    assert change.journal[-1].detail == f"configurations that stay and cost nothing: {new}"
-
-
-def test_autoscaling_that_somebody_changed_during_the_probation_is_theirs_and_is_reported() -> None:
-    scenario = scenarios.BOUNDS
-
-    def without_a_schedule(box: Sandbox) -> None:
-        box.autoscale(NAME, 1, 4)
-
-    with world(scenario.option, seed=without_a_schedule, **scenario.endpoint) as w:
-        w.start()
-        w.run(0.5)
-        who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
-        scaling = w.box.client("application-autoscaling")
-        scaling.register_scalable_target(**who, ScalableDimension=scenarios.VARIANT, MinCapacity=2, MaxCapacity=9)
-        change = w.run(48)
-        (target,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
-    assert change.state is ChangeState.PROVEN
-    assert (target.minimum, target.maximum) == (2, 9)
-    assert f"somebody changed it meanwhile: RegisterScalableTarget endpoint/{NAME}/variant/AllTraffic" in change.outcome
-
-
-def test_a_release_with_bounds_of_its_own_during_the_probation_keeps_them() -> None:
-    scenario = scenarios.AUTOSCALED
-    with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
-        w.start()
-        while w.change.state is not ChangeState.APPLIED:
-            w.run(0.25)
-        sagemaker, scaling = w.box.client("sagemaker"), w.box.client("application-autoscaling")
-        with w.box.gate.unrecorded():
-            body = sagemaker.describe_endpoint_config(EndpointConfigName=w.box.config_name(NAME))
-            release = [{**body["ProductionVariants"][0], "InitialInstanceCount": 5}]
-            sagemaker.create_endpoint_config(EndpointConfigName="release-42", ProductionVariants=release)
-            who = {"ServiceNamespace": "sagemaker", "ResourceId": f"endpoint/{NAME}/variant/AllTraffic"}
-            scaling.register_scalable_target(**who, ScalableDimension=scenarios.VARIANT, MinCapacity=2, MaxCapacity=20)
-            sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="release-42")
-        change = w.run(24)
-        (target,) = w.apply.changer.scaling(NAME, ["AllTraffic"])
-        ours = w.box.client("cloudwatch").describe_alarms(AlarmNamePrefix="rightsizer-")["MetricAlarms"]
-    assert change.state is ChangeState.HANDED_OVER
-    assert (target.minimum, target.maximum, ours) == (2, 20, [])
-    assert "its autoscaling is left as it is" in w.told[-1][1]

@@ -13,6 +13,7 @@ from rightsizer.errors import WriteRefusedError
 from tests.changing import scenarios
 from tests.changing.test_bare import deploying
 from tests.changing.world import NAME, World, world
+from tests.notifiers import Told
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def unregistered(lost: list[str]) -> Iterator[World]:
     with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
         deploying(w)
         w.box.deny("application-autoscaling:RegisterScalableTarget")
-        w.apply = replace(w.apply, tell=refuse)
+        w.apply = replace(w.apply, notifier=Told(refuse))
         yield w
 
 
@@ -47,7 +48,7 @@ def test_an_incident_that_could_not_be_told_is_told_at_the_next_refusal() -> Non
     with unregistered(lost) as w:
         while not lost:
             w.run(0.02)
-        w.apply = replace(w.apply, tell=lambda subject, text: w.told.append((subject, text)))
+        w.apply = replace(w.apply, notifier=Told(lambda subject, text: w.told.append((subject, text))))
         w.run(0.2)
         told = [subject for subject, _ in w.told]
     assert told == [f"INCIDENT {NAME}: its autoscaling is missing"]
@@ -70,7 +71,7 @@ def test_a_change_that_cannot_be_looked_at_does_not_stop_the_tick_without_the_to
 
     with world() as w:
         w.start()
-        w.apply = replace(w.apply, tell=refuse)
+        w.apply = replace(w.apply, notifier=Told(refuse))
         w.box.deny("sagemaker:DescribeEndpoint")
         looks = []
         for _ in range(8):

@@ -17,6 +17,7 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import catalogue
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
@@ -28,6 +29,7 @@ from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
 from sandbox.stack import stack
 from tests import samples
+from tests.notifiers import Told
 from tests.table import create_table
 
 MONDAY = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -182,8 +184,9 @@ def world(
             metrics=CloudWatchMetrics(session, workers=1),
             quotas=EndpointQuotas(session, lambda: box.clock.now, BEFORE_A_WRITE),
             catalogue=catalogue(catalog.instances(), catalog.accelerators()),
+            dimensions=DIMENSIONS,
             limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
-            tell=lambda subject, text: told.append((subject, text)),
+            notifier=Told(lambda subject, text: told.append((subject, text))),
         )
         proposal = replace(_approved(box, option or an_option(), kind, by, judged or {}), **(proposed or {}))
         store.save(proposal.recommendation, proposal)

@@ -1,15 +1,19 @@
 """The command `advise`: flags, files, JSON, the page for a person, exit codes and errors. It reads no account."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from rightsizer.advice.advise import advise
 from rightsizer.advice.workload import Task
-from rightsizer.terminal.advise import FLAGS
+from rightsizer.terminal.advise_page import page
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
+from rightsizer.terminal.workload import FLAGS
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +74,17 @@ def test_the_page_shows_options_memory_reasons_and_what_is_refused(capsys: pytes
         assert text in page
 
 
+def test_a_narrow_terminal_gets_lines_that_break_no_word() -> None:
+    answer = advise({"task": "real-time", "model": {"kind": "llm", "name": "llama-3-8b"}})
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    console.print(page(answer, 80))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.startswith("1. 1 x ml.")
+    for option in answer.options[:6]:
+        assert option.purchase.value in shown
+    assert "USD/hour" not in shown
+
+
 def test_what_cannot_be_is_said_and_ends_with_20(capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["advise", "--task", "real-time", "--kind", "llm", "--parameters", "9000B"])
     assert code == Exit.INCOMPLETE
@@ -103,3 +118,19 @@ def test_a_file_that_cannot_be_understood_is_named(
 def test_the_help_of_task_names_every_task() -> None:
     _, said = FLAGS["--task"]
     assert {task.value for task in Task} <= set(said.rstrip(".").split(", "))
+
+
+def test_json_has_the_rules_that_the_answer_cites(capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = answer(capsys, "--task", "real-time", "--kind", "llm", "--model", "llama-3-8b", "--rate", "2")
+    cited = {reason["source"] for option in found["advice"]["options"] for reason in option["reasons"]}
+    assert {source for source in cited if source.startswith("rule ") and "," not in source} <= set(found["rules"])
+    assert found["rules"]["rule C3"]["url"].startswith("https://docs.aws.amazon.com/")
+
+
+def test_the_rules_can_be_listed_without_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["advise", "--rules"]) == Exit.NOTHING_TO_DO
+    said = capsys.readouterr().out
+    assert "rule M1: Serving needs the weights times 1.2" in said
+    assert "https://blog.eleuther.ai/transformer-math/" in said
+    assert run(["advise", "--rules", "--json"]) == Exit.NOTHING_TO_DO
+    assert json.loads(capsys.readouterr().out)["rules"]["rule P1"]["name"] == "SPOT_FOR_TRAINING"

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.proposal import ProposalState
+from rightsizer import bootstrap
+from rightsizer.aws.capacity_changes import Errands
+from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.flows.change_capacity import order_back
+from sandbox.spot import add_spot
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
 
@@ -71,3 +77,36 @@ def test_a_stack_that_only_reads_hands_the_lines_of_the_way_back_to_a_person() -
         (asked,) = at.proposals()
         assert asked.state is ProposalState.HANDED_OVER
         assert "aws application-autoscaling register-scalable-target" in asked.outcome
+
+
+@pytest.mark.parametrize("template_tag", ["auto", "off"])
+def test_the_old_policy_of_a_group_comes_back_by_the_role_that_may_change_nothing(template_tag: str) -> None:
+    """Its launch template has to be opted in, as for the way out: without that AWS refuses, and a person is told."""
+    with scene() as at:
+        group = add_spot(at.box).group("gpu")
+        template = group.mixed["LaunchTemplate"] | {"Overrides": [{"InstanceType": "g6.xlarge"}]}
+        old, new = group.mixed, group.mixed | {"LaunchTemplate": template}
+        now = at.box.clock.now
+        with at.box.gate.unrecorded():
+            book = Errands(bootstrap.table())
+            reason = Reason(Code.MORE_POOLS, "two types are steadier than one")
+            approved = Decision(ProposalState.APPROVED, "policy", now)
+            assert book.ask(
+                Errand("e-1", "gpu", "ml", GroupPolicy("gpu", old, new), "gpu can use more pools", reason, now,
+                       now + timedelta(days=14), ProposalState.APPROVED, approvable=True, decision=approved)
+            )  # fmt: skip
+        at.pass_time(minutes=10)
+        assert group.mixed == new
+        at.stack.redeploy(MayChange="nothing")
+        group.template_tags = {"rightsizer:mode": template_tag}
+        with at.box.gate.unrecorded():
+            order_back(book, "e-1", "cli:me", at.box.clock.now)
+        at.pass_time(minutes=40)
+        with at.box.gate.unrecorded():
+            found = book.load("e-1")
+        assert found is not None
+        opted_in = template_tag == "auto"
+        assert group.mixed == (old if opted_in else new)
+        assert found.state is (ProposalState.ROLLED_BACK if opted_in else ProposalState.HANDED_OVER)
+        assert (found.outcome.count("ec2:RunInstances") == 0) is opted_in
+        assert (at.refused() == []) is opted_in

@@ -125,12 +125,16 @@ def _decided(run: ErrandRun, place: Place, began: int) -> None:
 
 
 def _watch(run: ErrandRun, call: Call) -> None:
-    """Nothing forward is written that was decided before the table was made."""
-    if call.operation != "UpdateAutoScalingGroup" or call.error is not None or run.restored_at is None:
+    """Nothing forward is written where nothing may change, or of what was decided before the table was made."""
+    if call.operation != "UpdateAutoScalingGroup" or call.error is not None or run.group.mixed != run.new:
+        return
+    if run.narrowed:
+        run.broken.append(f"{call.action} at {run.now:%H:%M}, forward in a stack that may change nothing")
+    if run.restored_at is None:
         return
     with run.box.gate.unrecorded():
         decision = run.shown().decision
-    if run.group.mixed == run.new and decision is not None and decision.at < run.restored_at:
+    if decision is not None and decision.at < run.restored_at:
         run.broken.append(f"{call.action} at {run.now:%H:%M}, approved before the table was restored")
 
 
@@ -150,32 +154,23 @@ def every_errand_ends(run: ErrandRun) -> Iterator[str]:
 
 
 def the_policy_is_what_the_errand_says(run: ErrandRun) -> Iterator[str]:
-    """New where it is watched or proven, old where it was not written or went back; a backup may know less.
-
-    One that a person was handed over to finish may have either.
-    """
+    """New where it is watched or proven, old where it was not written or went back; a backup may know less."""
     found = run.book.load(ERRAND)
     if run.group.mixed not in (run.old, run.new):
         yield "the policy of the group is neither the old nor the new one"
-    if found is None or run.backup or _handed_over(run, found):
+    if found is None or run.backup:
         return
     stands = found.state in (ProposalState.PROVEN, ProposalState.APPLYING)
     if stands != (run.group.mixed == run.new):
         yield f"the errand is {found.state.value}, and the group has the {'old' if stands else 'new'} policy"
 
 
-def _handed_over(run: ErrandRun, found: Errand) -> bool:
-    """Whether people were told, with the request, of what the program may not or cannot write."""
-    told = f"{GROUP}: {found.state.value}" in run.told()
-    return found.state is ProposalState.HANDED_OVER and "By hand" in found.outcome and told
-
-
 def every_order_is_taken(run: ErrandRun) -> Iterator[str]:
-    """Who asked for the way back gets it, or the request for it; one that a backup does not hold was never asked."""
+    """Who asked for the way back gets it; one that a backup does not hold was never asked."""
     found = run.book.load(ERRAND)
     if found is None or not run.asked_back or (run.backup and found.back is None):
         return
-    if run.group.mixed != run.old and not _handed_over(run, found):
+    if run.group.mixed != run.old:
         yield "somebody asked for the way back of the errand, and nobody took it"
 
 

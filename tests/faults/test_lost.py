@@ -13,7 +13,7 @@ from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.changes.overruled import overruled
 from rightsizer.changes.reconcile.steps import accepted
-from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight
+from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight, Send
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.proposal import ProposalState
@@ -43,7 +43,7 @@ def test_the_sample_has_every_place() -> None:
 
 def found(place: str, words: str, first: int = 0, tries: int = 12) -> bool:
     """Whether one of a few runs breaks the law that says these words; `first` is a seed that does, as things stand."""
-    return any(words in said for seed in (first, *range(tries)) for said in lost(Case(place, seed)))
+    return any(words in said for seed in dict.fromkeys((first, *range(tries))) for said in lost(Case(place, seed)))
 
 
 def nothing(*_: Any, **__: Any) -> list[str]:
@@ -106,7 +106,7 @@ def test_a_change_that_takes_the_judgement_of_a_backup_for_the_newest_is_caught(
 ) -> None:
     monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
     monkeypatch.setitem(lost_runs.PLACES, "apply is off, and the table is restored", OFF_AND_RESTORED)
-    assert not found("apply is off, and the table is restored", "")
+    assert not found("apply is off, and the table is restored", "", first=1, tries=4)
     monkeypatch.setattr(Recommendations, "made_at", lambda self: START)
     assert found("apply is off, and the table is restored", "forbids it", first=1)
 
@@ -161,17 +161,17 @@ def test_a_change_whose_update_counts_as_made_though_aws_shows_none_is_caught(
 
     monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
     monkeypatch.setattr(read_state, "_against", made)
-    assert found(place, "forbids it")
+    assert found(place, "forbids it", first=1)
 
 
 def test_an_errand_of_a_backup_that_is_carried_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity, "of_a_backup", nothing)
-    assert found("an errand, and the table is restored", "approved before the table was restored")
+    assert found("an errand, and the table is restored", "approved before the table was restored", first=7)
 
 
 def test_a_tick_that_looks_for_no_errand_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity.Errands, "tick", nothing)
-    assert found("an errand, and the stream gives up", "nobody carries it out")
+    assert found("an errand, and the stream gives up", "nobody carries it out", first=5)
 
 
 def test_an_errand_that_expires_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def test_an_errand_whose_write_counts_as_made_though_nothing_was_sent_is_caught(
 
     monkeypatch.setattr(capacity_change, "_policy", believed)
     monkeypatch.setattr(ErrandCalls, "perform", nothing)
-    assert found("an errand, and the stream gives up", "has the old policy")
+    assert found("an errand, and the stream gives up", "has the old policy", first=2)
 
 
 def test_an_errand_that_ends_as_rolled_back_before_it_went_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,9 +201,21 @@ def test_an_errand_that_ends_as_rolled_back_before_it_went_back_is_caught(monkey
     assert found("an errand, and the stream gives up", "and nobody took it")
 
 
-def test_an_errand_that_is_handed_over_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_errand_that_is_withdrawn_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity, "surely", lambda tell: lambda subject, text: True)
-    assert found("an errand, and MayChange is narrowed", "and nobody took it", first=7)
+    assert found("an errand, and MayChange is narrowed", "is withdrawn, and nobody was told", first=7)
+
+
+def test_a_stack_that_goes_forward_although_it_may_change_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_capacity, "not_forward", lambda errand: Send())
+    assert found("an errand, and MayChange is narrowed", "in a stack that may change nothing", first=7)
+
+
+def test_a_role_that_may_not_write_the_old_policy_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrowed = "an errand, and MayChange is narrowed"
+    read_only = replace(PLACES[narrowed], begins=lambda run: run.stack.redeploy(MayChange="read-only"))
+    monkeypatch.setitem(lost_runs.PLACES, narrowed, read_only)
+    assert found(narrowed, "and nobody took it", first=7)
 
 
 def test_a_message_of_an_errand_that_is_never_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,14 @@ POINTS = (35, 120)
 """In the beginning of the change, and while it is watched."""
 
 
+@pytest.fixture(scope="module")
+def alone() -> Meeting:
+    """The run in which no other door runs in between."""
+    return lived(0)
+
+
 @pytest.mark.slow
-def test_the_change_ends_as_without_the_other_doors_and_no_row_is_lost() -> None:
-    alone = lived(0)
+def test_the_change_ends_as_without_the_other_doors_and_no_row_is_lost(alone: Meeting) -> None:
     assert (alone.broken, alone.met) == ([], "")
     assert alone.seen > max(POINTS)
     for point in POINTS:
@@ -26,7 +31,7 @@ def test_the_change_ends_as_without_the_other_doors_and_no_row_is_lost() -> None
 
 
 @pytest.mark.slow
-def test_a_row_that_is_lost_and_a_judgement_that_is_older_are_seen() -> None:
+def test_a_row_that_is_lost_and_a_judgement_that_is_older_are_seen(alone: Meeting) -> None:
     def lose(self: Meeting) -> None:
         self.evaluated_at = self.at.box.clock.now + timedelta(days=1)  # later than any evaluation of the run
         with self.at.box.gate.unrecorded():
@@ -36,7 +41,6 @@ def test_a_row_that_is_lost_and_a_judgement_that_is_older_are_seen() -> None:
 
     with patch.object(Meeting, "_others", lose):
         run = lived(POINTS[0])
-    alone = lived(0)
     lost = [line for line in run.against(alone.writes, alone.rows) if line.startswith("rows are lost: ")]
     assert lost == ["rows are lost: {'PROPOSAL PROPOSAL': 1}"]
     assert any(line.startswith("the proposals are") for line in run.broken)

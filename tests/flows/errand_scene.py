@@ -72,5 +72,5 @@ def stage(scene: Scene) -> Stage:
         now, now + timedelta(days=14), ProposalState.PENDING, approvable=True,
     )  # fmt: skip
     assert book.ask(errand)
-    flow = Errands(book, calls, calls, Switch, SavingsBook(table), scene.told.publish)
+    flow = Errands(book, calls, calls, Switch, SavingsBook(table), scene.told)
     return Stage(scene, group, flow, book, errand, old, new)

@@ -1,6 +1,6 @@
 """A stage for the Spot flows: the sandbox with groups and pools, the real adapters, and a notifier that remembers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,6 +12,7 @@ from rightsizer.aws.groups import Groups, GroupWrites
 from rightsizer.aws.ledger import SavingsBook
 from rightsizer.aws.spot_store import InterruptionBook
 from rightsizer.aws.table import Table
+from rightsizer.domain.message import Message, Notice
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.scaling_group import Reaction
@@ -32,16 +33,15 @@ class Told:
         self.said: list[tuple[str, str]] = []
         self.failing = False
 
-    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
-        raise AssertionError("the flow publishes plain text")
-
-    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
-        raise AssertionError("the flow publishes plain text")
-
-    def publish(self, subject: str, text: str) -> None:
+    def post(self, message: Message) -> MessageRef | None:
+        assert isinstance(message, Notice)
         if self.failing:
             raise ThrottledError("the topic is throttled")
-        self.said.append((subject, text))
+        self.said.append((message.subject, message.body))
+        return None
+
+    def update(self, ref: MessageRef, message: Message) -> None:
+        raise AssertionError("the flow sends notices")
 
 
 @dataclass

@@ -59,6 +59,28 @@ def test_an_approved_policy_is_set_seen_and_proven_after_a_day(stage: Stage) -> 
     assert stage.group.wanted == [4], "the size of the group is nobody's business here"
 
 
+def test_a_stack_that_may_change_nothing_withdraws_an_approval_and_says_what_allows_it(stage: Stage) -> None:
+    stage.approve()
+    done = replace(stage.flow, dry_run=True).start("e-1", stage.now)
+    assert (done.state, stage.updates()) == (ProposalState.WITHDRAWN, 0)
+    assert "MayChange=tagged allows it. Nothing was written" in done.outcome
+    assert [subject for subject, _ in stage.scene.told.said] == ["gpu: withdrawn"]
+
+
+def test_a_stack_that_may_change_nothing_any_more_still_writes_the_old_policy_back(stage: Stage) -> None:
+    stage.start()
+    back = replace(stage.flow, dry_run=True).ask_back("e-1", "cli:me", stage.now)
+    assert (back.state, stage.group.mixed) == (ProposalState.ROLLED_BACK, stage.old)
+
+
+def test_a_write_that_did_not_arrive_is_not_repeated_where_nothing_may_change_any_more(stage: Stage) -> None:
+    stage.scene.box.fail("autoscaling", "UpdateAutoScalingGroup", "ScalingActivityInProgress", times=1)
+    assert stage.start().state is ProposalState.APPLYING
+    stage.scene.box.clock.advance(timedelta(minutes=6))
+    (done,) = replace(stage.flow, dry_run=True).tick(stage.now)
+    assert (done.state, stage.group.mixed, stage.updates()) == (ProposalState.ROLLED_BACK, stage.old, 1)
+
+
 def test_an_errand_that_nobody_approved_is_not_started(stage: Stage) -> None:
     with pytest.raises(InputError, match="pending, not approved"):
         stage.flow.start("e-1", stage.now)

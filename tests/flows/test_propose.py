@@ -1,14 +1,15 @@
 """A proposal's message is posted once, follows its change, and one failure stays alone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
+from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.errors import ThrottledError, WriteRefusedError
-from rightsizer.flows.propose import ProposePorts, Voice, propose
-from rightsizer.render import capacity_change
+from rightsizer.flows.propose import ProposePorts, propose
+from rightsizer.render.messages import plain, slack_line
+from tests.notifiers import Told
 from tests.samples import NOW, proposal
 
 
@@ -30,14 +31,15 @@ class Spy:
         if error := self.fail_once.pop(method, None):
             raise error
 
-    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+    def post(self, message: Message) -> MessageRef | None:
+        assert not isinstance(message, Notice)
         self._may_fail("post")
-        self.posts.append(text)
+        self.posts.append(slack_line(message))
         return MessageRef("", "C1", f"{len(self.posts)}.0", "") if self.slack else None
 
-    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+    def update(self, ref: MessageRef, message: Message) -> None:
         self._may_fail("update")
-        self.updates.append(text)
+        self.updates.append(slack_line(message))
 
     def publish(self, subject: str, text: str) -> None:
         self._may_fail("publish")
@@ -60,18 +62,33 @@ class Spy:
             self.parked.append(proposal_id)
         return proposal_id in self.parked
 
-    def put(self, key: str, body: bytes, content_type: str) -> str:
+    def keep(self, message: ProposalMessage | CapacityChangeMessage) -> str:
         self._may_fail("put")
-        self.pages.append(key)
-        return f"https://example.com/{key}"
+        self.pages.append(plain(message)[0])
+        return f"https://example.com/{len(self.pages)}"
 
     def tell(self, *moves: ProposalMoved) -> list[str]:
-        voice = Voice(capacity_change.blocks, capacity_change.line, capacity_change.plain, lambda p: p.id)
-        return propose(ProposePorts(self, self, self, voice, self), moves, NOW)
+        return propose(ProposePorts(self, Told(self.publish), self, self, self), moves, NOW)
 
 
 def moved(asked: Proposal, before: ProposalState | None = None, sequence: str = "1") -> ProposalMoved:
     return ProposalMoved(sequence, asked, before)
+
+
+def test_rows_that_are_read_once_more_are_not_told_again() -> None:
+    spy = Spy()
+    asked = proposal()
+    gone = replace(asked, state=ProposalState.ROLLED_BACK, outcome="It is as it was.")
+    first = ProposalMoved("1", asked, None, version=1)
+    last = ProposalMoved("2", gone, asked.state, version=2)
+    assert spy.tell(first, last) == []
+    told = (list(spy.posts), list(spy.updates), list(spy.texts), list(spy.events))
+    assert len(told[2]) == 2
+    assert spy.tell(first, last) == []
+    assert (spy.posts, spy.updates, spy.texts, spy.events) == told
+    again = ProposalMoved("3", asked, ProposalState.ROLLED_BACK, version=3)
+    assert spy.tell(again) == []
+    assert len(spy.texts) == 3, "a later row is told"
 
 
 def test_a_new_proposal_is_posted_and_published_once_however_often_it_is_delivered() -> None:

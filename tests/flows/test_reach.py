@@ -7,6 +7,7 @@ import pytest
 
 from rightsizer import catalog
 from rightsizer.catalog import catalogue
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import Mode, ScalableTarget
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.evaluate import Judged, Keeping, within_reach
@@ -20,7 +21,7 @@ KEEPING = Keeping(cast("RecommendationStore", None), lambda e: reach_of(e, write
 
 
 def enabled(**changes: Any) -> str:
-    found = within_reach(KEEPING, CATALOGUE, Judged(replace(ENDPOINT, **changes), samples.recommendation()))
+    found = within_reach(KEEPING, CATALOGUE, DIMENSIONS, Judged(replace(ENDPOINT, **changes), samples.recommendation()))
     assert not found.approvable
     return found.enable
 
@@ -50,7 +51,7 @@ POLICIES = ScalableTarget(
 def reached(scaling: ScalableTarget, target: Target, kind: OptionKind = OptionKind.INSTANCE_COUNT) -> Reach:
     option = replace(samples.option(), kind=kind, target=target)
     judged = Judged(replace(ENDPOINT, scaling=(scaling,)), samples.recommendation(options=(option,)))
-    return within_reach(KEEPING, CATALOGUE, judged)
+    return within_reach(KEEPING, CATALOGUE, DIMENSIONS, judged)
 
 
 def test_a_count_that_the_owners_policies_would_undo_has_no_button_and_says_what_lowers_it() -> None:
@@ -95,7 +96,7 @@ OURS, THEIRS = (f"arn:aws:kms:eu-west-1:{account}:key/k" for account in ("111122
 def of(kind: OptionKind = OptionKind.INSTANCE_TYPE, to: str = "ml.g5.xlarge", **changes: Any) -> Reach:
     option = replace(samples.option(), kind=kind, target=Target(to, 1))
     at = replace(ENDPOINT, **changes)
-    return within_reach(KEEPING, CATALOGUE, Judged(at, samples.recommendation(options=(option,))))
+    return within_reach(KEEPING, CATALOGUE, DIMENSIONS, Judged(at, samples.recommendation(options=(option,))))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from rightsizer.backtest.later_days import After, DayAfter, Moved, after, as_served
 from rightsizer.backtest.simulate import Allowance, Stage
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.backtest import Backtest, Verdict
 from rightsizer.domain.endpoint import Mode, Objective
 from rightsizer.domain.history import History
@@ -31,7 +32,7 @@ type Signals = dict[tuple[str, str], Callable[[int], float] | float]
 
 def stage(limits: ChangeLimits | None = None, policy: Policy | None = None) -> Stage:
     given = Given(kit.prices(), kit.catalogue(), {}, History(), policy or Policy(), kit.NOW)
-    return Stage(given, Allowance(limits or ChangeLimits()), FIRST, kit.NOW.date())
+    return Stage(given, DIMENSIONS, Allowance(limits or ChangeLimits()), FIRST, kit.NOW.date())
 
 
 def tried(

@@ -1,6 +1,6 @@
 """The report is made from what is stored, kept in three forms, and told once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,20 +18,23 @@ from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, stamp
 from rightsizer.channels.notifier import Channels
 from rightsizer.domain.history import PastChange, PastEnd
+from rightsizer.domain.message import Message
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
-from rightsizer.flows.report import ReportPorts, ReportSources, ReportVoice, report, tell, window
+from rightsizer.flows.report import ReportPorts, ReportSources, report, tell, window
 from rightsizer.ports.evaluation import OwnUse, RecommendationStore
-from rightsizer.render import report_json, slack, text
+from rightsizer.render import report_json
+from rightsizer.render.messages import slack_blocks, slack_line
 from rightsizer.render.report_formats import REPORT_FORMATS
 from rightsizer.reporting import totals
+from tests.notifiers import Told
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 
-VOICE = ReportVoice(report_json.line, slack.report_blocks, text.report)
+NOBODY = Channels(())
 
 
 class Nobody:
@@ -70,7 +73,7 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
         ledger.book(replace(promise, id="e2", at=NOW - timedelta(days=2), kind="realised", usd=Decimal(50), hours=48))
         ledger.book(replace(promise, id="e3", change_id="c-2", at=NOW - timedelta(days=70)))
         sources = ReportSources("111122223333", "eu-west-1", store, ledger, HistoryBook(table), Nobody(), Stack())
-        yield ReportPorts(sources, FolderReports(tmp_path), Channels(None, None), VOICE, REPORT_FORMATS)
+        yield ReportPorts(sources, FolderReports(tmp_path), NOBODY, NOBODY, REPORT_FORMATS, report_json.line)
 
 
 def with_own(ports: ReportPorts, own: OwnUse) -> ReportPorts:
@@ -149,19 +152,12 @@ def test_a_report_of_an_empty_account_is_a_report(ports: ReportPorts, tmp_path: 
 
 
 def test_a_channel_that_fails_does_not_lose_the_report(ports: ReportPorts) -> None:
-    class Failing:
-        def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
-            raise ThrottledError("later")
-
-        def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
-            raise AssertionError("a report is not updated")
-
-        def publish(self, subject: str, text: str) -> None:
-            raise ThrottledError("later")
+    def later(subject: str, body: str) -> None:
+        raise ThrottledError("later")
 
     written = report(ports, NOW - timedelta(days=7), NOW, NOW)
     assert tell(ports, written)
-    assert not tell(replace(ports, notifier=Failing()), written)
+    assert not tell(replace(ports, board=Told(later), notifier=Told(later)), written)
     assert Path(written.page).exists()
 
 
@@ -192,19 +188,22 @@ class Spy:
     def __init__(self, *refused: str) -> None:
         self.refused, self.posts, self.texts = refused, list[str](), list[str]()
 
-    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
+    def post(self, message: Message) -> MessageRef | None:
+        """As Slack."""
+        slack_blocks(message)
         if "slack" in self.refused:
             raise WriteRefusedError("posting", "invalid_blocks", "no")
-        self.posts.append(text)
+        self.posts.append(slack_line(message))
         return None
 
-    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
+    def update(self, ref: MessageRef, message: Message) -> None:
         raise AssertionError("a report is not updated")
 
-    def publish(self, subject: str, text: str) -> None:
+    def publish(self, subject: str, body: str) -> None:
+        """As the topic."""
         if "mail" in self.refused:
             raise WriteRefusedError("publishing", "InvalidParameter", "no")
-        self.texts.append(text)
+        self.texts.append(body)
 
 
 class Shelf:
@@ -218,6 +217,11 @@ class Shelf:
             raise WriteRefusedError(f"storing {key}", "EntityTooLarge", "no")
         self.kept.append(key)
         return f"s3://bucket/{key}"
+
+
+def with_spy(ports: ReportPorts, spy: Spy) -> ReportPorts:
+    """The ports of a report that is told to the spy."""
+    return replace(ports, board=spy, notifier=Told(spy.publish))
 
 
 def broken(*_: Any) -> Any:
@@ -234,7 +238,7 @@ def test_one_file_of_a_report_that_fails_stops_neither_the_others_nor_the_tellin
     shelf, spy = Shelf(*([ending] if how == "refused" else [])), Spy()
     spoilt = [replace(form, render=broken) if form.suffix == suffix else form for form in REPORT_FORMATS]
     formats = REPORT_FORMATS if how == "refused" else spoilt
-    given = replace(ports, files=shelf, notifier=spy, formats=formats)
+    given = with_spy(replace(ports, files=shelf, formats=formats), spy)
     written = report(given, *window("weekly", NOW), NOW)
     assert not getattr(written, part)
     assert len(shelf.kept) == 2
@@ -269,7 +273,7 @@ def with_many(ports: ReportPorts, monkeypatch: pytest.MonkeyPatch, shelf: Shelf,
     """A report with three files of JSON lines."""
     monkeypatch.setattr(totals, "LINES", LARGE // 3 + 1)
     sources = replace(ports.sources, store=cast("RecommendationStore", Many(LARGE, readable)))
-    return replace(ports, sources=sources, files=shelf, notifier=Spy())
+    return with_spy(replace(ports, sources=sources, files=shelf), Spy())
 
 
 @pytest.mark.parametrize(("refused", "stored"), [(("-002.jsonl.gz",), ["001", "003"]), (("jsonl.gz",), [])])
@@ -280,7 +284,7 @@ def test_each_file_of_json_lines_that_cannot_be_stored_is_named_in_the_email(
     written = report(given, *window("weekly", NOW), NOW)
     assert [where.removesuffix(".jsonl.gz")[-3:] for where in written.lines] == stored
     assert tell(given, written)
-    (mail,) = cast("Spy", given.notifier).texts
+    (mail,) = cast("Spy", given.board).texts
     for number in {"001", "002", "003"} - set(stored):
         assert f"-{number}.jsonl.gz could not be stored: storing " in mail
     for number in stored:
@@ -296,14 +300,14 @@ def test_json_lines_that_cannot_be_read_to_the_end_are_named_in_the_email(
     assert tell(given, written)
     assert (
         "-002.jsonl.gz and what follows it could not be made: reading the judgements"
-        in cast("Spy", given.notifier).texts[0]
+        in cast("Spy", given.board).texts[0]
     )
 
 
 def test_a_report_of_which_nothing_can_be_stored_fails_and_is_tried_again(ports: ReportPorts) -> None:
     spy = Spy()
     with pytest.raises(WriteRefusedError):
-        report(replace(ports, files=Shelf(""), notifier=spy), *window("weekly", NOW), NOW)
+        report(with_spy(replace(ports, files=Shelf("")), spy), *window("weekly", NOW), NOW)
     assert (spy.posts, spy.texts) == ([], [])
 
 
@@ -312,19 +316,22 @@ def test_one_recipient_of_a_report_that_refuses_stops_no_other(
     ports: ReportPorts, refused: str, posts: int, texts: int
 ) -> None:
     spy = Spy(refused)
-    given = replace(ports, notifier=spy)
+    given = with_spy(ports, spy)
     assert not tell(given, report(given, *window("weekly", NOW), NOW))
     assert (len(spy.posts), len(spy.texts)) == (posts, texts)
 
 
-@pytest.mark.parametrize(("part", "posts", "texts"), [("blocks", 0, 1), ("text", 1, 1)])
+@pytest.mark.parametrize(("part", "posts", "texts"), [("slack.report_blocks", 0, 1), ("text.report", 1, 1)])
 def test_one_form_of_a_report_that_cannot_be_made_stops_no_other(
-    ports: ReportPorts, part: str, posts: int, texts: int
+    ports: ReportPorts, monkeypatch: pytest.MonkeyPatch, part: str, posts: int, texts: int
 ) -> None:
     spy = Spy()
-    given = replace(ports, notifier=spy, voice=replace(ports.voice, **{part: broken}))
-    assert not tell(given, report(given, *window("weekly", NOW), NOW))
+    given = with_spy(ports, spy)
+    monkeypatch.setattr(f"rightsizer.render.{part}", broken)
+    written = report(given, *window("weekly", NOW), NOW)
+    assert not tell(given, written)
     assert (len(spy.posts), len(spy.texts)) == (posts, texts)
+    assert written.page in spy.texts[0]
 
 
 @pytest.mark.parametrize("own", [Nobody(), Busy(fails=True), Busy(FunctionUse("sweep", 512, 0, 0.0))])

@@ -58,6 +58,16 @@ def finished(scene: Scene, name: str, hours: float = 5.0, **over: Any) -> None:
     )  # fmt: skip
 
 
+def test_open_jobs_are_read_page_by_page(scene: Scene) -> None:
+    for number in range(23):
+        scene.spot.jobs.train(f"job-{number:02}", hours_ago=number)
+    assert len(TrainingJobs(scene.box.client("sagemaker")).open_jobs()) == 23
+    pages = [
+        call.params for call in scene.box.calls.of("sagemaker", "ListTrainingJobs") if "StatusEquals" in call.params
+    ]
+    assert ["NextToken" in asked for asked in pages] == [False, True, True]
+
+
 def test_the_owner_is_told_before_maxwait_runs_out_with_both_ways_to_go_on(scene: Scene) -> None:
     past = interrupted(scene, trained_h=2, waited_h=8)
     scene.spot.jobs.train("bert", tags={"rightsizer:owner": "nlp"}, SecondaryStatusTransitions=past)
@@ -153,7 +163,7 @@ def pooled(scene: Scene, mode: str = "auto") -> None:
 
 def flow(scene: Scene) -> Flow:
     calls = ErrandCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
-    return Flow(book(scene), calls, calls, Switch, scene.ports.ledger, scene.told.publish)
+    return Flow(book(scene), calls, calls, Switch, scene.ports.ledger, scene.told)
 
 
 def pool(scene: Scene) -> str:

@@ -18,9 +18,8 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Series, Signal, UsageDigest
 from rightsizer.flows.read_usage import Memory, UsageReader
 from rightsizer.ports.evaluation import MetricRequest
-from rightsizer.recommender.recommend import judge_digests
 from rightsizer.recommender.usage_cache import page_of
-from tests.recommender.kit import NOW, catalogue, endpoint, prices, steady, window
+from tests.recommender.kit import NOW, catalogue, endpoint, judge_digests, prices, steady, window
 
 LATER = NOW + timedelta(days=1, hours=2)
 

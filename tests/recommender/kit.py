@@ -5,10 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, Variant
 from rightsizer.domain.hardware import Accelerator, Catalogue, InstanceType
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, Price, PriceTable
-from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal, UsageDigest
+from rightsizer.recommender import recommend
+from rightsizer.recommender.context import Given
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 CHIPS = {
@@ -136,3 +142,31 @@ def steady(
         ("MemoryUtilization", "Average"): host,
         ("CPUUtilization", "Average"): cpu,
     }
+
+
+def judge(
+    endpoint: Endpoint,
+    metrics: Sequence[MetricWindow | NoMetrics],
+    prices: PriceTable,
+    catalogue: Catalogue,
+    quotas: Mapping[str, int],
+    history: History,
+    policy: Policy,
+    now: datetime,
+) -> Recommendation:
+    """The recommendation with every registered dimension."""
+    return recommend.judge(endpoint, metrics, Given(prices, catalogue, quotas, history, policy, now), DIMENSIONS)
+
+
+def judge_digests(
+    endpoint: Endpoint,
+    usage: UsageDigest | None,
+    prices: PriceTable,
+    catalogue: Catalogue,
+    quotas: Mapping[str, int],
+    history: History,
+    policy: Policy,
+    now: datetime,
+) -> Recommendation:
+    """The recommendation with every registered dimension, of days that are folded."""
+    return recommend.judge_digests(endpoint, usage, Given(prices, catalogue, quotas, history, policy, now), DIMENSIONS)

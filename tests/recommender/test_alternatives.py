@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer.dimensions.asynchronous import ASYNC_TAG, async_refusal
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind, Risk
@@ -18,12 +19,11 @@ from rightsizer.domain.price import Commitment
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import MetricWindow
-from rightsizer.recommender.alternative_refusals import ASYNC_TAG, async_refusal
 from rightsizer.recommender.proposal import Reach, reach_for
-from rightsizer.recommender.recommend import judge
 from rightsizer.recommender.scale_to_zero import COLD_TAG
 from rightsizer.wire import dumps, loads
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 OPEN = Policy(by_itself=frozenset(OptionKind), several_at_once=True, ask_without_objective=False)
 """An account that lets every dimension be applied."""

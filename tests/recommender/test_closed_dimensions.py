@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import EndpointKind, Mode, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Excluded, Option, OptionKind
@@ -13,11 +14,10 @@ from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import closed_dimensions
-from rightsizer.recommender.closed_dimensions import closed_answers, open_answers
 from rightsizer.recommender.context import Situation
 from rightsizer.recommender.finding import Suffering
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 from tests.recommender.test_dimensions import SCALED, allowing, by_day_only, chosen, judged, smaller
 from tests.recommender.test_fleet_size import seen
 
@@ -96,6 +96,11 @@ def test_a_dimension_is_looked_at_on_the_same_kinds_of_endpoint_whether_it_is_op
     assert why == [[Code.OTHER_KIND]] * 2
 
 
+def answers_of(found: Recommendation, at: Situation) -> list[Option | Excluded]:
+    """What each dimension of the search says, open or closed."""
+    return [answer for one in DIMENSIONS if ADDABLE & set(one.kinds) for answer in one.offer(at, found)]
+
+
 HARM = Suffering(Reason(Code.UNDER_PROVISIONED, "users wait"), severe=False)
 
 
@@ -105,16 +110,16 @@ def test_nothing_closed_is_proposed_while_users_wait(
 ) -> None:
     found = by_day_only(BUSY, Policy(), 1500.0)
     assert chosen(found).kind is OptionKind.SCHEDULE
-    assert any(isinstance(a, Option) for a in closed_answers(replace(found, options=()), seen[-1]))
+    assert any(isinstance(a, Option) for a in answers_of(replace(found, options=()), seen[-1]))
     monkeypatch.setattr(closed_dimensions, sign, lambda at: value)
-    answers = closed_answers(replace(found, options=()), seen[-1])
+    answers = answers_of(replace(found, options=()), seen[-1])
     assert [a.dimension for a in answers if isinstance(a, Excluded)] == sorted(ADDABLE)
     assert not any(isinstance(a, Option) for a in answers)
 
 
 def test_where_everything_is_open_nothing_is_closed(seen: list[Situation]) -> None:
     found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
-    assert closed_answers(replace(found, options=()), seen[-1]) == []
+    assert not any(isinstance(answer, Option) for answer in answers_of(found, seen[-1]))
 
 
 def test_each_closed_dimension_that_is_not_offered_says_why() -> None:
@@ -164,7 +169,9 @@ def test_open_dimensions_say_that_users_wait(
 ) -> None:
     found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
     monkeypatch.setattr(closed_dimensions, sign, lambda at: value)
-    why = {e.dimension: e.reason.code for e in open_answers(replace(found, options=()), seen[-1])}
+    why = {
+        e.dimension: e.reason.code for e in answers_of(replace(found, options=()), seen[-1]) if isinstance(e, Excluded)
+    }
     assert why[OptionKind.SCHEDULE] is (Code.UNDER_PROVISIONED if sign == "hurt" else Code.LATE_BUDGET_SPENT)
     assert why[OptionKind.ROUTING] is Code.NOT_APPLICABLE, "what can never save there needs no other reason"
 

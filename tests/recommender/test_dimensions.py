@@ -12,8 +12,8 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 TRACKING = {"PolicyName": "keep", "PolicyType": "TargetTrackingScaling", "TargetTrackingScalingPolicyConfiguration": {}}
 SCALED = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 4, 6, policies=(TRACKING,))

@@ -20,8 +20,8 @@ from rightsizer.domain.usage import DayDigest, GpuSeries, MetricWindow, Series, 
 from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu
 from rightsizer.recommender.demand import demand_of
 from rightsizer.recommender.fit import Limits, memory_need, refusal
-from rightsizer.recommender.recommend import judge, judge_digests
 from tests.recommender import kit
+from tests.recommender.kit import judge, judge_digests
 
 type Level = float | Callable[[int], float]
 TYPE = "ml.g5.12xlarge"

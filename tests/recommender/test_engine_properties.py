@@ -16,8 +16,8 @@ from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.queueing import unqueued
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 memory = st.floats(1, 99)
 few = settings(max_examples=12, deadline=None)

@@ -15,8 +15,8 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import SLOTS, DayDigest, UsageDigest
 from rightsizer.recommender.finding import spent
-from rightsizer.recommender.recommend import judge_digests
 from tests.recommender import kit
+from tests.recommender.kit import judge_digests
 from tests.recommender.test_dimensions import TRACKING
 
 TYPE = "ml.g6e.xlarge"

@@ -8,9 +8,8 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DayDigest, Spread
 from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
-from tests.recommender.kit import catalogue
+from tests.recommender.kit import catalogue, judge
 
 
 def day(number: int, instance_type: str, gpus: int, top: float) -> DayDigest:

@@ -1,6 +1,6 @@
 """How large a fleet has to be for the days that were seen, and what a test is worth that nothing else decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,10 +15,12 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender import choose, recommend
 from rightsizer.recommender.candidates import Draft, draft_of, drafts_of
 from rightsizer.recommender.context import Situation
+from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.fleet_size import carries, carries_alone, still_carries
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.options import offer, options_for
 from tests.recommender import kit
+from tests.recommender.kit import judge
 from tests.recommender.test_failed_fleets import TYPE, changed, day, judged
 
 
@@ -27,9 +29,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Situation]:
     """The situations that were judged."""
     found: list[Situation] = []
 
-    def spy(base: Recommendation, at: Situation) -> Recommendation:
+    def spy(base: Recommendation, at: Situation, dimensions: Sequence[Offering]) -> Recommendation:
         found.append(at)
-        return choose.chosen_or_kept(base, at)
+        return choose.chosen_or_kept(base, at, dimensions)
 
     monkeypatch.setattr(recommend, "chosen_or_kept", spy)
     return found
@@ -84,7 +86,7 @@ def test_the_guard_is_asked_at_the_load_that_was_seen_not_at_the_one_that_is_pla
 def test_a_single_instance_must_hold_the_growth_too(seen: list[Situation]) -> None:
     """It cannot be mended by a count: at 20 % more load one request in a hundred more may be late, no more."""
     signals = kit.steady(per_slot=130.0, latency_s=1.0, gpu=40.0, memory=20.0)
-    recommend.judge(
+    judge(
         kit.endpoint(p95_s=20.0), [kit.window(signals)], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
     at = seen[0]
@@ -131,7 +133,7 @@ def test_a_type_that_only_a_quick_gpu_would_make_enough_is_worth_a_test_at_one_c
         signals = kit.steady(per_slot=float(per_slot), latency_s=1.0, gpu=per_slot * 0.3, memory=20.0)
         endpoint = kit.endpoint("ml.p5.4xlarge", p95_s=9.0)
         windows = [kit.window(signals)]
-        recommend.judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+        judge(endpoint, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
         found = options_for(seen[-1]).unsure
         chances[per_slot] = {u.option.target.instance_type: u.chance for u in found}
     single = [c["ml.g6e.2xlarge"] for c in chances.values() if "ml.g6e.2xlarge" in c]
@@ -147,7 +149,7 @@ def test_fleets_are_sized_with_the_middle_of_a_measured_slowdown_and_with_the_bo
     for count, history in ((1, History((past,))), (12, History((past,))), (12, History())):
         signals = kit.steady(per_slot=30.0 * count, latency_s=1.0, gpu=9.0, memory=20.0)
         endpoint = kit.endpoint(count=count, p95_s=9.0)
-        recommend.judge(endpoint, [kit.window(signals)], kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
+        judge(endpoint, [kit.window(signals)], kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
         at = seen[-1]
         draft = next(d for d in drafts_of(at)[0] if d.hardware.name == "ml.g6.2xlarge")
         assert (draft.speed.source == "tested") == bool(history.endpoint)
@@ -173,7 +175,7 @@ def narrow(seen: list[Situation], slowdown: float | None, p95_s: float = 4.5) ->
         realised_slowdown=slowdown, latency_ratio=slowdown,
     )  # fmt: skip
     windows, known = [kit.window(signals)], History((past,) if slowdown else ())
-    recommend.judge(kit.endpoint(p95_s=p95_s), windows, kit.prices(), kit.catalogue(), {}, known, Policy(), kit.NOW)
+    judge(kit.endpoint(p95_s=p95_s), windows, kit.prices(), kit.catalogue(), {}, known, Policy(), kit.NOW)
     at = seen[-1]
     small = at.given.catalogue.find("ml.g6.xlarge")
     assert small is not None

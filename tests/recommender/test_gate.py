@@ -14,8 +14,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender import choose
 from rightsizer.recommender.gate import Case, gate
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 
 def one_case(monkeypatch: pytest.MonkeyPatch) -> Case:

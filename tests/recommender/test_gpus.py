@@ -12,9 +12,10 @@ from rightsizer.domain.option import Effort, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.recommend import digested, judge, judge_digests
+from rightsizer.recommender.recommend import digested
 from rightsizer.render import sentences
 from tests.recommender import kit
+from tests.recommender.kit import judge, judge_digests
 
 type Usage = Mapping[tuple[str, str], Callable[[int], float] | float]
 IDLE: Usage = kit.steady(gpu=8.0, memory=20.0, per_slot=48.0, cpu=100.0, host=4.0)

@@ -12,8 +12,9 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender.recommend import digested, judge, judge_digests
+from rightsizer.recommender.recommend import digested
 from tests.recommender import kit
+from tests.recommender.kit import judge, judge_digests
 
 COLD = {"rightsizer:cold-start-ok": "true"}
 SILENT = {("GPUUtilization", "Average"): 0.0, ("Invocations", "Sum"): 0.0}

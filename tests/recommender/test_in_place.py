@@ -5,21 +5,22 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.changes.plan.capacity import to_zero
+from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.changes.preflight import refusals
+from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.history import History
-from rightsizer.domain.option import OF_OWNERS, Money, Option, OptionKind, Target, carried_out
+from rightsizer.domain.option import Money, Option, OptionKind, Target
 from rightsizer.domain.plan import Before, VariantCount
 from rightsizer.domain.policy import ChangeLimits, Policy
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.pricing import restore_option
 from rightsizer.recommender.proposal import reach_of
-from rightsizer.recommender.recommend import judge
 from tests import samples
 from tests.changes.test_preflight import NOW, ground, proposed
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 KINDS = tuple(EndpointKind)
 
@@ -39,7 +40,8 @@ def refused(kind: EndpointKind, option: Option) -> bool:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not EndpointKind.RESERVED])
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_type_or_a_count_is_in_place_where_the_preflight_lets_it_pass(kind: EndpointKind, count: int) -> None:
-    plain = [o for o in judged(kind, count).options if o.kind not in OF_OWNERS | {OptionKind.SCALE_TO_ZERO}]
+    carried = [o for o in judged(kind, count).options if dimension_of(o.kind).applies_to]
+    plain = [o for o in carried if o.kind not in (OptionKind.SCALE_TO_ZERO, OptionKind.DELETE)]
     assert plain, "a kind with an instance type is judged"
     reach = reach_of(kit.endpoint(kind=kind), writes=True, untagged=False)
     for option in plain:
@@ -63,6 +65,8 @@ def test_no_instance_at_all_is_in_place_where_the_plan_of_it_is_made(kind: Endpo
     change = samples.change(NOW, option=option)
     runs = VariantCount(change.variant, "ml.g5.xlarge", 1, 1.0)
     ground_of = ground(proposal=proposed(kind=kind), option=option)
-    plan = to_zero(change, ground_of, Before("old", NOW, "", (runs,)), ChangeLimits())
-    planned = not (isinstance(plan, tuple) and isinstance(plan[0], Reason))
-    assert carried_out(kind, OptionKind.SCALE_TO_ZERO) is planned
+    assert ground_of.config is not None
+    before = Before("old", NOW, "", (runs,))
+    given = Approved(change, ground_of, ground_of.config, before, kit.catalogue(), ChangeLimits())
+    dimension = dimension_of(OptionKind.SCALE_TO_ZERO)
+    assert (kind in dimension.applies_to) is isinstance(dimension.plan(given), Planned)

@@ -10,9 +10,9 @@ from rightsizer.domain.option import CHANGEABLE, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.recommend import judge
 from rightsizer.recommender.shadow_test import NO_SHADOW
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 
 def judged(endpoint: Endpoint) -> Recommendation:

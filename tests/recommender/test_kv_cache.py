@@ -24,8 +24,8 @@ from rightsizer.recommender.finding import outgrown
 from rightsizer.recommender.fit import memory_need, pool_refusal
 from rightsizer.recommender.packing import needs_of
 from rightsizer.recommender.pricing import memory_risk
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 GIB = 1024**3
 HOME, SMALL = "ml.g6e.xlarge", "ml.g5.xlarge"

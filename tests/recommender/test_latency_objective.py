@@ -15,11 +15,11 @@ from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.latency_objective import goal_of
-from rightsizer.recommender.recommend import judge
+from rightsizer.recommender.latency_objective import latency_objective
 from tests import samples
 from tests.changes.test_proof import LIMITS, START, window
 from tests.recommender import kit
+from tests.recommender.kit import judge
 from tests.recommender.test_reaction import day
 
 LATENCY = latency_of([day(0, 60.0)])
@@ -48,12 +48,12 @@ def scaled(*policies: Mapping[str, Any]) -> tuple[ScalableTarget, ...]:
 def test_the_tag_comes_before_the_scaling_and_that_before_what_is_usual() -> None:
     assert LATENCY is not None
     own = replace(kit.endpoint(p95_s=None), scaling=scaled(tracking(query())))
-    tagged = goal_of(replace(own, objective=Objective(0.7)), LATENCY, Policy())
+    tagged = latency_objective(replace(own, objective=Objective(0.7)), LATENCY, Policy())
     assert (tagged.p95_s, tagged.declared) == (0.7, True)
-    held = goal_of(own, LATENCY, Policy())
+    held = latency_objective(own, LATENCY, Policy())
     assert (held.p95_s, held.declared) == (2.0, False), "automatic mode wants the owner's word"
     assert "scaling policy holds the p95 of ModelLatency at 2000 ms" in held.source
-    usual = goal_of(kit.endpoint(p95_s=None), LATENCY, Policy())
+    usual = latency_objective(kit.endpoint(p95_s=None), LATENCY, Policy())
     assert usual.p95_s == pytest.approx(1.1, rel=0.03)
 
 

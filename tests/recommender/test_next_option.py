@@ -10,8 +10,8 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 
 def judged(mode: Mode = Mode.AUTO, *past: PastChange) -> Recommendation:

@@ -14,11 +14,11 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Needs, Pack, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.recommender.packing import packs
-from rightsizer.recommender.recommend import judge
 from rightsizer.render.report_page import report
 from rightsizer.reporting.totals import Records, tally
 from rightsizer.wire import dumps, loads
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 
 def small(name: str = "chat", framework: str = "pytorch", instance_type: str = "ml.g6e.xlarge") -> Recommendation:

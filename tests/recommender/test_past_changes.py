@@ -12,9 +12,8 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DayDigest
 from rightsizer.recommender.past_changes import Link, gpu_ratios, lesson, taken_back
-from rightsizer.recommender.recommend import judge
 from rightsizer.recommender.slowdown import chance, middle, outcomes, weight, width
-from tests.recommender.kit import NOW, catalogue, endpoint, prices, steady, window
+from tests.recommender.kit import NOW, catalogue, endpoint, judge, prices, steady, window
 
 TYPES = catalogue()
 

@@ -16,9 +16,9 @@ from rightsizer.recommender.daily_usage import Setup, fold
 from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.queueing import rates_of, unqueued
-from rightsizer.recommender.recommend import judge
 from rightsizer.recommender.slowdown import host_factor
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 
 def queued(workers: int, load: float, spread: float, seed: int) -> Latency:

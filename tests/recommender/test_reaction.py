@@ -12,9 +12,9 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import SLOTS, DayDigest, UsageDigest
-from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.recommender.shadow_test import Unsure, cost_of_test, hours_of_test, not_planned, telling, worth_testing
 from tests.recommender import kit
+from tests.recommender.kit import judge, judge_digests
 
 
 def day(number: int, per_slot: float, latency_s: float = 1.0, instances: float = 4.0, gpu_s: float = 0.8) -> DayDigest:

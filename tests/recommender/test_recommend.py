@@ -12,9 +12,9 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import MetricWindow, NoMetrics
-from rightsizer.recommender.recommend import judge
 from rightsizer.wire import dumps, loads
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 
 def run(metrics: MetricWindow | NoMetrics, **given: object) -> Recommendation:

@@ -12,10 +12,10 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import NoMetrics
 from rightsizer.recommender.pricing import monthly
-from rightsizer.recommender.recommend import judge
 from rightsizer.render import sentences
 from rightsizer.terminal.document import of_recommendation
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 OTHER = Variant("Other", "chat", "ml.g5.12xlarge", 2, 2, 1.0)
 

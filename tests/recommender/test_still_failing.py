@@ -9,8 +9,8 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender.recommend import judge
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 SLOTS = 288
 COLD = {"rightsizer:cold-start-ok": "true"}

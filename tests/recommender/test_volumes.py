@@ -6,9 +6,9 @@ from rightsizer.bootstrap import catalogue
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.pricing import volumes
-from rightsizer.recommender.recommend import judge
+from rightsizer.recommender.elsewhere import volumes
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 KNOWN = catalogue().types
 

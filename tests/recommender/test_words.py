@@ -13,9 +13,9 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.recommend import judge
 from tests.frozen.library import read_case, recommendation_of
 from tests.recommender import kit
+from tests.recommender.kit import judge
 
 CASES = Path(__file__).parents[1] / "cases"
 INSIDE = re.compile(

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
+from rightsizer.dimensions import dimension_of
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target, priced
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Gate
@@ -42,11 +43,16 @@ SAID = {
     " configuration",
 }
 
+IN_PLACE = (OptionKind.INSTANCE_COUNT, OptionKind.DELETE)
+"""Kinds for which nothing starts again."""
+
 
 def made(kind: OptionKind, in_place: bool = True) -> Option:
     money = Money(SAMPLE.usd_per_month, SAMPLE.saving_usd_per_month, SAMPLE.switch_usd, SAMPLE.payback_days)
     target, sold = Target("ml.g5.xlarge", 1), price("ml.g5.xlarge", "1.40")
-    return priced(kind, target, sold, money, 9.0, {}, Effort.LOW, in_place=in_place)
+    restarts = kind not in IN_PLACE and not (kind is OptionKind.SCALE_TO_ZERO and in_place)
+    ours = in_place and bool(dimension_of(kind).applies_to)
+    return priced(kind, target, sold, money, 9.0, {}, Effort.LOW, in_place=ours, restarts=restarts)
 
 
 @pytest.mark.parametrize("kind", OptionKind)

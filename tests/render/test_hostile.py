@@ -17,13 +17,14 @@ from rightsizer.aws.errors import text_of
 from rightsizer.channels.sns import fit
 from rightsizer.domain.capacity_change import ByHand, Errand
 from rightsizer.domain.endpoint import EndpointRef, PolicyChange
+from rightsizer.domain.message import CapacityChangeMessage, Notice, ProposalMessage
 from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import LONGEST, Code, Reason, cleaned, one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import capacity_change, csv, report_json, report_page, slack, text
+from rightsizer.render import capacity_change, csv, details_page, messages, report_json, report_page, slack, text
 from rightsizer.reporting.totals import Records, tally
 from rightsizer.terminal import tables
 from rightsizer.terminal.tables import Screen
@@ -116,14 +117,15 @@ OURS = re.compile(
 @given(others_wrote)
 def test_slack_shows_no_style_mention_or_control_character_of_others(said: str) -> None:
     pending = replace(asked(said), state=ProposalState.PENDING, approvable=False, decision=None)
-    for one in (asked(said), pending, errand_of(said)):
-        for shown in texts(list(capacity_change.blocks(one, ""))):
+    notice = Notice(said, said)
+    for one in (ProposalMessage(asked(said)), ProposalMessage(pending), CapacityChangeMessage(errand_of(said)), notice):
+        for shown in texts(messages.slack_blocks(one)):
             assert printable(shown["text"]), shown
             assert len(shown["text"]) <= 3000
             if shown["type"] == "mrkdwn":
                 rest = OURS.sub("", shown["text"])
                 assert not re.search(r"[*`~]|<(?!@)", rest), rest
-        line = capacity_change.line(one)
+        line = messages.slack_line(one)
         assert line.isprintable()
         assert not re.search(r"[*`~<]", line)
     for shown in texts(slack.report_blocks(reported(said))):
@@ -133,9 +135,9 @@ def test_slack_shows_no_style_mention_or_control_character_of_others(said: str) 
 @settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(said: str) -> None:
-    for make in (asked, errand_of):
-        subject, body = capacity_change.plain(make(said))
-        plain_subject, plain_body = capacity_change.plain(make("word"))
+    for make in (lambda word: ProposalMessage(asked(word)), lambda word: CapacityChangeMessage(errand_of(word))):
+        subject, body = messages.plain(make(said))
+        plain_subject, plain_body = messages.plain(make("word"))
         assert subject.isprintable()
         assert plain_subject.isprintable()
         assert body.count("\n") == plain_body.count("\n")
@@ -149,12 +151,12 @@ def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(sa
 @given(others_wrote)
 def test_a_page_holds_no_tag_and_no_control_character_of_others(said: str) -> None:
     pages = [
-        capacity_change.html(asked(said)),
+        details_page.details(asked(said)),
         capacity_change.html(errand_of(said)),
         report_page.report(reported(said)),
     ]
     plain = [
-        capacity_change.html(asked("word")),
+        details_page.details(asked("word")),
         capacity_change.html(errand_of("word")),
         report_page.report(reported("word")),
     ]

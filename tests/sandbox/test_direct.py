@@ -1,12 +1,13 @@
 """A request that is answered on the short way gets what the whole way would have brought, and leaves the same rows."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ParamValidationError
 
 from sandbox import direct
 from sandbox.account import Sandbox
@@ -34,6 +35,8 @@ def metric_data(box: Sandbox) -> Any:
 READS: dict[str, Asked] = {
     "endpoint": lambda box: box.client("sagemaker").describe_endpoint(EndpointName=Name.CHAT),
     "endpoints": lambda box: box.client("sagemaker").list_endpoints(SortBy="CreationTime"),
+    "configuration": lambda box: box.client("sagemaker").describe_endpoint_config(EndpointConfigName="chat-config"),
+    "component": lambda box: box.client("sagemaker").describe_inference_component(InferenceComponentName="small"),
     "model": lambda box: box.client("sagemaker").describe_model(ModelName="chat-model"),
     "tags": lambda box: box.client("sagemaker").list_tags(ResourceArn=box.world.fleet.arn("endpoint", "chat")),
     "targets": lambda box: box.client("application-autoscaling").describe_scalable_targets(
@@ -53,13 +56,16 @@ READS: dict[str, Asked] = {
     "rows": lambda box: box.client("dynamodb").query(
         TableName="t", KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": {"S": "a"}}
     ),
+    "table": lambda box: box.client("dynamodb").describe_table(TableName="t"),
     "old row": lambda box: box.client("dynamodb").put_item(TableName="t", Item=ROW, ReturnValues="ALL_OLD"),
 }
 
 
 def lived(box: Sandbox) -> None:
-    """An endpoint with autoscaling, some minutes of use, and a table with a row."""
+    """An endpoint with autoscaling, some minutes of use, one with a component, and a table with a row."""
     box.add_endpoint("chat", tags={"team": "search"})
+    box.add_endpoint("hub", inference_components=True)
+    box.add_component("small", "hub")
     box.autoscale("chat", 1, 4)
     box.clock.advance(timedelta(minutes=10))
     create_table(box.client("dynamodb"))
@@ -78,6 +84,27 @@ def test_both_ways_bring_the_same_answer_and_the_same_row_of_the_gate(box: Sandb
     assert short == whole
     first, second = ((call.action, call.params, call.error) for call in box.calls)
     assert first == second
+
+
+@pytest.mark.parametrize("read", ["configuration", "component"])
+def test_an_answer_that_is_read_as_bytes_has_the_same_bytes_on_both_ways(box: Sandbox, read: str) -> None:
+    lived(box)
+    bodies: list[Any] = []
+    box.client("sagemaker").meta.events.register(
+        "after-call.sagemaker", lambda http_response, **_: bodies.append(json.loads(http_response.content))
+    )
+    READS[read](box)
+    with direct.whole_way():
+        READS[read](box)
+    assert bodies[0] == bodies[1]
+    assert bodies[0]
+
+
+def test_parameters_that_no_model_knows_are_refused_before_the_gate_as_botocore_refuses_them(box: Sandbox) -> None:
+    lived(box)
+    with pytest.raises(ParamValidationError, match="Unknown parameter in input"):
+        box.client("sagemaker").describe_endpoint(Endpoint="chat")
+    assert list(box.calls) == []
 
 
 def test_an_answer_is_a_copy_of_what_the_account_holds(box: Sandbox) -> None:

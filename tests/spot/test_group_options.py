@@ -102,7 +102,10 @@ def test_no_request_touches_the_size_of_the_group() -> None:
     assert all(set(request) == {"AutoScalingGroupName", "MixedInstancesPolicy"} for request in found)
 
 
-@pytest.mark.parametrize("purchase", [{"mixed": {}}, {"weighted": True}])
+SEGMENTS = MIXED | {"InstancesDistribution": {"DistributionSegments": [{"TargetCapacityTypes": ["spot"]}]}}
+
+
+@pytest.mark.parametrize("purchase", [{"mixed": {}}, {"weighted": True}, {"mixed": SEGMENTS}])
 def test_policies_that_are_the_owner_s_to_write_are_not_changed(purchase: dict[str, Any]) -> None:
     assert isinstance(policy_change(group(**purchase), ["g6.xlarge"], 0), Excluded)
 

@@ -192,6 +192,8 @@ GOING_BACK = {
     "cloudwatch:PutMetricAlarm",
     "cloudwatch:DeleteAlarms",
     "kms:CreateGrant",
+    "autoscaling:UpdateAutoScalingGroup",
+    "ec2:RunInstances",
 }
 
 
@@ -219,14 +221,20 @@ def test_with_nothing_to_change_no_alarm_but_those_of_target_tracking_is_put() -
     assert put["Resource"].endswith(":alarm:TargetTracking-endpoint/*")
 
 
-def test_groups_are_replaced_in_automatic_mode_only_and_changed_when_opted_in(deployed: Stack) -> None:
+def test_groups_are_replaced_in_automatic_mode_only(deployed: Stack) -> None:
     (replace,) = granting(deployed, "interruption", "autoscaling:DetachInstances")
-    (update,) = granting(deployed, "apply", "autoscaling:UpdateAutoScalingGroup")
     assert replace["Condition"] == {"StringEquals": {f"aws:ResourceTag/{MODE}": ["auto"]}}
+
+
+@pytest.mark.parametrize("may_change", ["nothing", "tagged", "tagged-and-untagged"])
+def test_a_group_is_changed_and_given_its_policy_back_only_where_its_owner_opted_in(may_change: str) -> None:
+    (update,) = granting(stack(MayChange=may_change), "apply", "autoscaling:UpdateAutoScalingGroup")
     assert update["Condition"] == {"StringEquals": {f"aws:ResourceTag/{MODE}": ["propose", "auto"]}}
 
 
-def test_instances_run_only_as_a_tagged_launch_template_says(deployed: Stack) -> None:
+@pytest.mark.parametrize("may_change", ["nothing", "tagged"])
+def test_instances_run_only_as_a_tagged_launch_template_says(may_change: str) -> None:
+    deployed = stack(MayChange=may_change)
     template, rest = granting(deployed, "apply", "ec2:RunInstances")
     assert template["Condition"] == {"StringEquals": {f"aws:ResourceTag/{MODE}": ["propose", "auto"]}}
     assert [r.split(":")[-1] for r in listed(template["Resource"])] == ["launch-template/*"]

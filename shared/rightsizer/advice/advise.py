@@ -5,17 +5,20 @@ from typing import Any
 
 from rightsizer.advice.answer import Advice, AdvisedOption, Reason, Refused
 from rightsizer.advice.asks import refusals
+from rightsizer.advice.break_even import break_even, costs_by_traffic
 from rightsizer.advice.contradictions import contradictions
 from rightsizer.advice.describe import workload_of
+from rightsizer.advice.environments import environment_variants, in_staging
 from rightsizer.advice.facts import budget_note, notes, unknown
-from rightsizer.advice.hosting import as_asynchronous, break_even, costs_by_traffic, host
+from rightsizer.advice.hosting import as_asynchronous, host
 from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
 from rightsizer.advice.market import Market, snapshot
 from rightsizer.advice.measurement import measurements
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options
 from rightsizer.advice.training import training_options
-from rightsizer.advice.workload import ModelKind, Task, Workload
+from rightsizer.advice.workload import Environment, ModelKind, Task, Workload
 
 MOST = 12
 """Options that are shown at most."""
@@ -47,6 +50,7 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
         tuple(unknown(described, shown)),
         measurements(described, shown),
         costs_by_traffic(described, shown) if _is_service(described) else (),
+        environment_variants(described, lambda each: _answer(each, where)[0]) if _is_service(described) else (),
     )
 
 
@@ -65,7 +69,10 @@ def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], li
         return batch_options(workload, always_on), refused, []
     if workload.task is Task.ASYNCHRONOUS:
         return [as_asynchronous(workload, each) for each in always_on], refused, []
-    return host(workload, always_on), refused, []
+    hosted = host(workload, always_on)
+    if workload.constraints.environment is Environment.STAGING:
+        return [in_staging(each) for each in hosted], refused, []
+    return hosted, refused, []
 
 
 def _trains_on_cpu(workload: Workload) -> bool:
@@ -82,7 +89,7 @@ def _endpoint_refused(workload: Workload, market: Market, options: Iterable[Advi
     """A real-time endpoint that was asked for in place of a batch."""
     if "real-time" in workload.ask and workload.task is Task.BATCH_INFERENCE:
         for text in endpoint_instead(market, list(options)):
-            yield Refused("real-time", Reason(text, "hardware selection, section 15.3"))
+            yield Refused("real-time", Reason(text, Rule.BATCH))
 
 
 def _nothing(workload: Workload, options: Iterable[AdvisedOption]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from rightsizer.advice.throughput import Interval
 
 
 class HardwareClass(StrEnum):
-    """Classes of hardware (hardware selection, section 1.3)."""
+    """Classes of hardware, by the processor and never by the first letter (rule C6)."""
 
     CPU_BURST = "CPU-BURST"
     CPU_GEN = "CPU-GEN"
@@ -161,6 +161,18 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvironmentVariant:
+    """The workload in one environment."""
+
+    environment: str
+    option: AdvisedOption
+    differs: tuple[Reason, ...]
+    """What is special to the environment, and why."""
+    tags: Mapping[str, str]
+    """Tags of the endpoint that tell rightsizer what it may do there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """The whole answer; the first option is the one that is advised."""
 
@@ -175,6 +187,8 @@ class Advice:
     """Requests of the SageMaker API that would settle what is not known; nothing is sent."""
     costs_by_traffic: tuple[Mapping[str, Any], ...] = ()
     """Monthly cost of each kind of hosting for several volumes of requests."""
+    environments: tuple[EnvironmentVariant, ...] = ()
+    """The service in development, staging and production."""
 
     @property
     def words(self) -> str:

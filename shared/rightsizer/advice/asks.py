@@ -6,12 +6,13 @@ from rightsizer.advice.answer import HardwareClass, Reason, Refused
 from rightsizer.advice.fitting import need_of, place
 from rightsizer.advice.hosting import lambda_refusal, needs_queue, serverless_refusal
 from rightsizer.advice.market import LEGACY, Market, class_of
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.training import too_small
 from rightsizer.advice.workload import ModelKind, Task, Workload
 
 CPU_MS = 300.0
-"""What a BERT-class model may take on a compute-optimised CPU (hardware selection, I2)."""
+"""What a BERT-class model may take on a compute-optimised CPU (rule C5)."""
 
 
 def refusals(workload: Workload, market: Market) -> Iterator[Refused]:
@@ -33,7 +34,9 @@ def _word_refusal(name: str, workload: Workload) -> Reason | None:
 def _gpu(workload: Workload) -> Reason | None:
     if workload.model.kind is ModelKind.CLASSICAL or workload.task is Task.PREPROCESSING:
         text = "a GPU speeds up parallel mathematics, which a classical model or a cleaning of data has none of"
-        return Reason(text, "hardware selection, P2 and D2")
+        return Reason(
+            text, Rule.CLASSICAL_ON_CPU if workload.model.kind is ModelKind.CLASSICAL else Rule.PREPROCESSING_ON_CPU
+        )
     if workload.model.cpu_only:
         return Reason("the software runs on CPU only", "the description")
     if workload.constraints.no_gpu:
@@ -42,65 +45,69 @@ def _gpu(workload: Workload) -> Reason | None:
 
 
 def _spot(workload: Workload) -> Reason | None:
-    source = "hardware selection, section 10"
     if workload.task is Task.BATCH_INFERENCE:
-        return Reason("a transform job has no Spot field; managed Spot exists for training jobs only", source)
+        return Reason(
+            "a transform job has no Spot field; managed Spot exists for training jobs only", Rule.SPOT_FOR_TRAINING
+        )
     if workload.task.is_inference:
         return Reason(
-            "an endpoint cannot run on Spot: SageMaker has no such option, and interruptions lose calls", source
+            "an endpoint cannot run on Spot: SageMaker has no such option, and interruptions lose calls",
+            Rule.SPOT_FOR_TRAINING,
         )
     if workload.task is Task.PREPROCESSING:
-        return Reason("a processing job has no Spot field; managed Spot exists for training jobs only", source)
+        return Reason(
+            "a processing job has no Spot field; managed Spot exists for training jobs only", Rule.SPOT_FOR_TRAINING
+        )
     if workload.task is Task.NOTEBOOK:
-        return Reason("a notebook has no Spot field", source)
+        return Reason("a notebook has no Spot field", Rule.SPOT_FOR_TRAINING)
     if workload.constraints.checkpoints is False:
         return Reason(
-            "without a checkpoint an interruption loses the whole run; write checkpoints first", f"{source}, S2"
+            "without a checkpoint an interruption loses the whole run; write checkpoints first",
+            Rule.SPOT_NEEDS_CHECKPOINTS,
         )
     return None
 
 
 def _reserved(_: Workload) -> Reason:
     text = "Reserved Instances do not exist for ml types; a SageMaker Savings Plan is the commitment there is"
-    return Reason(text, "hardware selection, section 10")
+    return Reason(text, Rule.NO_RESERVED_INSTANCES)
 
 
 def _elastic(_: Workload) -> Reason:
     text = "the service is no longer available; a small GPU, inference components or inf2 take its place"
-    return Reason(text, "hardware selection, section 15.6")
+    return Reason(text, Rule.ELASTIC_INFERENCE_GONE)
 
 
 def _serverless(workload: Workload) -> Reason | None:
     if not workload.task.is_inference:
-        return Reason("a serverless endpoint answers requests; this is a job", "hardware selection, section 11")
+        return Reason("a serverless endpoint answers requests; this is a job", Rule.SERVERLESS_LIMITS)
     text = serverless_refusal(workload)
-    return Reason(text, "hardware selection, section 11") if text else None
+    return Reason(text, Rule.SERVERLESS_LIMITS) if text else None
 
 
 def _lambda(workload: Workload) -> Reason | None:
     text = lambda_refusal(workload)
-    return Reason(text, "hardware selection, section 11") if text else None
+    return Reason(text, Rule.LAMBDA_LIMITS) if text else None
 
 
 def _endpoint(workload: Workload) -> Reason | None:
     if needs_queue(workload) and workload.task.is_inference:
         text = "a real-time request ends after 60 s and carries 6 MB; this one belongs into an asynchronous endpoint"
-        return Reason(text, "hardware selection, section 11")
+        return Reason(text, Rule.REAL_TIME_LIMITS)
     return None
 
 
 def _neuron(workload: Workload) -> Reason | None:
-    source = "hardware selection, I8"
     if workload.model.neuron is False:
-        return Reason("Neuron does not support the framework or an operator of the model", source)
+        return Reason("Neuron does not support the framework or an operator of the model", Rule.NEURON_SUPPORT)
     if not may_compile(workload):
-        return Reason("Neuron needs a compiled model, which the description rules out", source)
+        return Reason("Neuron needs a compiled model, which the description rules out", Rule.NEURON_SUPPORT)
     return None
 
 
 def _inferentia(workload: Workload) -> Reason | None:
     if workload.task.is_training:
-        return Reason("Inferentia serves; Trainium trains", "hardware selection, section 2")
+        return Reason("Inferentia serves; Trainium trains", Rule.INFERENTIA_SERVES)
     return _neuron(workload)
 
 
@@ -131,13 +138,13 @@ def _type_refusal(name: str, workload: Workload, market: Market) -> Reason | Non
         return Reason(f"no price of {name} is known in {market.region}", "price snapshot")
     if not offer.price.listed or found.family in LEGACY:
         text = f"no price list shows {name} sold for hosting in {market.region}, or its family is withdrawn"
-        return Reason(text, "hardware selection, section 17")
+        return Reason(text, Rule.LEGACY_FAMILIES)
     if workload.task.is_training:
         small = too_small(name, market, workload)
-        return Reason(small, "hardware selection, section 8") if small else None
+        return Reason(small, Rule.TRAINING_MEMORY) if small else None
     placed = place(offer, need_of(workload.model))
     if isinstance(placed, str):
-        return Reason(placed, "hardware selection, section 8")
+        return Reason(placed, Rule.SERVING_MEMORY)
     return _too_slow(name, class_of(found), workload) or (_neuron(workload) if class_of(found).is_neuron else None)
 
 
@@ -148,5 +155,5 @@ def _too_slow(name: str, hardware: HardwareClass, workload: Workload) -> Reason 
         text = (
             f"{name} may take 300 ms and more for a network of that class; the limit is {limit:g} ms: measure it first"
         )
-        return Reason(text, "hardware selection, I2")
+        return Reason(text, Rule.ENCODER_ON_CPU_IS_SLOW)
     return None

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from rightsizer.advice.answer import AdvisedOption, Reason
 from rightsizer.advice.market import Market, Offer, class_of, dollars
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.workload import ModelKind, Task, TrackedRun, Workload
 
 
@@ -13,12 +14,12 @@ def notes(workload: Workload, market: Market) -> Iterator[Reason]:
     limits = workload.constraints
     if limits.shares_fleet_with_application:
         text = "give inference a fleet of its own: application and model need different CPU and memory"
-        yield Reason(text, "hardware selection, I6")
+        yield Reason(text, Rule.SEPARATE_FLEETS)
     if limits.in_one_step:
         text = "do not move everything in one step: a pilot first, and GPU capacity stays to fall back on"
-        yield Reason(text, "hardware selection, section 9.4")
+        yield Reason(text, Rule.NEURON_PHASES)
     if workload.task.is_training:
-        yield Reason("the type that trains is not the type that serves: choose that one anew", "hardware selection, T5")
+        yield Reason("the type that trains is not the type that serves: choose that one anew", Rule.SERVING_TYPE_ANEW)
     yield from _side_by_side(workload, market)
     yield from _runs(workload.runs, workload.objectives.required_quality)
 
@@ -50,7 +51,7 @@ def _against(first: Offer, other: Offer) -> Reason:
     text = f"{other.type.name} is {percent:.0f} % {word} an hour than {first.type.name}"
     if ratio > 1:
         text += f"; it pays when it serves more than {ratio:.2f} times the requests"
-    return Reason(text, "hardware selection, section 9.3")
+    return Reason(text, Rule.PRICE_OF_A_REQUEST)
 
 
 def _runs(runs: Sequence[TrackedRun], required: float | None) -> Iterator[Reason]:
@@ -59,13 +60,13 @@ def _runs(runs: Sequence[TrackedRun], required: float | None) -> Iterator[Reason
         return
     able = [each for each in runs if required is None or each.quality >= required]
     if not able:
-        yield Reason(f"no tracked run reaches the quality {required:g}", "hardware selection, X1")
+        yield Reason(f"no tracked run reaches the quality {required:g}", Rule.CHEAPEST_GOOD_ENOUGH)
         return
     best = min(able, key=lambda each: (each.cost_usd, -each.quality))
     text = f"choose the run {best.name}: quality {best.quality:g} for USD {best.cost_usd:g}, the cheapest good enough"
-    yield Reason(text, "hardware selection, X1")
+    yield Reason(text, Rule.CHEAPEST_GOOD_ENOUGH)
     front = [each.name for each in runs if not any(_beats(other, each) for other in runs)]
-    yield Reason(f"runs that no other one beats in cost and quality: {', '.join(front)}", "hardware selection, X1")
+    yield Reason(f"runs that no other one beats in cost and quality: {', '.join(front)}", Rule.CHEAPEST_GOOD_ENOUGH)
 
 
 def _beats(other: TrackedRun, each: TrackedRun) -> bool:

@@ -11,7 +11,7 @@ from rightsizer.advice.workload import Model, ModelKind
 HOST_GIB = 1.0
 """What the operating system and the server take on a host; an assumption."""
 LOADING = 1.1
-"""Host memory over weights from which they can be read through the host without swapping; an assumption."""
+"""Host memory over weights from which they can be read through the host without swapping; an assumption (rule M7)."""
 DEFAULT_GIB = 0.5
 """Size of a model of which nothing is known; small, so that nothing is ruled out by a guess."""
 
@@ -103,7 +103,7 @@ def placements(offer: Offer, need: Need) -> tuple[Placement, ...] | str:
 
 
 def _divides(together: int, need: Need) -> bool:
-    """Whether the attention heads can be shared evenly, as tensor parallel servers require."""
+    """Whether the attention heads can be shared evenly, as tensor parallel servers require (rule M8)."""
     return need.architecture is None or together == 1 or need.architecture.heads % together == 0
 
 

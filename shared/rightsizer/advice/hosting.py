@@ -1,21 +1,20 @@
 """Kinds of hosting beside an endpoint that always runs, and what each costs as a function of traffic.
 
-Limits: hardware selection, section 11. Serverless and Lambda have no accelerator.
+Limits: rules H1 to H7. Serverless and Lambda have no accelerator.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from rightsizer import catalog
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase, Reason
 from rightsizer.advice.fitting import need_of
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, Environment, ModelKind, Shape, Workload
 from rightsizer.domain.price import HOURS_PER_MONTH
 
-SECTION = "hardware selection, section 11"
 REAL_TIME_S, REAL_TIME_MB = 60.0, 6.0
 SERVERLESS_MB, SERVERLESS_GB = 4.0, 6
 ASYNC_S, ASYNC_MB = 3600.0, 1000.0
@@ -121,37 +120,12 @@ def needs_queue(workload: Workload) -> bool:
     return (data.seconds_per_request or 0) > REAL_TIME_S or (data.payload_mb or 0) > REAL_TIME_MB
 
 
-def costs_by_traffic(workload: Workload, always_on: Sequence[AdvisedOption]) -> tuple[Mapping[str, Any], ...]:
-    """US dollars a month of each kind of hosting at several volumes, with the cheapest; empty without an option."""
-    first = next((each for each in always_on if each.cost.usd_per_hour is not None), None)
-    if first is None or first.cost.usd_per_hour is None:
-        return ()
-    hourly = float(first.cost.usd_per_hour) / first.count
-    return tuple(_row(workload, hourly, first, 10.0**power) for power in range(2, 9))
-
-
-def _row(workload: Workload, hourly: float, first: AdvisedOption, requests: float) -> Mapping[str, Any]:
-    rate = next((e.interval.middle for e in first.estimates if e.name.startswith("requests a second")), None)
-    number = max(1, -(-requests / (730 * 3600) // (0.7 * rate))) if rate else 1
-    seconds = workload.data.seconds_per_request or (1 / rate if rate else ASSUMED_S)
-    costs = {"real-time": hourly * 730 * number}
-    costs["asynchronous or scaled to zero"] = hourly * max(min(730.0, requests * HOLD_H), number * 730 * (number > 1))
-    costs["batch transform once a day"] = hourly * max(30 * 0.1, requests * seconds / 3600)
-    if serverless_refusal(workload) is None:
-        monthly = serverless_of(workload).monthly(requests)
-        if monthly is not None:
-            costs["serverless"] = monthly
-    rounded = {name: round(value, 2) for name, value in costs.items()}
-    online = {name: value for name, value in rounded.items() if not name.startswith("batch")}
-    return {"requests_per_month": requests, **rounded, "cheapest_online": min(online, key=lambda name: online[name])}
-
-
 def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
     if serverless_refusal(workload) is not None:
         return
     made, requests = serverless_of(workload), workload.traffic.monthly_requests
     monthly = made.monthly(requests) if requests is not None else None
-    reasons = [Reason("billed by the millisecond of work, nothing while idle", SECTION)]
+    reasons = [Reason("billed by the millisecond of work, nothing while idle", Rule.SERVERLESS_LIMITS)]
     if monthly is not None:
         reasons.append(Reason(f"USD {monthly:.2f} a month, {made.memory_gb} GB, price of {made.as_of}", "snapshot"))
     elif made.usd_per_request is None:
@@ -197,7 +171,7 @@ def _lambda(workload: Workload) -> Iterator[AdvisedOption]:
             as_of="2024",
         ),
         memory=_memory(workload, LAMBDA_GIB),
-        reasons=(Reason("a light model with rare and short calls, at most 15 minutes each", f"{SECTION}, E1"),),
+        reasons=(Reason("a light model with rare and short calls, at most 15 minutes each", Rule.LAMBDA_LIMITS),),
         effort="package model and code as an image of Lambda; outside SageMaker endpoints",
         measure="measure duration and cold start in a function of that memory",
     )
@@ -213,8 +187,8 @@ def as_asynchronous(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     hours, said = _busy_hours(workload)
     start = _cold_start(each)
     reasons = (
-        Reason("takes payloads to 1 GB and requests to an hour from a queue", SECTION),
-        Reason(ZERO, SECTION),
+        Reason("takes payloads to 1 GB and requests to an hour from a queue", Rule.ASYNC_LIMITS),
+        Reason(ZERO, Rule.SCALE_TO_ZERO),
         Reason(said, "arithmetic"),
         *each.reasons,
     )
@@ -263,7 +237,10 @@ def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[
         cost=_for_hours(best.cost, hours),
         estimates=(*best.estimates, _cold_start(best)),
         reasons=(
-            Reason("an endpoint with inference components scales to zero; the first request waits minutes", SECTION),
+            Reason(
+                "an endpoint with inference components scales to zero; the first request waits minutes",
+                Rule.COMPONENTS_TO_ZERO,
+            ),
             Reason(said, "arithmetic"),
             *best.reasons,
         ),
@@ -288,7 +265,7 @@ def _packed(best: AdvisedOption) -> Iterator[AdvisedOption]:
         action=Action.PROPOSE,
         cost=replace(cost, usd_per_month=part, usd_per_1000_requests=None, usd_per_million_tokens=None),
         estimates=(),
-        reasons=(Reason(f"{text}; the month is that share of the price", f"{SECTION}, E3"),),
+        reasons=(Reason(f"{text}; the month is that share of the price", Rule.PACKING),),
         effort="inference components, or a multi-model endpoint on Triton; the call of the client names the model",
         risk="medium",
     )
@@ -302,21 +279,6 @@ def _cold_start(best: AdvisedOption) -> Estimate:
     return Estimate("cold start from zero instances", "min", span)
 
 
-def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[Reason]:
-    """The traffic at which one kind of hosting becomes cheaper than another, as notes."""
-    first = next((each for each in options if each.cost.usd_per_hour is not None), None)
-    if first is None or first.cost.usd_per_hour is None:
-        return
-    month = float(first.cost.usd_per_hour) / first.count * 730
-    if serverless_refusal(workload) is None and (each := serverless_of(workload).usd_per_request):
-        text = f"serverless is cheaper than one {first.instance_type} below {month / each:,.0f} requests a month"
-        yield Reason(text, "arithmetic")
-    alone = 730 / (HOLD_H + (workload.data.seconds_per_request or 1.0) / 3600)
-    if first.accelerators:
-        text = f"giving the instance back pays below {alone:,.0f} requests a month that come alone; bursts allow more"
-        yield Reason(text, "arithmetic")
-
-
 def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
     hours = workload.traffic.used_hours
     if hours > 0.9 * float(HOURS_PER_MONTH):
@@ -328,7 +290,7 @@ def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
         purchase=Purchase.SCHEDULE,
         action=Action.PROPOSE,
         cost=_for_hours(best.cost, hours),
-        reasons=(Reason(text, "hardware selection, N3"), *best.reasons),
+        reasons=(Reason(text, Rule.WORKING_HOURS), *best.reasons),
         effort="create and delete the endpoint on a schedule, or scheduled scaling",
     )
 
@@ -336,34 +298,33 @@ def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
 def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     """The option with the purchase that fits its traffic, and where it runs."""
     limits, shape = workload.constraints, workload.traffic.shape
-    section = "hardware selection, section 10"
     if limits.edge:
         text = "the model runs at the edge, outside SageMaker hosting; price and type stand for a comparable CPU"
-        return replace(
-            each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, "hardware selection, section 7.1"), *each.reasons)
-        )
+        return replace(each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, Rule.EDGE), *each.reasons))
     peak, rate = workload.traffic.peak, workload.traffic.rate
     varies = peak is not None and rate is not None and peak > 1.5 * rate
     if shape is Shape.FLUCTUATING or (shape is Shape.UNKNOWN and varies):
         text = (
             "target tracking on SageMakerVariantInvocationsPerInstance follows the load; the price is that of the peak"
         )
-        return replace(each, purchase=Purchase.AUTOSCALE, reasons=(Reason(text, section), *each.reasons))
+        return replace(each, purchase=Purchase.AUTOSCALE, reasons=(Reason(text, Rule.AUTOSCALING), *each.reasons))
     if shape is Shape.STEADY and limits.right_sized and not limits.new_launch:
         text = "a steady load that is right-sized: a SageMaker Savings Plan, whose rates only the account can see"
-        return replace(each, purchase=Purchase.COMMIT, reasons=(Reason(text, section), *each.reasons))
+        return replace(
+            each, purchase=Purchase.COMMIT, reasons=(Reason(text, Rule.NO_RESERVED_INSTANCES), *each.reasons)
+        )
     reasons = [*each.reasons]
     if shape is Shape.STEADY and not limits.new_launch:
         reasons.append(
-            Reason("a SageMaker Savings Plan is worth a look once the type is right-sized", f"{section}, C1")
+            Reason("a SageMaker Savings Plan is worth a look once the type is right-sized", Rule.COMMIT_LAST)
         )
     if shape is Shape.SPIKY or limits.new_launch:
-        reasons.insert(0, Reason("no commitment before the load is known and the type is right", f"{section}, C1"))
+        reasons.insert(0, Reason("no commitment before the load is known and the type is right", Rule.COMMIT_LAST))
     if needs_two(limits) and each.count == 1:
         reasons.append(
             Reason(
                 "production wants two instances for guarded updates and a lost zone: twice the price",
-                "hardware selection, section 12",
+                Rule.PRODUCTION_TWO,
             )
         )
     return replace(each, reasons=tuple(reasons))

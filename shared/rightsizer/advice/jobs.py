@@ -6,6 +6,7 @@ from dataclasses import replace
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Memory, Purchase, Reason
 from rightsizer.advice.market import TRAINING, Market, Offer, dollars
 from rightsizer.advice.memory import Sharding, TrainingModel, training_memory
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import CPU, LEAST_VCPU, TABLE_FACTOR
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Task, Workload
@@ -23,7 +24,9 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     hourly, runs = each.cost.usd_per_hour, workload.traffic.runs_per_month
     cost = replace(each.cost, usd_per_month=None, usd_per_1000_requests=None)
     reasons = [
-        Reason("billed for the duration of the job; transform jobs know no Spot", "hardware selection, section 11")
+        Reason(
+            "billed for the duration of the job; transform jobs know no Spot", f"{Rule.BATCH}, {Rule.SPOT_FOR_TRAINING}"
+        )
     ]
     hours = workload.data.known_hours
     if hours and hourly is not None:
@@ -126,7 +129,7 @@ def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
         cost=cost,
         memory=memory,
         reasons=(
-            Reason(first, "hardware selection, P1 and D2"),
+            Reason(first, Rule.PREPROCESSING_ON_CPU if preprocessing else Rule.CLASSICAL_ON_CPU),
             Reason(f"USD {dollars(offer.hourly)} an hour for {offer.type.vcpu} vCPUs", "price snapshot"),
         ),
         effort="none",
@@ -150,7 +153,7 @@ def notebook_options(workload: Workload, market: Market) -> list[AdvisedOption]:
             offer.type.name,
             plan="notebook instance or Studio space",
             cost=cost,
-            reasons=(Reason(text, "hardware selection, N3"),),
+            reasons=(Reason(text, Rule.WORKING_HOURS),),
             effort="an idle shutdown or a schedule",
         )
     ]

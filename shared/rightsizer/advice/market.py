@@ -19,7 +19,7 @@ BY_LETTER = {
     "r": HardwareClass.CPU_MEM,
 }
 LEGACY = frozenset({"inf1", "p2", "p3", "m4", "c4"})
-"""Families that are withdrawn or legacy (hardware selection, sections 3 and 17): never proposed."""
+"""Families that are withdrawn or legacy (rule C7): never proposed."""
 TRAINING = frozenset(
     {
         "c5",
@@ -76,7 +76,7 @@ class Offer:
 
     @property
     def usable_gib(self) -> float:
-        """GiB that all accelerators of one instance offer to a model; 0 for CPU types."""
+        """GiB that all accelerators of one instance offer to a model (rule M6); 0 for CPU types."""
         return self.type.accelerator.usable_gib * self.type.accelerator_count if self.type.accelerator else 0.0
 
     def cost(self, count: int = 1, hours: float = float(HOURS_PER_MONTH)) -> Cost:

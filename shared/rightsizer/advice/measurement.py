@@ -85,7 +85,7 @@ def _shadow_test(today: str, count: int, option: AdvisedOption) -> Measurement:
 def _recommendation_job(workload: Workload, types: Sequence[str]) -> Measurement:
     """A job that sends load to the first types and reports latency and requests a minute."""
     rate, limit = workload.traffic.peak, workload.objectives.p95_ms
-    users = max(1, min(3, round(rate))) if rate else 1
+    users = max(1, round(min(3.0, rate))) if rate else 1
     phase = {"InitialNumberOfUsers": 1, "SpawnRate": users, "DurationInSeconds": 300}
     parameters: dict[str, Any] = {
         "JobName": "<name of the job>",

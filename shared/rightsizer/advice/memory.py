@@ -1,9 +1,9 @@
 """Memory of a model in serving and in training, as arithmetic. GiB everywhere (2**30 bytes).
 
-Sources: weights and the factor 1.2 of serving, hardware selection section 8; KV cache, the sizes of keys and values of
-grouped-query attention (Ainslie et al., arXiv 2305.13245); 16 bytes a parameter and the stages of ZeRO, Rajbhandari et
-al., arXiv 1910.02054; activations, Korthikanti et al., arXiv 2205.05198; LoRA, Hu et al., arXiv 2106.09685; 4.127 bits
-a parameter of QLoRA, Dettmers et al., arXiv 2305.14314.
+Sources: weights and the factor 1.2 of serving, rule M1; KV cache, the sizes of keys and values of grouped-query
+attention (Ainslie et al., arXiv 2305.13245; rule M2); 16 bytes a parameter and the stages of ZeRO, Rajbhandari et al.,
+arXiv 1910.02054 (rule M3); activations, Korthikanti et al., arXiv 2205.05198 (rule M4); LoRA, Hu et al., arXiv
+2106.09685; 4.127 bits a parameter of QLoRA, Dettmers et al., arXiv 2305.14314 (rule M5).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from rightsizer.errors import InputError
 
 GIB = 2**30
 SERVING_FACTOR = 1.2
-"""Weights times this factor is what serving needs before the KV cache (hardware selection, section 8)."""
+"""Weights times this factor is what serving needs before the KV cache (rule M1)."""
 CONTEXT_GIB = 1.0
 """CUDA context, communication buffers and fragments of one accelerator in training; an assumption."""
 ADAPTER_SHARE = 0.005

@@ -1,8 +1,8 @@
 """Parallel plans of training: the fewest accelerators that hold the states, and how long the operations take.
 
-Utilisation is the share of the dense 16-bit peak that counts as useful operations (MFU). Sources: A100, Narayanan et
-al., arXiv 2104.04473 (44 to 52 % with tuned code); H100, Llama 3, arXiv 2407.21783 (38 to 43 %). Ranges begin lower,
-because most code is tuned less; those of the other chips are assumptions by analogy.
+Utilisation is the share of the dense 16-bit peak that counts as useful operations (MFU; rule S4). Sources: A100,
+Narayanan et al., arXiv 2104.04473 (44 to 52 % with tuned code); H100, Llama 3, arXiv 2407.21783 (38 to 43 %). Ranges
+begin lower, because most code is tuned less; those of the other chips are assumptions by analogy.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Advice for an endpoint that runs already: the order of hardware selection 15.4, by the optimiser's own bounds."""
+"""Advice for an endpoint that runs already: memory first, then latency, by the optimiser's own bounds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,15 +6,15 @@ from dataclasses import replace
 from rightsizer.advice.answer import Action, AdvisedOption, HardwareClass, Hosting, Memory, Purchase, Reason, Refused
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.market import Market, Offer, dollars
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.workload import Environment, Running, Workload
 from rightsizer.domain.policy import Policy
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import slowdown
 
-SECTION = "hardware selection, section 15"
 SAFETY = 0.97
-"""Share of the objective that a bound may reach (the reference on decisions, section 4.3)."""
+"""Share of the objective that a bound may reach (rule R4)."""
 REVIEW_PERCENT = 20.0
 """Utilisation of one GPU below which an endpoint is worth a look; never a reason to move by itself."""
 
@@ -29,14 +29,12 @@ def running_options(workload: Workload, market: Market) -> tuple[list[AdvisedOpt
     keep = _keep(now, today)
     notes = list(_notes(now, today))
     if now.alarm:
-        hint = Reason(
-            "an alarm is a hint: read the metrics again before anything is decided", "hardware selection, section 13"
-        )
+        hint = Reason("an alarm is a hint: read the metrics again before anything is decided", Rule.ALARM_IS_A_HINT)
         return [replace(keep, reasons=(hint, *keep.reasons))], [], [*notes, hint]
     if now.metrics_missing:
         text = "no datapoints: missing is not idle, so nothing can be said about its size"
-        unknown = replace(keep, action=Action.UNKNOWN, reasons=(Reason(text, SECTION),))
-        return [replace(keep, reasons=(Reason(text, SECTION),)), unknown], [], notes
+        unknown = replace(keep, action=Action.UNKNOWN, reasons=(Reason(text, Rule.MISSING_IS_NOT_IDLE),))
+        return [replace(keep, reasons=(Reason(text, Rule.MISSING_IS_NOT_IDLE),)), unknown], [], notes
     if workload.constraints.environment is Environment.STAGING:
         return [_staging(today)], [], notes
     moves, refused = _moves(workload, now, today, market)
@@ -57,7 +55,7 @@ def _keep(now: Running, today: Offer) -> AdvisedOption:
         today.type.accelerator_count,
         cost=today.cost(now.count),
         memory=_memory(now, today),
-        reasons=(Reason("nothing moves without evidence that memory and latency hold", SECTION),),
+        reasons=(Reason("nothing moves without evidence that memory and latency hold", Rule.LOW_USE_IS_A_HINT),),
     )
 
 
@@ -75,7 +73,7 @@ def _notes(now: Running, today: Offer) -> Iterator[Reason]:
         text = f"GPU utilisation is {each:.0f} % per GPU: the metric is summed over {gpus}"
         if each < REVIEW_PERCENT:
             text += "; low use makes it a candidate for review, and is no reason to move by itself"
-        yield Reason(text, SECTION)
+        yield Reason(text, Rule.SUMMED_METRIC)
 
 
 def _staging(today: Offer) -> AdvisedOption:
@@ -90,7 +88,7 @@ def _staging(today: Offer) -> AdvisedOption:
         1,
         today.type.accelerator_count,
         cost=today.cost(1),
-        reasons=(Reason(text, "hardware selection, section 12"),),
+        reasons=(Reason(text, Rule.STAGING_MIRRORS),),
         effort="delete it between tests",
     )
 
@@ -108,9 +106,9 @@ def _moves(workload: Workload, now: Running, today: Offer, market: Market) -> tu
         if offer.type.family in families or not (cheaper or asked):
             continue
         families.add(offer.type.family)
-        made = _judge(workload, now, today, offer)
+        made = judge_type(workload, now, today, offer)
         if isinstance(made, str):
-            refused.append(Refused(offer.type.name, Reason(made, SECTION)))
+            refused.append(Refused(offer.type.name, Reason(made, Rule.LOW_USE_IS_A_HINT)))
         else:
             found.append(made)
     return _without_needless_tests(found, workload, today, refused), refused
@@ -147,7 +145,7 @@ def _saving(option: AdvisedOption, today: Offer) -> float:
     return today.hourly - float(option.cost.usd_per_hour or 0) / option.count
 
 
-def _judge(workload: Workload, now: Running, today: Offer, offer: Offer) -> AdvisedOption | str:
+def judge_type(workload: Workload, now: Running, today: Offer, offer: Offer) -> AdvisedOption | str:
     """The type as an option, or why it is none: memory first, then the bound of the latency."""
     old, chip, name = today.type.accelerator, offer.type.accelerator, offer.type.name
     assert chip is not None
@@ -164,12 +162,12 @@ def _judge(workload: Workload, now: Running, today: Offer, offer: Offer) -> Advi
     option = _move(now, today, offer, need)
     if now.gpu_memory_reserved and chip.usable_gib < old.usable_gib:
         text = "the server reserves its memory, so metrics do not tell whether a smaller card holds the model: test it"
-        return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, SECTION)))
+        return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, Rule.RESERVED_MEMORY)))
     if now.p95_ms is None or workload.objectives.p95_ms is None:
         text = (
             f"no latency objective and measurement: up to {speed.bound:.2f} times slower is possible, so test it first"
         )
-        return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, SECTION)))
+        return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, Rule.MEASURE_FIRST)))
     return _by_latency(option, speed.bound * now.p95_ms, speed.mid * now.p95_ms, workload)
 
 
@@ -185,7 +183,7 @@ def _by_latency(option: AdvisedOption, bound: float, middle: float, workload: Wo
     limit = SAFETY * objective
     now = workload.running.p95_ms if workload.running and workload.running.p95_ms else 0.0
     figures = f"p95 {now:g} ms becomes {middle:.0f} ms in the middle and at most {bound:.0f} ms"
-    said = Reason(f"{figures}; the objective leaves {limit:.0f} ms", "the reference on decisions, section 4.3")
+    said = Reason(f"{figures}; the objective leaves {limit:.0f} ms", Rule.LATENCY_BOUND)
     if bound <= limit:
         return replace(option, reasons=(*option.reasons, said))
     if middle <= objective:
@@ -236,7 +234,7 @@ def _compiled(workload: Workload, market: Market, today: Offer) -> Iterator[Advi
         reasons=(
             Reason(
                 "where the model compiles with Neuron; only the price of a request decides",
-                "hardware selection, section 9.3",
+                Rule.PRICE_OF_A_REQUEST,
             ),
         ),
         risk="medium",
@@ -255,7 +253,7 @@ def _packed(keep: AdvisedOption, today: Offer) -> Sequence[AdvisedOption]:
         keep,
         hosting=Hosting.PACKED,
         action=Action.PROPOSE,
-        reasons=(Reason(text, f"{SECTION}.5"),),
+        reasons=(Reason(text, Rule.PACKING),),
         effort="the call of the client changes",
         risk="medium",
     )

@@ -7,11 +7,11 @@ from decimal import Decimal
 from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Purchase, Reason, Refused
 from rightsizer.advice.fitting import Need, Placement, need_of, placements
 from rightsizer.advice.market import TRANSFORM, Market, Offer, dollars
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import Speed, speed_of
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, Environment, Goal, ModelKind, Task, Workload
 
-RULES = "hardware selection, section 4"
 CPU = (HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM)
 LOW_RATE = 1.0
 """Requests a second below which a classical model needs no compute-optimised type."""
@@ -94,7 +94,7 @@ def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Ca
         made = _judge(offer, workload, need)
         family = offer.type.family
         if isinstance(made, str):
-            refused.setdefault(family, Refused(offer.type.name, Reason(made, "hardware selection, section 8")))
+            refused.setdefault(family, Refused(offer.type.name, Reason(made, Rule.SERVING_MEMORY)))
         elif family not in best or made.monthly < best[family].monthly:
             best[family] = made
     left = [reason for family, reason in refused.items() if family not in best]
@@ -148,7 +148,7 @@ MOST_INSTANCES = 1000
 
 
 TABLE_FACTOR = 5
-"""Memory that a table takes in Pandas, as a multiple of its file: its author's rule of thumb says 5 to 10."""
+"""Memory that a table takes in Pandas, as a multiple of its file: its author's rule of thumb says 5 to 10 (rule M9)."""
 
 
 def _pruned(found: list[Candidate], workload: Workload) -> list[Candidate]:
@@ -193,7 +193,7 @@ def _without_dear(found: list[Candidate], goal: Goal) -> tuple[list[Candidate], 
         return found, []
     least = min(known, key=lambda each: each.monthly)
     dear = [each for each in known if each.monthly > DEAR * least.monthly]
-    refused = [Refused(each.offer.type.name, Reason(_dear(each, least), "model of throughput")) for each in dear]
+    refused = [Refused(each.offer.type.name, Reason(_dear(each, least), Rule.ROOFLINE)) for each in dear]
     return [each for each in found if each not in dear], refused
 
 
@@ -267,26 +267,30 @@ def _action(each: Candidate, workload: Workload) -> Action:
 def _reasons(each: Candidate, workload: Workload) -> Iterator[Reason]:
     offer, kind = each.offer, workload.model.kind
     if offer.hardware.is_cpu and kind is ModelKind.CLASSICAL:
-        yield Reason("a classical model has no parallel mathematics that an accelerator would speed up", f"{RULES}, D2")
+        yield Reason(
+            "a classical model has no parallel mathematics that an accelerator would speed up", Rule.CLASSICAL_ON_CPU
+        )
     elif offer.hardware.is_cpu:
-        yield Reason("a small network may meet its objective on a CPU, which only a measurement shows", f"{RULES}, D4")
+        yield Reason(
+            "a small network may meet its objective on a CPU, which only a measurement shows", Rule.SMALL_NETWORK_ON_CPU
+        )
     elif offer.hardware in (HardwareClass.GPU_G, HardwareClass.GPU_P):
-        yield Reason(f"{kind.value} is matrix mathematics, and a GPU runs every framework", f"{RULES}, D5 and D6")
+        yield Reason(f"{kind.value} is matrix mathematics, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
     price = (
         f"USD {dollars(offer.hourly)} an hour, {offer.hourly * 730:.2f} a month of 730 hours, in {offer.price.region}"
     )
     yield Reason(f"{price}; {offer.price.basis} of {offer.price.as_of}", "price snapshot")
     chip = offer.type.accelerator
     if chip and chip.compute_capability and chip.compute_capability < (8, 0) and workload.model.size:
-        yield Reason(f"{chip.model} has no BF16: serve in FP16 and compare the answers", "CUDA compute capability 7.5")
+        yield Reason(f"{chip.model} has no BF16: serve in FP16 and compare the answers", Rule.NO_BF16)
     if each.speed and not each.speed.meets:
-        yield Reason("the middle of the estimate misses the objective, its hopeful end meets it", "model of throughput")
+        yield Reason("the middle of the estimate misses the objective, its hopeful end meets it", Rule.ROOFLINE)
     if each.speed and workload.traffic.peak:
         instances = "1 instance" if each.count == 1 else f"{each.count} instances"
         use = f"{instances} for {workload.traffic.peak:g} requests a second at 70 % of the estimated capacity"
-        yield Reason(use, "model of throughput")
+        yield Reason(use, Rule.SPARE_CAPACITY)
     elif workload.traffic.peak:
-        yield Reason("one instance is assumed; measure how many requests it serves", "not known before a measurement")
+        yield Reason("one instance is assumed; measure how many requests it serves", Rule.MEASURE_FIRST)
 
 
 def _measure(workload: Workload) -> str:
@@ -319,11 +323,11 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
         text = (
             f"it pays when one instance serves more than {ratio:.2f} times the requests of {reference.offer.type.name}"
         )
-        reasons.append(Reason(f"{text} at the required latency", "hardware selection, section 9.3"))
+        reasons.append(Reason(f"{text} at the required latency", Rule.PRICE_OF_A_REQUEST))
     reasons.append(
         Reason(
             "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically",
-            "hardware selection, section 9.1",
+            Rule.NEURON_METRICS,
         )
     )
     return replace(

@@ -1,8 +1,9 @@
 """How many tokens a second an LLM server generates on named accelerators, with an interval and its reasons.
 
 Prefill is bound by compute, decode by memory bandwidth or by compute, whichever takes longer (the roofline model; Pope
-et al., arXiv 2211.05102). Continuous batching keeps as many sequences as are sent and as the memory holds. The
-constants are set by the benchmarks of benchmarks.csv that are not held out; docs/advise.md prints all deviations.
+et al., arXiv 2211.05102; rule S1). Continuous batching keeps as many sequences as are sent and as the memory holds
+(rule S2). The constants are set by the benchmarks of benchmarks.csv that are not held out; docs/advise.md prints all
+deviations.
 """
 
 from collections.abc import Mapping

@@ -16,6 +16,7 @@ from rightsizer.advice.answer import (
 )
 from rightsizer.advice.market import TRAINING, Market, dollars
 from rightsizer.advice.plans import Plan, joins_nodes, operations, plan_of, smallest_plan, training_model
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Goal, ModelKind, Workload
@@ -45,7 +46,7 @@ def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOp
     options = [_option(each, workload, baseline) for each in ranked]
     if len(ranked) > 1 and _is_tied(ranked[0], ranked, workload):
         tie = Reason(
-            "others cost the same for an operation within 15 %, so the cheaper hour comes first", "range of use"
+            "others cost the same for an operation within 15 %, so the cheaper hour comes first", Rule.TIED_PLANS
         )
         options[0] = replace(options[0], reasons=(*options[0].reasons, tie))
     return options, refused
@@ -81,7 +82,7 @@ def _plans(workload: Workload, market: Market) -> tuple[list[Plan], list[Refused
     small = HardwareClass.TRN in classes and market.find("ml.trn1.2xlarge")
     if small and smallest_plan(small, model) is None:
         text = _too_small("ml.trn1.2xlarge", market, workload)
-        refused["trn1.2xlarge"] = Refused("ml.trn1.2xlarge", Reason(text, "hardware selection, section 8"))
+        refused["trn1.2xlarge"] = Refused("ml.trn1.2xlarge", Reason(text, Rule.TRAINING_MEMORY))
     kept = [each for family, each in refused.items() if family not in best]
     return list(best.values()), kept
 
@@ -216,14 +217,14 @@ def _run_cost(cost: Cost, plan: Plan, hours: Interval, purchase: Purchase) -> Co
 def _reasons(plan: Plan, workload: Workload) -> Iterator[Reason]:
     offer = plan.offer
     held = f"{workload.model.kind.value}: {plan.shown.words}; plan: {plan.sharding.words}"
-    yield Reason(held, "hardware selection, section 8")
+    yield Reason(held, f"{Rule.TRAINING_MEMORY}, {Rule.SHARDING}")
     price = f"USD {dollars(offer.hourly)} an hour each in {offer.price.region}, {offer.price.basis}"
     yield Reason(f"{price} of {offer.price.as_of}", "price snapshot")
     if plan.nodes > 1:
-        yield Reason("EFA networking is required between the nodes", "hardware selection, T2")
+        yield Reason("EFA networking is required between the nodes", Rule.EFA)
     chip = offer.type.accelerator
     if chip and chip.compute_capability and chip.compute_capability < (8, 0):
-        yield Reason(f"{chip.model} has no BF16: train in FP16 with loss scaling", "CUDA compute capability 7.5")
+        yield Reason(f"{chip.model} has no BF16: train in FP16 with loss scaling", Rule.NO_BF16)
     deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
     if deadline and tokens:
         hours = plan.hours(operations(workload.model, tokens))
@@ -235,29 +236,33 @@ def _reasons(plan: Plan, workload: Workload) -> Iterator[Reason]:
 
 def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[Reason, ...]]:
     """Spot where an interrupted run goes on from a checkpoint; else On-Demand with what stands against it."""
-    limits, section = workload.constraints, "hardware selection, section 10"
+    limits = workload.constraints
     deadline = workload.objectives.deadline_hours
     if limits.checkpoints and deadline is not None and (hours is None or 2 * hours.middle > deadline):
         text = f"On-Demand: the deadline of {deadline:g} h leaves no room to wait for Spot capacity and interruptions"
-        return Purchase.ON_DEMAND, (Reason(text, f"{section}, T3"), _warm_pool())
+        return Purchase.ON_DEMAND, (Reason(text, Rule.SPOT_DISCOUNT), _warm_pool())
     if limits.checkpoints is None and limits.retriable and hours is not None and hours.high <= SHORT_H:
         text = "managed Spot without checkpoints: a short run starts again; its wait is limited to 3600 s"
-        return Purchase.SPOT, (Reason(text, f"{section}, S2"), _warm_pool())
+        return Purchase.SPOT, (Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
     if limits.checkpoints:
         most = f"{2 * hours.high:.0f} h" if hours else "twice the longest run"
         text = f"managed Spot training goes on from checkpoints; MaxWaitTimeInSeconds about {most}"
         scarce = "Spot capacity of P and Trainium types is scarce: a run may wait the whole MaxWaitTimeInSeconds"
-        return Purchase.SPOT, (Reason(text, f"{section}, T3"), Reason(scarce, "general knowledge"), _warm_pool())
+        return Purchase.SPOT, (
+            Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS),
+            Reason(scarce, "general knowledge"),
+            _warm_pool(),
+        )
     if limits.checkpoints is False:
         text = "On-Demand: without a checkpoint one interruption loses the whole run; write checkpoints, then use Spot"
-        return Purchase.ON_DEMAND, (Reason(text, f"{section}, S2"), _warm_pool())
+        return Purchase.ON_DEMAND, (Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
     text = "where the script writes checkpoints, managed Spot training typically costs 60 to 70 % less"
-    return Purchase.ON_DEMAND, (Reason(text, f"{section}, weak evidence"), _warm_pool())
+    return Purchase.ON_DEMAND, (Reason(text, Rule.SPOT_DISCOUNT), _warm_pool())
 
 
 def _warm_pool() -> Reason:
     text = "a warm pool is billed while it waits: keep it only where runs follow within minutes"
-    return Reason(text, "SageMaker managed warm pools")
+    return Reason(text, Rule.WARM_POOL)
 
 
 def _on_trainium(option: AdvisedOption, plan: Plan, baseline: Plan | None) -> AdvisedOption:
@@ -268,7 +273,7 @@ def _on_trainium(option: AdvisedOption, plan: Plan, baseline: Plan | None) -> Ad
         word = "less" if share >= 0 else "more"
         against = f"{baseline.nodes} x {baseline.offer.type.name}" if baseline.nodes > 1 else baseline.offer.type.name
         text = f"{abs(share):.0f} % an hour {word} than {against}; only a pilot run tells the cost of a run"
-        reasons.insert(0, Reason(text, "hardware selection, section 9.3"))
+        reasons.insert(0, Reason(text, Rule.PRICE_OF_A_REQUEST))
     return replace(
         option,
         reasons=tuple(reasons),

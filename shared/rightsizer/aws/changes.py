@@ -129,8 +129,8 @@ class AwsChanger:
                 some = list(names[start : start + 100])
                 answer: Any = self.cloudwatch.describe_alarms(AlarmNames=some, AlarmTypes=ALARM_TYPES, MaxRecords=100)
                 for alarm in (*answer.get("MetricAlarms", ()), *answer.get("CompositeAlarms", ())):
-                    name, at = alarm["AlarmName"], alarm.get("StateUpdatedTimestamp")
-                    found[name] = AlarmSight(name, alarm["StateValue"], alarm_body(alarm), at)
+                    name = alarm["AlarmName"]
+                    found[name] = AlarmSight(name, alarm["StateValue"], alarm_body(alarm))
         return found
 
     def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import code_of, text_of, transient
-from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.endpoint import EndpointRef, names_digest
 from rightsizer.domain.live_state import ImageSight
 
 IMAGE = re.compile(
@@ -41,7 +41,7 @@ class RegistryClient(Protocol):
 
 def images(ecr: RegistryClient, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
     """By name of an image with a tag: what it means today. Total: what cannot be read says why."""
-    return {name: _image(ecr, ref, name) for name in dict.fromkeys(names) if "@sha256:" not in name}
+    return {name: _image(ecr, ref, name) for name in dict.fromkeys(names) if not names_digest(name)}
 
 
 def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:

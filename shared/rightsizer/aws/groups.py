@@ -171,8 +171,14 @@ def template_of(row: Mapping[str, Any]) -> dict[str, str]:
 def sendable(policy: Mapping[str, Any]) -> dict[str, Any]:
     """A MixedInstancesPolicy as it was described, fit for a request: a launch template by its id or its name.
 
-    The description has both; a request with both is refused (API, LaunchTemplateSpecification).
+    The description has both; a request with both is refused (API, LaunchTemplateSpecification). A number of Spot pools
+    goes with lowest-price only, where it is at least 1 (API, InstancesDistribution).
     """
+    distribution = dict(policy.get("InstancesDistribution") or {})
+    by_price = distribution.get("SpotAllocationStrategy") in (None, "", "lowest-price")
+    if not by_price or not distribution.get("SpotInstancePools"):
+        distribution.pop("SpotInstancePools", None)
+    policy = {**policy, **({"InstancesDistribution": distribution} if "InstancesDistribution" in policy else {})}
     template = policy.get("LaunchTemplate")
     if not template:
         return dict(policy)
@@ -237,7 +243,6 @@ def _purchase(row: Mapping[str, Any], types: tuple[str, ...]) -> Purchase:
     return Purchase(
         on_demand_base=int(distribution.get("OnDemandBaseCapacity", 0)),
         on_demand_percent=int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100)),
-        spot_strategy=str(distribution.get("SpotAllocationStrategy", "")),
         instance_types=types,
         attribute_based=any(found.get("InstanceRequirements") for found in overrides),
         weighted=any(found.get("WeightedCapacity") for found in overrides),

@@ -7,7 +7,6 @@ Keys: `CHANGE#<id>`/`CHANGE` (with gsi1pk=`DUE`, gsi1sk=next_due while open); `L
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -18,7 +17,7 @@ from rightsizer.aws.errors import code_of, reading
 from rightsizer.aws.table import Row, Table, Value, if_readable, moment, number, passed_over, read_row, text, typed
 from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.policy import ChangeLimits, Room, Switch, room_for
+from rightsizer.domain.policy import BudgetShare, Switch
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError, UnreadableError, WriteRefusedError
 
 if TYPE_CHECKING:
@@ -60,19 +59,18 @@ class TableJournal:
         )
         return stored
 
-    def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
+    def begin(self, change: Change, share: BudgetShare) -> Change:
         """Save, take the locks of the models and the part of the day's budget, all or nothing.
 
         BudgetUnreadableError where the row of the budget cannot be read. What restores begins all the same, uncounted.
         """
-        room = room_for(usd, limits, restores=change.option.restores)
-        if room.changes <= 0:  # the condition below passes on a day without an item
+        if share.room.changes <= 0:  # the condition below passes on a day without an item
             raise ConflictError(f"beginning change {change.id}: no change is allowed on any day (changes_per_day is 0)")
         stored = replace(change, version=change.version + 1)
         doing, models = f"beginning change {change.id}", sorted(set(change.models))
-        spent = f"the budget of {day} ({limits.changes_per_day} changes, USD {limits.usd_per_day}) is spent"
+        spent = f"the budget of {share.day} ({share.limit}) is spent"
         save = (self._put(change_item(stored), *version_read(change)), "somebody saved it in between")
-        budget = (self._budget(day, usd, room, change.created_at), spent)
+        budget = (self._budget(share, change.created_at), spent)
         locks = [
             (self._lock("MODEL", model, change.id), f"another endpoint with model {model} is being changed")
             for model in models
@@ -80,7 +78,7 @@ class TableJournal:
         try:
             self._transact_each(doing, [save, budget, *locks])
         except ConflictError:
-            problem = self._budget_problem(day)
+            problem = self._budget_problem(share.day)
             if not problem:
                 raise
             if not change.option.restores:
@@ -276,19 +274,19 @@ class TableJournal:
             }
         }
 
-    def _budget(self, day: str, usd: Decimal, room: Room, at: datetime) -> "TransactWriteItemTypeDef":
+    def _budget(self, share: BudgetShare, at: datetime) -> "TransactWriteItemTypeDef":
         """One count and one sum a day; the condition is `Room.has`, where no item is no change of that day."""
         return {
             "Update": {
                 "TableName": self.table,
-                "Key": {"pk": {"S": f"BUDGET#{day}"}, "sk": {"S": "BUDGET"}},
+                "Key": {"pk": {"S": f"BUDGET#{share.day}"}, "sk": {"S": "BUDGET"}},
                 "UpdateExpression": "ADD changes :one, usd :usd SET expires = :expires",
                 "ConditionExpression": "attribute_not_exists(pk) OR (changes < :most AND usd <= :room)",
                 "ExpressionAttributeValues": {
                     ":one": {"N": "1"},
-                    ":usd": {"N": str(usd)},
-                    ":most": {"N": str(room.changes)},
-                    ":room": {"N": str(room.usd)},
+                    ":usd": {"N": str(share.usd)},
+                    ":most": {"N": str(share.room.changes)},
+                    ":room": {"N": str(share.room.usd)},
                     ":expires": {"N": str(int((at + KEEP_BUDGET).timestamp()))},
                 },
             }

@@ -77,8 +77,8 @@ class OrderedPrices:
                 answer = self._ask(source, region, [name for name in names if name not in prices])
                 (unread if answer.unread else read).append(source.name)
                 notes += [answer.unread] if answer.unread else []
-                found = answer.prices if sold else {name: _unlisted(one) for name, one in answer.prices.items()}
-                prices = {**found, **prices}
+                for name, found in answer.prices.items():
+                    prices[name] = choose_price(prices.get(name), found, is_sold=sold)
                 sold = sold and not answer.is_whole_list
             commitment = self._commit()
         plan = UNKNOWN_COMMITMENT if isinstance(commitment, Reason) else commitment
@@ -166,6 +166,16 @@ class Snapshot:
 
 def _keep[T](answer: T, now: datetime) -> _Kept[T]:
     return _Kept(answer, now + (KEEP_FAILURE if isinstance(answer, Reason) else KEEP))
+
+
+def choose_price(earlier: Price | NoPrice | None, found: Price | NoPrice, *, is_sold: bool) -> Price | NoPrice:
+    """The price that counts for a type: that of the first source which knows the type, else the one just found.
+
+    `is_sold` is false after a source that lists all that is sold, without the type: its price is unlisted then.
+    """
+    if earlier is not None:
+        return earlier
+    return found if is_sold else _unlisted(found)
 
 
 def _unlisted(price: Price | NoPrice) -> Price | NoPrice:

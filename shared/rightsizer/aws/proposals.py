@@ -266,6 +266,7 @@ class Messages:
             "channel": message.channel,
             "ts": message.ts,
             "shown": message.shown,
+            "version": message.version,
         }
         same = self._read.get("pk") == row.get("pk")
         self._table.put(self._read | row if same else row)
@@ -277,4 +278,5 @@ class Messages:
 
 def _revive(row: Row) -> MessageRef:
     proposal_id = text(row, "pk").removeprefix("MESSAGE#")
-    return MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"))
+    version = whole(row, "version") if "version" in row else 0
+    return MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"), version)

@@ -91,6 +91,7 @@ GIVING_BACK = frozenset(
         *(action for action in WRITES["apply"] if action.startswith("application-autoscaling:")),
         "cloudwatch:PutMetricAlarm",
         "cloudwatch:DeleteAlarms",
+        "autoscaling:UpdateAutoScalingGroup",
     }
 )
 """What takes back a change that is open: MayChange=nothing keeps it."""

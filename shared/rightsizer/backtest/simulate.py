@@ -14,12 +14,14 @@ from decimal import Decimal
 
 from rightsizer.backtest.later_days import After, Moved, after, as_served, hindsight
 from rightsizer.backtest.standing_change import Standing, guarded, left, moved_to, past_of, promised_late
+from rightsizer.changes.daily_budget import budget_refusal, budget_share
 from rightsizer.changes.window import opens
+from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.backtest import Backtest, Missed, Rehearsed, Verdict
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Goal, Option, OptionKind
-from rightsizer.domain.policy import ChangeLimits, Policy, room_for
+from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import DayDigest, UsageDigest
@@ -55,12 +57,9 @@ class Allowance:
     def take(self, option: Option, at: datetime) -> Reason | None:
         """Count the change, or say why it waits. What restores an earlier fleet is never held back, and counts."""
         number, usd = self.started.get(at.date(), (0, Decimal(0)))
-        if not room_for(option.switch_usd, self.limits, restores=option.restores).has(number, usd):
-            if number >= self.limits.changes_per_day:
-                sentence = f"{number} changes started that day, Limits allows {self.limits.changes_per_day}"
-            else:
-                sentence = f"the switches of that day would cost more than ${self.limits.usd_per_day}"
-            return Reason(Code.BUDGET_SPENT, sentence)
+        share = budget_share(f"{at:%Y-%m-%d}", option.switch_usd, self.limits, restores=option.restores)
+        if (spent := budget_refusal(share, self.limits, number, usd)) is not None:
+            return spent
         self.started[at.date()] = number + 1, usd + option.switch_usd
         return None
 
@@ -71,6 +70,7 @@ class Stage:
 
     given: Given
     """Prices, catalogue, quotas and policy; its history is not read."""
+    dimensions: Sequence[Dimension]
     allowance: Allowance
     first: date
     """The first morning."""
@@ -184,9 +184,7 @@ class Rehearsal:
             return
         given = replace(self.stage.given, history=History(endpoint=tuple(self.past)), now=now)
         usage = UsageDigest(self.runs.ref.name, self.runs.variants[0].name, tuple(self.known))
-        found = judge_digests(
-            self.runs, usage, given.prices, given.catalogue, given.quotas, given.history, given.policy, now
-        )
+        found = judge_digests(self.runs, usage, given, self.stage.dimensions)
         self.last, gate = found, found.gate.value
         waits = None
         if found.gate is Gate.APPLY and found.chosen is not None and found.chosen.kind in FLEETS:

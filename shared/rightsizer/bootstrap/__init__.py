@@ -11,7 +11,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from math import inf
-from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.settings import Settings, from_environment, require
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
-    from rightsizer.channels.notifier import Channels
-    from rightsizer.channels.slack import Slack
     from rightsizer.domain.hardware import Catalogue
     from rightsizer.flows.evaluate import EvaluatePorts
     from rightsizer.ports.evaluation import PriceSource
@@ -118,33 +115,6 @@ def catalogue() -> Catalogue:
     return catalogue(catalog.instances(), catalog.accelerators())
 
 
-@once
-def slack() -> Slack | None:
-    """The channel of the stack; None where it has no Slack."""
-    from rightsizer.aws.light import SlackSecret
-    from rightsizer.channels.slack import Slack
-
-    known = settings()
-    if not (known.slack_secret and known.slack_channel):
-        return None
-    secret = SlackSecret(session().client("secretsmanager"), known.slack_secret, now)
-    return Slack(lambda: secret.keys().bot_token, known.slack_channel, sleep, known.slack_endpoint)
-
-
-@once
-def notifier() -> Channels:
-    """Slack where the stack has it, the topic where it has one."""
-    from rightsizer.channels.notifier import Channels
-    from rightsizer.channels.sns import Topic
-    from rightsizer.render import sentences
-
-    known = settings()
-    topic = Topic(session().client("sns"), known.topic_arn) if known.topic_arn else None
-    if known.misread:
-        return Channels(slack(), topic, [sentences.misread_block(known.misread)], sentences.misread_line(known.misread))
-    return Channels(slack(), topic)
-
-
 def price_sources(account: Session | None) -> tuple[PriceSource, ...]:
     """Where prices come from, in the order of asking. Without an account nothing is asked of AWS."""
     from rightsizer.aws.prices import PriceList, Snapshot
@@ -161,11 +131,13 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, Pace
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
+    from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
     fleet, quotas = SageMakerFleet(account), EndpointQuotas(account, now, FOR_A_DECISION)
     if history is None:
         alone = CloudWatchMetrics(account, pace=Pace(QUOTA * SHARE))
-        return EvaluatePorts(fleet, alone, prices, quotas, catalogue())
-    return EvaluatePorts(fleet, CloudWatchMetrics(account, pace=Pace()), prices, quotas, catalogue(), history)
+        return EvaluatePorts(fleet, alone, prices, quotas, catalogue(), DIMENSIONS)
+    metrics = CloudWatchMetrics(account, pace=Pace())
+    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)

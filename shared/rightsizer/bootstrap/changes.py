@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import catalogue, notifier, now, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import catalogue, now, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap.channels import notifier
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require
@@ -36,6 +37,7 @@ def apply() -> Apply:
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import HistoryBook, SavingsBook
     from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.apply import Apply
 
     known, client = settings(), session().client
@@ -57,8 +59,9 @@ def apply() -> Apply:
         metrics=CloudWatchMetrics(session()),
         quotas=EndpointQuotas(session(), now, BEFORE_A_WRITE),
         catalogue=catalogue(),
+        dimensions=DIMENSIONS,
         limits=known.limits,
-        tell=notifier().publish,
+        notifier=notifier(),
         errands=_errands(),
     )
 
@@ -73,8 +76,10 @@ def _errands() -> ErrandFlow:
     client = session().client
     calls = ErrandCalls(client("autoscaling"), client("sagemaker"))
     journal = TableJournal(client("dynamodb"), settings().table)
-    ledger, approvers = SavingsBook(table()), settings().limits.approvers
-    return Errands(Book(table()), calls, calls, journal.switch, ledger, notifier().publish, approvers)
+    ledger, known = SavingsBook(table()), settings()
+    return Errands(
+        Book(table()), calls, calls, journal.switch, ledger, notifier(), known.limits.approvers, known.dry_run
+    )
 
 
 @dataclass(frozen=True, slots=True)

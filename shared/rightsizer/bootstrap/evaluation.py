@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rightsizer.bootstrap import (
     catalogue,
-    notifier,
     now,
     once,
     price_sources,
@@ -175,6 +174,7 @@ def interruption() -> Callable[[Trigger, datetime], Reaction]:
     from rightsizer.aws.ledger import SavingsBook
     from rightsizer.aws.messaging import SqsPages
     from rightsizer.aws.spot_store import InterruptionBook
+    from rightsizer.bootstrap.channels import notifier
     from rightsizer.flows import interruption as flow
 
     client = session().client

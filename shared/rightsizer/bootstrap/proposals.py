@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import notifier, now, once, session, settings, store, table, warn_about_botocore
+from rightsizer.bootstrap import now, once, session, settings, store, table, warn_about_botocore
 from rightsizer.settings import require
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ def propose() -> Callable[[Sequence[ProposalMoved | ErrandMoved]], list[str]]:
     from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
+    from rightsizer.bootstrap.channels import board, notifier
+    from rightsizer.channels.pages import DetailsPages
     from rightsizer.flows import propose as flow
-    from rightsizer.render import capacity_change as errand
 
     require(settings(), "bucket")
-    pages = BucketReports(session().client("s3"), settings().bucket)
-    voice = flow.Voice(errand.blocks, errand.line, errand.plain, errand.html)
-    ports = flow.ProposePorts(notifier(), Messages(table()), pages, voice, EventBus(session().client("events")))
+    pages = DetailsPages(BucketReports(session().client("s3"), settings().bucket))
+    events = EventBus(session().client("events"))
+    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events)
     return lambda moves: flow.propose(ports, moves, now())
 
 
@@ -70,12 +71,13 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.aws.account import LambdaUse
     from rightsizer.aws.ledger import HistoryBook, SavingsBook
     from rightsizer.aws.s3 import BucketReports
+    from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
     from rightsizer.domain.report import Stack
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
     from rightsizer.flows import report as flow
-    from rightsizer.render import report_formats, report_json, slack, text
+    from rightsizer.render import report_formats, report_json
 
     require(settings(), "bucket")
 
@@ -93,8 +95,8 @@ def report() -> Callable[[Trigger, datetime], Written]:
             misread=settings().misread,
         )
         files = BucketReports(session().client("s3"), settings().bucket)
-        voice = flow.ReportVoice(report_json.line, slack.report_blocks, text.report)
-        return flow.ReportPorts(sources, files, notifier(), voice, report_formats.REPORT_FORMATS)
+        formats = report_formats.REPORT_FORMATS
+        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line)
 
     def write(trigger: Trigger, at: datetime) -> Written:
         if not isinstance(trigger, ReportDue):

@@ -36,7 +36,8 @@ def _tested(door: str) -> dict[str, Any]:
 
     from rightsizer import __version__, wire
     from rightsizer.aws.self_test import Parts, checks, scene_of
-    from rightsizer.bootstrap import now, session, settings, slack
+    from rightsizer.bootstrap import now, session, settings
+    from rightsizer.bootstrap.channels import slack
     from rightsizer.domain.self_test import Check, Outcome
     from rightsizer.errors import RightsizerError
 

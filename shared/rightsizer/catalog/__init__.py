@@ -97,6 +97,22 @@ class PriceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Ec2Row:
+    """On-Demand price of EC2 in us-east-1, by the SageMaker name of the same hardware."""
+
+    instance_type: str
+    usd_per_hour: Decimal
+    as_of: str
+
+
+@cache
+def ec2_prices() -> tuple[Ec2Row, ...]:
+    """The types whose EC2 price in us-east-1 is known, Linux, On-Demand."""
+    rows = _rows("ec2.csv")
+    return tuple(Ec2Row(row["instance_type"], Decimal(row["usd_per_hour"]), row["as_of"]) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
 class ServerlessRow:
     """What a GB-second of serverless inference costs in one Region, with its provenance."""
 

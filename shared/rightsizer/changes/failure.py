@@ -16,7 +16,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 
 from rightsizer.domain.change import (
     Change,
@@ -44,45 +43,40 @@ ELSEWHERE = timedelta(hours=1)
 POOLED = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.TYPE_AND_COUNT, OptionKind.FEWER_GPUS})
 FIELDS = re.compile(r"\b(MetricsConfig|EnableDetailedObservability|EnableEnhancedMetrics)\b", re.IGNORECASE)
 
-type Next = Literal["retry-later", "next-option", "blacklist", "propose-only", "ask-quota", "restore-permission"]
-
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """What a text means."""
+class Refusal:
+    """What a call that AWS refused means."""
 
     failure: FailureClass
-    next: Next
     again: bool
     """Whether the very same call may succeed if it is repeated soon."""
-    wait: timedelta = timedelta(0)
-    """How long to leave the endpoint alone before the next try."""
 
 
-_TEXTS: tuple[tuple[tuple[str, ...], Failure], ...] = (
+_TEXTS: tuple[tuple[tuple[str, ...], FailureClass], ...] = (
     (
         ("insufficientinstancecapacity", "insufficient capacity", "capacityerror", "unable to provision"),
-        Failure(FailureClass.CAPACITY, "next-option", False, timedelta(hours=6)),
+        FailureClass.CAPACITY,
     ),
     (
         ("ping health check", "pass ping", "health check", "cannotstartcontainererror", "container failed"),
-        Failure(FailureClass.HEALTH_CHECK, "blacklist", False, timedelta(days=30)),
+        FailureClass.HEALTH_CHECK,
     ),
     (
         ("out of memory", "outofmemory", "cuda out of memory"),
-        Failure(FailureClass.MEMORY, "blacklist", False, timedelta(days=30)),
+        FailureClass.MEMORY,
     ),
     (
         ("alarm", "alarms"),
-        Failure(FailureClass.ALARM, "propose-only", False, timedelta(days=30)),
+        FailureClass.ALARM,
     ),
     (
         ("timed out", "timeout", "execution time exceeded", "exceeded the maximum execution time"),
-        Failure(FailureClass.TIMEOUT, "retry-later", False, timedelta(hours=24)),
+        FailureClass.TIMEOUT,
     ),
     (
         ("service limit", "resourcelimitexceeded", "quota"),
-        Failure(FailureClass.QUOTA, "ask-quota", False, timedelta(days=1)),
+        FailureClass.QUOTA,
     ),
 )
 _UNANSWERED_CODES = frozenset(
@@ -118,22 +112,22 @@ _NOT_ALLOWED = re.compile(r"\bis not authorized to perform\b", re.IGNORECASE)
 """IAM's phrase, which SageMaker hands on inside a ValidationException."""
 
 
-def classify(text: str) -> Failure:
-    """What a FailureReason means. Total: an unknown text is UNKNOWN and never retried."""
+def classify(text: str) -> FailureClass:
+    """Class of a FailureReason. Every text has one: an unknown text is UNKNOWN and never retried."""
     low = text.lower()
     for words, failure in _TEXTS:
         if any(re.search(rf"\b{word}\b", low) for word in words):
             return failure
-    return Failure(FailureClass.UNKNOWN, "propose-only", False, timedelta(days=30))
+    return FailureClass.UNKNOWN
 
 
-def refusal(code: str, text: str) -> Failure:
+def refusal(code: str, text: str) -> Refusal:
     """What a refused call means. `code` and `text` are AWS's own."""
     if code.startswith("AccessDenied") or _NOT_ALLOWED.search(text):
-        return Failure(FailureClass.PERMISSION, "restore-permission", True)
+        return Refusal(FailureClass.PERMISSION, True)
     if code in _AGAIN_CODES or any(known.match(text) for known in _AGAIN):
-        return Failure(FailureClass.UNKNOWN, "retry-later", True)
-    return classify(f"{code} {text}")
+        return Refusal(FailureClass.UNKNOWN, True)
+    return Refusal(classify(f"{code} {text}"), False)
 
 
 def is_unanswered(code: str) -> bool:
@@ -146,7 +140,7 @@ def classified(move: Steer) -> Steer:
     reason = move.reason
     if move.failure is not FailureClass.UNKNOWN or reason.code not in BY_TEXT:
         return move
-    kind = classify(reason.sentence).failure
+    kind = classify(reason.sentence)
     if reason.code is Code.WAY_BACK_FAILED:
         reason = replace(reason, sentence=f"{kind.value}: {reason.sentence}")
     return replace(move, failure=kind, reason=reason)

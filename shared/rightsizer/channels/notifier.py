@@ -1,37 +1,44 @@
-"""The Notifier: Slack where the stack has it, the SNS topic where it has one, or both."""
+"""Several channels as one Notifier: each is told, whatever becomes of the others."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-from rightsizer.channels.slack import Slack
-from rightsizer.channels.sns import Topic
+from rightsizer.domain.message import Message
 from rightsizer.domain.proposal import MessageRef
+from rightsizer.ports.evaluation import Notifier
+from rightsizer.telemetry import logger
 
 
 class Channels:
-    """Keeps the promises of `ports.evaluation.Notifier`. What is not configured is left out, silently and on purpose.
+    """Keeps the promises of `ports.evaluation.Notifier`; without a channel nobody is told, on purpose.
 
-    `notice` and `line` stand at the end of every message and text: what the operator has to put right.
+    `misread` are the settings that could not be understood: every message ends with them.
     """
 
-    def __init__(
-        self, slack: Slack | None, topic: Topic | None, notice: Sequence[Mapping[str, Any]] = (), line: str = ""
-    ) -> None:
-        self._slack = slack
-        self._topic = topic
-        self._notice = notice
-        self._line = line
+    def __init__(self, channels: Sequence[Notifier], misread: tuple[str, ...] = ()) -> None:
+        self._channels = tuple(channels)
+        self._misread = misread
 
-    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
-        """Post a message; None without Slack."""
-        return self._slack.post([*blocks, *self._notice], text) if self._slack else None
+    def post(self, message: Message) -> MessageRef | None:
+        """Send it to each channel, in order; where the first one keeps it that can change it later.
 
-    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
-        """Replace a message that was posted."""
-        if self._slack:
-            self._slack.update(message, [*blocks, *self._notice], text)
+        A channel that fails stops no other. What the first of them raised goes up in the end.
+        """
+        kept, failed = list[MessageRef](), list[Exception]()
+        for channel in self._channels:
+            try:
+                posted = channel.post(replace(message, misread=self._misread))
+            except Exception as error:  # raised below, when the others were told
+                failed.append(error)
+            else:
+                kept += [posted] if posted is not None else []
+        for other in failed[1:]:
+            logger.error("another channel did not take the message either", extra={"why": str(other)})
+        if failed:
+            raise failed[0]
+        return kept[0] if kept else None
 
-    def publish(self, subject: str, text: str) -> None:
-        """Publish plain text."""
-        if self._topic:
-            self._topic.publish(subject, f"{text}\n{self._line}\n" if self._line else text)
+    def update(self, ref: MessageRef, message: Message) -> None:
+        """Let each channel change the message; what one raises goes up at once."""
+        for channel in self._channels:
+            channel.update(ref, replace(message, misread=self._misread))

@@ -4,15 +4,17 @@ Source: Slack API documentation, "chat.postMessage", "chat.update" and "Rate lim
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
 
+from rightsizer.domain.message import Message
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import RightsizerError, ThrottledError, WriteRefusedError
+from rightsizer.render.messages import slack_blocks, slack_line
 
 SLACK = "https://slack.com/api"
 TIMEOUT = urllib3.Timeout(connect=3, read=7)
@@ -21,7 +23,7 @@ LONGEST_WAIT_S = 10
 
 
 class Slack:
-    """One channel of one workspace. `token` is asked for each call, so that a rotated one counts."""
+    """One channel of one workspace (port `Notifier`). `token` is asked for each call, so that a rotated one counts."""
 
     def __init__(
         self, token: Callable[[], str], channel: str, sleep: Callable[[float], None], endpoint: str = SLACK
@@ -32,16 +34,16 @@ class Slack:
         self._endpoint = endpoint.rstrip("/")
         self._pool = urllib3.PoolManager(timeout=TIMEOUT, retries=False)
 
-    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef:
-        """Post a message; `text` is what notifications and screen readers say."""
-        answer = self._call(
-            "chat.postMessage", {"channel": self._channel, "text": text, "blocks": blocks, "unfurl_links": False}
-        )
+    def post(self, message: Message) -> MessageRef:
+        """Post the message; its line is what notifications and screen readers say."""
+        body = {"channel": self._channel, "text": slack_line(message), "blocks": slack_blocks(message)}
+        answer = self._call("chat.postMessage", body | {"unfurl_links": False})
         return MessageRef("", str(answer.get("channel", self._channel)), str(answer.get("ts", "")), "")
 
-    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
-        """Replace a message that was posted."""
-        self._call("chat.update", {"channel": message.channel, "ts": message.ts, "text": text, "blocks": blocks})
+    def update(self, ref: MessageRef, message: Message) -> None:
+        """Replace a message that was posted; WriteRefusedError `message_not_found` where somebody deleted it."""
+        body = {"channel": ref.channel, "ts": ref.ts, "text": slack_line(message), "blocks": slack_blocks(message)}
+        self._call("chat.update", body)
 
     def checks(self) -> tuple[Check, ...]:
         """Whether the token is good, and whether the app is in the channel. Nothing is posted.

@@ -1,12 +1,15 @@
-"""Plain text to an SNS topic."""
+"""Messages as plain text to an SNS topic."""
 
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
+from rightsizer.domain.message import Message
+from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.reason import cleaned
 from rightsizer.errors import WriteRefusedError
+from rightsizer.render.messages import plain
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -18,14 +21,15 @@ LONGEST_TEXT = 250_000
 
 
 class Topic:
-    """Publishes to one topic."""
+    """Publishes to one topic (port `Notifier`)."""
 
     def __init__(self, client: "SNSClient", arn: str) -> None:
         self._client = client
         self._arn = arn
 
-    def publish(self, subject: str, text: str) -> None:
-        """Publish plain text; the subject is made fit for SNS, an overlong text is cut."""
+    def post(self, message: Message) -> MessageRef | None:
+        """Publish the message; the subject is made fit for SNS, an overlong text is cut."""
+        subject, text = plain(message)
         body = cleaned(text, LONGEST_TEXT).encode()[:LONGEST_TEXT].decode(errors="ignore")
         doing = f"publishing to the topic {self._arn}"
         try:
@@ -36,6 +40,10 @@ class Topic:
             raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
         except BotoCoreError as error:
             raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
+        return None
+
+    def update(self, ref: MessageRef, message: Message) -> None:
+        """Nothing: what was published cannot be changed."""
 
 
 def fit(subject: str) -> str:

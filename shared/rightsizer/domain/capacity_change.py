@@ -223,3 +223,5 @@ class ErrandMoved:
     sequence: str
     errand: Errand
     before: ProposalState | None = None
+    version: int = 0
+    """Version of the row; 0 where it has none."""

@@ -64,17 +64,17 @@ class EndpointRef:
         return f"arn:{self.partition}:sagemaker:{self.region}:{self.account}:endpoint/{self.name.lower()}"
 
 
+def names_digest(image: str) -> bool:
+    """Whether the name of a container image holds its digest, so that it always means the same code."""
+    return "@sha256:" in image
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """A container image as asked for and as resolved when it was deployed."""
 
     specified: str
     resolved: str
-
-    @property
-    def moving_tag(self) -> bool:
-        """Whether a new deployment could resolve to other code: no digest in what was asked for."""
-        return "@sha256:" not in self.specified
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,6 @@ class AlarmSight:
     name: str
     state: str
     body: Mapping[str, Any]
-    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

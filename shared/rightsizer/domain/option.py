@@ -1,14 +1,14 @@
 """What would serve the demand: one option with its cost, its risk, and what carrying it out takes.
 
-What it takes follows from the kind of option: whether the model starts again, and who brings back what was there. The
-words are Cost Optimization Hub's: restart needed, rollback possible. Options are made here, so that none says more.
+Who makes an option says what it takes: whether the model starts again, and whether what was there can come back. The
+words are Cost Optimization Hub's: restart needed, rollback possible. What differs between kinds stands in `dimensions`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum, StrEnum
-from typing import Literal, assert_never
+from typing import Literal
 
 from rightsizer.domain.checks import named
 from rightsizer.domain.endpoint import EndpointKind, PolicyChange
@@ -87,36 +87,8 @@ ORDERED = frozenset({OptionKind.SCALE_IN, OptionKind.PLACEMENT})
 """Options that a person asks for and no evaluation proposes: their saving is unknown, so none is promised or booked."""
 
 
-CONFIG_KINDS = frozenset(
-    {
-        OptionKind.INSTANCE_TYPE,
-        OptionKind.TYPE_AND_COUNT,
-        OptionKind.FEWER_GPUS,
-        OptionKind.INSTANCE_POOLS,
-        OptionKind.ROUTING,
-        OptionKind.SCALE_IN,
-    }
-)
-"""Options that need a new configuration."""
-
-
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
 """Kinds of endpoint that an approval may change in place; automatic mode takes the plain kind only."""
-OF_COMPONENTS = ORDERED | {OptionKind.COPIES}
-"""What an approval may change of an endpoint of inference components."""
-OF_OWNERS = frozenset(
-    {OptionKind.ASYNC, OptionKind.SERVERLESS, OptionKind.PACKING, OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE}
-)
-"""Options that the program carries out on no endpoint: their owners or their callers do."""
-
-
-def carried_out(kind: EndpointKind, option: OptionKind) -> bool:
-    """Whether the program changes that dimension of such an endpoint, after an approval at the latest."""
-    if kind is EndpointKind.INFERENCE_COMPONENTS:
-        return option in OF_COMPONENTS
-    if option is OptionKind.SCALE_TO_ZERO:
-        return kind is EndpointKind.ASYNC  # its queue keeps what comes while no instance runs
-    return kind in CHANGEABLE and option not in OF_COMPONENTS | OF_OWNERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +146,11 @@ class Target:
     """Not in the text of a target, from which the ids of proposals are made: those that exist keep theirs."""
     placement: tuple[tuple[str, Literal["SPREAD", "BINPACK"]], ...] = field(default=(), repr=False)
     """(Inference component, how its copies are placed). Not in the text of a target either."""
+
+
+def fleet(target: Target) -> str:
+    """``2 × ml.g5.xlarge``; serverless variants have no type."""
+    return f"{target.instance_count} × {target.instance_type}" if target.instance_type else "serverless"
 
 
 NEVER = 1e6
@@ -286,65 +263,6 @@ class WayBack(StrEnum):
     """What was there is gone: its owner creates it anew from what was kept."""
 
 
-def way_back(kind: OptionKind, in_place: bool) -> WayBack:
-    """Who brings back what was there before an option of that kind; `in_place` as of `Option`."""
-    match kind:
-        case OptionKind.DELETE:
-            return WayBack.NONE
-        case OptionKind.ASYNC | OptionKind.SERVERLESS | OptionKind.PACKING | OptionKind.OTHER_ARCHITECTURE:
-            return WayBack.OWNER
-        case (
-            OptionKind.INSTANCE_TYPE
-            | OptionKind.INSTANCE_COUNT
-            | OptionKind.TYPE_AND_COUNT
-            | OptionKind.FEWER_GPUS
-            | OptionKind.AUTOSCALING
-            | OptionKind.SCHEDULE
-            | OptionKind.ROUTING
-            | OptionKind.INSTANCE_POOLS
-            | OptionKind.SCALE_TO_ZERO
-            | OptionKind.COPIES
-            | OptionKind.SCALE_IN
-            | OptionKind.PLACEMENT
-        ):
-            return WayBack.PROGRAM if in_place else WayBack.OWNER
-        case unreachable:
-            assert_never(unreachable)
-
-
-def starts_anew(kind: OptionKind, in_place: bool, redeploys: bool = False, of_components: bool = False) -> bool:
-    """Whether the model starts again, on other instances or as another copy, for an option of that kind.
-
-    A routing strategy and a scale-in policy are parts of the endpoint configuration, of which another one replaces
-    every instance (SageMaker, UpdateEndpoint); counts, bounds and scheduled actions replace none. `redeploys`: the
-    type or the routing changes with it. `of_components`: the endpoint is made of inference components, whose copies
-    may be none where they are.
-    """
-    match kind:
-        case OptionKind.INSTANCE_COUNT | OptionKind.AUTOSCALING | OptionKind.SCHEDULE | OptionKind.COPIES:
-            return redeploys
-        case OptionKind.DELETE:
-            return False
-        case OptionKind.SCALE_TO_ZERO:
-            return not (in_place or of_components)  # bounds alone; else a new endpoint of inference components
-        case (
-            OptionKind.INSTANCE_TYPE
-            | OptionKind.TYPE_AND_COUNT
-            | OptionKind.FEWER_GPUS
-            | OptionKind.ROUTING
-            | OptionKind.INSTANCE_POOLS
-            | OptionKind.SCALE_IN
-            | OptionKind.PLACEMENT
-            | OptionKind.ASYNC
-            | OptionKind.SERVERLESS
-            | OptionKind.PACKING
-            | OptionKind.OTHER_ARCHITECTURE
-        ):
-            return True
-        case unreachable:
-            assert_never(unreachable)
-
-
 def priced(
     kind: OptionKind,
     target: Target,
@@ -355,16 +273,19 @@ def priced(
     effort: Effort,
     *,
     in_place: bool,
-    moved: bool = False,
+    restarts: bool,
+    keeps: bool = True,
     client_change: str = "",
     p95_s: float | None = None,
     notes: tuple[str, ...] = (),
     facts: Mapping[str, str] | None = None,
     not_checked: tuple[str, ...] = (),
     restores: bool = False,
-    of_components: bool = False,
 ) -> Option:
-    """An option with its money spread out and the worst of its risks as its risk; `moved` to another type."""
+    """An option with its money spread out and the worst of its risks as its risk.
+
+    `restarts`: the model starts again for it. `keeps`: what was there before still exists, so that it can come back.
+    """
     return Option(
         kind=kind,
         target=target,
@@ -377,8 +298,8 @@ def priced(
         risk=max(risks.values(), default=Risk.VERY_LOW),
         confidence=round(confidence, 2),
         effort=effort,
-        restart_needed=starts_anew(kind, in_place, moved or target.routing is not None, of_components),
-        rollback_possible=way_back(kind, in_place) is not WayBack.NONE,
+        restart_needed=restarts,
+        rollback_possible=keeps,
         in_place=in_place,
         client_change=client_change,
         p95_s=p95_s,

@@ -262,8 +262,7 @@ class Switch:
 class Room:
     """What may have started earlier on the day for a change still to start on it.
 
-    The first change of a day starts whatever its switch costs, or a change dearer than the day's budget could never be
-    made. The journal asks this by a conditional write, so it is a pair of bounds and no function.
+    The journal asks this by a conditional write, so it is a pair of bounds and no function.
     """
 
     changes: int
@@ -276,8 +275,15 @@ class Room:
         return self.changes > 0 and (changes == 0 or (changes < self.changes and usd <= self.usd))
 
 
-def room_for(usd: Decimal, limits: ChangeLimits, *, restores: bool = False) -> Room:
-    """The room that a change needs whose switch costs `usd`; what restores always has it, and counts on its day."""
-    if restores:
-        return Room(UNLIMITED, Decimal(UNLIMITED))
-    return Room(limits.changes_per_day, limits.usd_per_day - usd)
+@dataclass(frozen=True, slots=True)
+class BudgetShare:
+    """The part of one day's budget that a change takes when it begins."""
+
+    day: str
+    """The UTC day, such as ``2026-11-02``."""
+    usd: Decimal
+    """What its switch costs, US dollars."""
+    room: Room
+    """What the day needs to have left."""
+    limit: str
+    """The whole budget of a day, in words."""

@@ -81,6 +81,8 @@ class Ground:
     """Applied quotas of all types; one that is absent is unknown."""
     deploys: bool = False
     """Whether a new configuration is deployed, so that an old and a new fleet overlap."""
+    applies: bool = False
+    """Whether the program carries such an option out on an endpoint of that kind."""
     sold: bool | None = None
     """Whether the target type is offered where the endpoint's subnets are; None when it could not be asked."""
     incident_alarms: tuple[AlarmSight, ...] = ()

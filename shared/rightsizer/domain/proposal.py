@@ -130,6 +130,8 @@ class MessageRef:
     ts: str
     shown: str
     """The state that the message shows now; the same state is not posted twice."""
+    version: int = 0
+    """Version of the row that it shows; 0 where an earlier release posted it. An older row is not told."""
 
 
 def shown_as(state: str, outcome: str, asked_back_by: str = "") -> str:
@@ -151,3 +153,5 @@ class ProposalMoved:
     """Why the record is malformed; empty when it is not."""
     id: str = ""
     """The proposal or errand of a malformed record, as its key says; empty where the key does not say it either."""
+    version: int = 0
+    """Version of the row; 0 where it has none."""

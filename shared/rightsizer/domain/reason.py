@@ -125,7 +125,6 @@ class Code(StrEnum):
     CHANGED_SINCE = "changed-since"
     NEWER_JUDGEMENT = "newer-judgement"
     JUDGEMENT_UNKNOWN = "judgement-unknown"
-    ANOTHER_CHANGE = "another-change"
     BUDGET_SPENT = "budget-spent"
     INCIDENT = "incident"
     ALARM_NOT_OK = "alarm-not-ok"
@@ -183,3 +182,8 @@ class Reason:
 
     def __str__(self) -> str:
         return self.sentence
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """``1 request``, ``1,240 requests``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -11,6 +11,7 @@ from rightsizer.changes import rollback_size
 from rightsizer.changes.failure import again, without_metrics
 from rightsizer.changes.measurement import measured
 from rightsizer.changes.reconcile import advance
+from rightsizer.changes.rollback import as_met, takes_autoscaling, with_autoscaling
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -35,7 +36,7 @@ from rightsizer.flows import notify, read_state
 from rightsizer.flows.begin_change import Beginning
 from rightsizer.flows.read_state import Comparing, Looking
 from rightsizer.flows.record_change import Following
-from rightsizer.flows.roll_back import Returning, as_met, meet
+from rightsizer.flows.roll_back import Returning
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import RecommendationStore
 
@@ -63,16 +64,14 @@ class Walking:
     def walk(self, change: Change, now: datetime) -> Change:
         """Begin the change where it has no plan yet, and make move after move until it waits or is over."""
         if change.before is None:
-            change = self.beginning.begin(change, now, self.catalogue, self.limits)
-            if change.closed:
-                return self.journal.save(self.following.follow(change, now))
-            if change.before is None:
+            change = self._begun(change, now)
+            if change.closed or change.before is None:
                 return change
-            self.following.follow(change, now)
         for _ in range(BUDGET):
             sight = replace(self.looking.look(change, now), hold=self.beginning.hold(change, now, self.limits))
             change = self.returning.grown(measured(change, sight, now), sight, now)
-            change = meet(self.changer, change, sight, now)
+            if takes_autoscaling(change, sight):
+                change = with_autoscaling(change, sight, self.returning.step_alarms(sight), now)
             change = notify.over(change, sight, now, self.following.tell)
             view = as_met(as_due(change, now), now)
             due = rollback_size.in_place(view.change, sight)
@@ -85,11 +84,20 @@ class Walking:
                     change = self._steer(change, move, now, sight)
                 case Wait():
                     return self._wait(change, move, now)
-                case Finish():
-                    return self._finish(change, due, move, sight, now)
                 case Replan():
                     change = self._replan(change, move, now)
+                case Finish():
+                    return self._finish(change, due, move, sight, now)
         return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
+
+    def _begun(self, change: Change, now: datetime) -> Change:
+        """The change with its plan; closed where it was refused, and without a plan where it waits."""
+        change = self.beginning.begin(change, now, self.catalogue, self.limits)
+        if change.closed:
+            return self.journal.save(self.following.follow(change, now))
+        if change.before is not None:
+            self.following.follow(change, now)
+        return change
 
     def _switch(self) -> Switch:
         """The freeze switch, read for each move, since one invocation may make many.
@@ -158,7 +166,8 @@ class Walking:
 
         What differs is told by the autoscaling that is `due` now; the plan stays as it was made.
         """
-        planned = again(change, move.state, now, ranking(self.store, change))
+        options = ranking(self.store, change)
+        planned = again(change, move.state, now, options)
         if planned is not None:
             self.following.lacked(change, planned, now)
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)

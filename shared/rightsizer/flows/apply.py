@@ -6,11 +6,12 @@ value, so that the flow does not know Lambda.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
@@ -20,13 +21,13 @@ from rightsizer.errors import ConflictError, InputError, UnreadableError
 from rightsizer.flows.advance_change import Walking
 from rightsizer.flows.begin_change import Beginning
 from rightsizer.flows.change_capacity import Errands
-from rightsizer.flows.notify import Tell, once, surely
+from rightsizer.flows.notify import once, surely
 from rightsizer.flows.orders import Orders
 from rightsizer.flows.read_state import Looking
 from rightsizer.flows.record_change import Following
 from rightsizer.flows.roll_back import Returning
 from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
-from rightsizer.ports.evaluation import MetricReader, QuotaReader, RecommendationStore
+from rightsizer.ports.evaluation import MetricReader, Notifier, QuotaReader, RecommendationStore
 from rightsizer.telemetry import Failed, attempt, count
 
 LEASE = timedelta(minutes=4)
@@ -58,9 +59,10 @@ class Apply:
     metrics: MetricReader
     quotas: QuotaReader
     catalogue: Catalogue
+    dimensions: Sequence[Dimension]
     limits: ChangeLimits
-    tell: Tell
-    """Told (subject, text) of what a person should know: an end that is not proof, a change that cannot be read."""
+    notifier: Notifier
+    """Gets a notice of what a person should know: an end that is not proof, a change that cannot be read."""
     errands: Errands | None = None
     """Small changes outside the endpoints; None where nobody asked for them."""
 
@@ -144,7 +146,7 @@ class Apply:
             change = attempt("advancing a change", change_id, partial(self.advance, change_id, now))
             if isinstance(change, Failed):
                 stuck = Occurrence(f"stuck#{change_id}#{now:%Y-%m-%d}", now, "change-stuck", change_id, str(change))
-                once(self.ledger, self.tell, stuck, f"change {change_id} could not be advanced")
+                once(self.ledger, self.notifier, stuck, f"change {change_id} could not be advanced")
             elif change is not None:
                 done.append(change)
         return tuple(done)
@@ -159,7 +161,7 @@ class Apply:
         try:
             change = self.journal.load(change_id)
         except UnreadableError as error:
-            self.journal.park(change_id, str(error), now, surely(self.tell))
+            self.journal.park(change_id, str(error), now, surely(self.notifier))
             return None
         if change is None or change.closed or change.rests(now):
             return change
@@ -183,7 +185,7 @@ class Apply:
             return None
         looks = change.looks + 1
         if looks % 12 == 3:
-            surely(self.tell)(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
+            surely(self.notifier)(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
         wait = LOOK_AGAIN * min(looks, 12)
         note = Entry(now, JournalEvent.LOOK, "failed", str(error)[:500])
         return self.journal.save(
@@ -198,8 +200,8 @@ class Apply:
         )
 
     def _walking(self) -> Walking:
-        tell = surely(self.tell)
-        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas, tell)
+        tell = surely(self.notifier)
+        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell)
         looking = Looking(self.changer, self.metrics, self.limits)
         following = Following(self.store, self.ledger, self.history, tell, self.catalogue)
         back = Returning(self.changer, self.quotas, self.catalogue)

@@ -13,6 +13,7 @@ from functools import partial
 from rightsizer.changes.reconcile.drift import BUSY
 from rightsizer.domain.capacity_change import OPEN, Errand, ErrandMoved
 from rightsizer.domain.change import Change
+from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalMoved, ProposalState
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
@@ -50,7 +51,7 @@ def _taken(apply: Apply, move: ProposalMoved | ErrandMoved, now: datetime) -> li
         logger.error("a stream record is malformed", extra={"problem": move.problem, "sequence": move.sequence})
         count(RecordsMalformed=1)
         if move.id:
-            apply.store.park(move.id, move.problem, now, surely(apply.tell))
+            apply.store.park(move.id, move.problem, now, surely(apply.notifier))
         return []
     return [] if move.proposal is None else _proposal(apply, move.proposal, move.sequence, now)
 
@@ -70,7 +71,7 @@ def _proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) ->
         if proposal.state is ProposalState.APPROVED:
             return []
         if isinstance(error, UnreadableError):  # a newer release wrote the row since; each tick looks at it again
-            apply.store.park(proposal.id, str(error), now, surely(apply.tell))
+            apply.store.park(proposal.id, str(error), now, surely(apply.notifier))
             return []
         return [sequence]  # a tick saved the change while the order was written
     except RightsizerError as error:
@@ -144,7 +145,7 @@ def _book(apply: Apply, change_id: str, now: datetime) -> None:
     try:
         book_savings(apply.journal, apply.changer, Books(apply.ledger), change_id, now)
     except UnreadableError as error:
-        apply.journal.park(change_id, str(error), now, surely(apply.tell))
+        apply.journal.park(change_id, str(error), now, surely(apply.notifier))
     except Exception:
         apply.journal.postpone(change_id, now)
         raise
@@ -182,7 +183,7 @@ def _park(apply: Apply, unread: list[UnreadRow], now: datetime) -> None:
     """Leave the decisions that cannot be read, and tell of each once."""
     for row in unread:
         identity = row.key.partition(" ")[0].partition("#")[2]
-        park = partial(apply.store.park, identity, row.cause, now, surely(apply.tell))
+        park = partial(apply.store.park, identity, row.cause, now, surely(apply.notifier))
         attempt("parking a decision that cannot be read", row.key, park)
 
 
@@ -220,7 +221,7 @@ def go_back(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
         if isinstance(error, ConflictError) and _overtaken(apply, proposal):
             raise
         logger.warning("no way back", extra={"proposal": proposal.id, "why": str(error)})
-        apply.tell(f"{proposal.ref.name}: the way back was not taken", str(error))
+        apply.notifier.post(Notice(f"{proposal.ref.name}: the way back was not taken", str(error)))
         change = None
     apply.store.settle(proposal.id)
     return change
@@ -237,7 +238,7 @@ def _straight(apply: Apply, proposal: Proposal) -> None:
     if change is None:
         text = f"its change {proposal.change_id} is not in the table, so nobody knows how far it went"
         apply.store.follow(proposal.id, ProposalState.WITHDRAWN, proposal.change_id, text)
-        surely(apply.tell)(f"{proposal.ref.name}: approval withdrawn", text)
+        surely(apply.notifier)(f"{proposal.ref.name}: approval withdrawn", text)
     elif change.closed:
         apply.store.follow(proposal.id, shown(change), change.id, change.outcome)
 
@@ -270,7 +271,7 @@ def _one(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
             f"{PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
         )
         apply.store.follow(proposal.id, ProposalState.EXPIRED, "", text)
-        surely(apply.tell)(f"{proposal.ref.name}: approval expired", text)
+        surely(apply.notifier)(f"{proposal.ref.name}: approval expired", text)
         return None
     if proposal.recommendation.chosen is None:
         apply.store.follow(proposal.id, ProposalState.WITHDRAWN, "", "it recommends no option, so nothing can be done")
@@ -298,7 +299,7 @@ def _waits(apply: Apply, proposal: Proposal, what: str, now: datetime, error: Fa
 def _once(apply: Apply, proposal: Proposal, subject: str, text: str, now: datetime) -> None:
     """Tell it once for each decision."""
     key = f"late#{proposal.id}#{_decided_at(proposal).isoformat()}#{subject}"
-    once(apply.ledger, apply.tell, Occurrence(key, now, "approval-late", proposal.ref.name, text), subject)
+    once(apply.ledger, apply.notifier, Occurrence(key, now, "approval-late", proposal.ref.name, text), subject)
 
 
 def _decided_at(proposal: Proposal) -> datetime:

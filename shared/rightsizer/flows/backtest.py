@@ -41,7 +41,7 @@ def backtests(
         return
     around = surroundings(ports, summaries[0].ref.region, watcher)
     given = Given(around.prices, ports.catalogue, around.quotas, History(), policy, now)
-    stage = Stage(given, Allowance(limits), now.date() - timedelta(days=days), now.date())
+    stage = Stage(given, ports.dimensions, Allowance(limits), now.date() - timedelta(days=days), now.date())
     reach = replace(policy, lookback_days=min(days + policy.lookback_days, KEPT_DAYS))
     for some in batched(ports.fleet.observe(summaries), CHUNK):
         reader = UsageReader(ports.metrics, ports.catalogue, cache(ports.history), reach, ports.memory)

@@ -1,18 +1,20 @@
 """The beginning of a change: look at the ground, preflight, plan, and take the locks; nothing is written to AWS yet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes import failure, plan, preflight, proof, window
+from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.preflight.consent import stranger
 from rightsizer.changes.reconcile import too_old
+from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.endpoint import ScalableTarget, names_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
-from rightsizer.domain.option import ORDERED, OptionKind
+from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground, RolePass
@@ -24,6 +26,7 @@ from rightsizer.flows import read_state
 from rightsizer.flows.notify import Told
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
+from rightsizer.recommender.dimension import find
 
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
@@ -39,6 +42,7 @@ class Beginning:
     store: RecommendationStore
     metrics: MetricReader
     quotas: QuotaReader
+    dimensions: Sequence[Dimension]
     tell: Told
 
     def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
@@ -58,8 +62,8 @@ class Beginning:
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
-        ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
+        ground = self._ground(change, proposal, endpoint, limits)
         refused = (*preflight.refusals(ground), *_forbidden(against))
         if refused:
             other = failure.instead(change, proposal.recommendation.chosen, refused, now)
@@ -71,7 +75,7 @@ class Beginning:
             told = read_state.told(change, against, now, self.tell)
             return self._defer(told, now + read_state.LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, ground, now)
-        planned = plan.make(change, ground, catalogue, limits)
+        planned = plan.make(change, ground, catalogue, limits, self._dimension(change))
         if not isinstance(planned, plan.Planned):
             return self._refuse(change, planned, now)
         later = plan.until_the_peak(change, planned.plan, limits, now)
@@ -85,7 +89,8 @@ class Beginning:
         """The planned change with its locks and its part of the day's budget, or waiting for them."""
         day = f"{now:%Y-%m-%d}"
         try:
-            return self.journal.begin(ready, day, ready.once_usd, limits)
+            share = budget_share(day, ready.once_usd, limits, restores=ready.option.restores)
+            return self.journal.begin(ready, share)
         except ConflictError as error:
             current = self.journal.load(change.id)
             if current is None or current.version != change.version:
@@ -113,10 +118,10 @@ class Beginning:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
-        ground = self._ground(change, proposal, endpoint, limits)
         against = read_state.held_against(self.store, change, proposal)
+        ground = self._ground(change, proposal, endpoint, limits)
         refused = (*preflight.refusals(ground), *_forbidden(against))
-        planned = refused or plan.make(change, ground, catalogue, limits)
+        planned = refused or plan.make(change, ground, catalogue, limits, self._dimension(change))
         return planned.on(change, now) if isinstance(planned, plan.Planned) else planned
 
     def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
@@ -149,7 +154,8 @@ class Beginning:
             customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
             quota=quotas.get(target.instance_type),
             quotas=quotas,
-            deploys=change.option.kind in plan.CONFIG_KINDS,
+            deploys=self._deploys(change),
+            applies=proposal.recommendation.kind in self._dimension(change).applies_to,
             sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
             incident_alarms=self._incidents(limits),
             switch=self.journal.switch(),
@@ -162,17 +168,25 @@ class Beginning:
             passes=self._passes(change, config),
             unrestorable=self._unrestorable(change, proposal, scaling),
         )
-        ground = plan.with_live_count(ground) if change.option.kind is OptionKind.SCALE_IN else ground
+        ground = self._dimension(change).with_live_counts(ground)
         return replace(ground, most=plan.most(change, ground))
+
+    def _dimension(self, change: Change) -> Dimension:
+        return find(self.dimensions, change.option.kind)
+
+    def _deploys(self, change: Change) -> bool:
+        """Whether a new configuration is deployed."""
+        return change.option.kind in self._dimension(change).deploys
 
     def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
         role = _role(config)
-        return self.changer.passes(role) if role and change.option.kind in plan.CONFIG_KINDS else None
+        return self.changer.passes(role) if role and self._deploys(change) else None
 
     def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
         """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
-        taken = change.option.kind in plan.CONFIG_KINDS - ORDERED and proposal.recommendation.gate is not Gate.TEST
+        taken = self._deploys(change) and change.option.kind not in ORDERED
+        taken = taken and proposal.recommendation.gate is not Gate.TEST
         return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
@@ -184,9 +198,8 @@ class Beginning:
         self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
-        parts = [name for seen in placed.values() for name, _ in seen.images if "@sha256:" not in name]
-        deploys = change.option.kind in plan.CONFIG_KINDS
-        names = (*(preflight.tagged(endpoint) if deploys else ()), *dict.fromkeys(parts))
+        parts = [name for seen in placed.values() for name, _ in seen.images if not names_digest(name)]
+        names = (*(preflight.tagged(endpoint) if self._deploys(change) else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}
         late = next((sight for sight in found.values() if sight.passing), None)
         if late is not None:
@@ -201,7 +214,7 @@ class Beginning:
 
     def _blind(self, change: Change, models: list[str], role: str) -> str:
         """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
-        if change.option.kind not in plan.CONFIG_KINDS | {OptionKind.PLACEMENT}:
+        if not self._dimension(change).is_watched(change.option.kind):
             return ""
         seen = self.changer.sees_alarms(models, (role,) if role else ())
         return preflight.blindness(seen, self.changer.tags(change.ref), change.ref.arn)

@@ -39,10 +39,11 @@ from rightsizer.errors import (
     VanishedError,
     WriteRefusedError,
 )
-from rightsizer.flows.notify import Tell, once, surely
+from rightsizer.flows.notify import once, surely
 from rightsizer.ports.changes import SavingsLedger
+from rightsizer.ports.evaluation import Notifier
 from rightsizer.ports.spot import ErrandBook, ErrandReader, ErrandWriter
-from rightsizer.spot.capacity_change import next_move, of_a_backup, too_old
+from rightsizer.spot.capacity_change import next_move, not_forward, of_a_backup, too_old
 from rightsizer.spot.interruption import NO_CAPACITY
 from rightsizer.telemetry import Failed, attempt, logger
 
@@ -60,9 +61,11 @@ class Errands:
     writer: ErrandWriter
     switch: Callable[[], Switch]
     ledger: SavingsLedger
-    tell: Tell
+    notifier: Notifier
     approvers: Approvers = field(default_factory=Approvers)
     """Who may decide; an errand that somebody else approved is not begun."""
+    dry_run: bool = False
+    """The stack may change nothing: no errand goes forward, and what goes back goes on (decision 20)."""
 
     def start(self, errand_id: str, now: datetime) -> Errand:
         """Begin an approved errand, or go on with it. InputError when there is none, or when it is not approved."""
@@ -80,7 +83,7 @@ class Errands:
             errand = attempt("carrying an errand on", errand_id, partial(self._carried_on, errand_id, now))
             if isinstance(errand, Failed):
                 stuck = Occurrence(f"stuck#{errand_id}#{now:%Y-%m-%d}", now, "errand-stuck", errand_id, str(errand))
-                once(self.ledger, self.tell, stuck, f"errand {errand_id} could not be carried on")
+                once(self.ledger, self.notifier, stuck, f"errand {errand_id} could not be carried on")
             elif errand is not None:
                 done.append(errand)
         return tuple(done)
@@ -89,7 +92,7 @@ class Errands:
         try:
             errand = self.book.load(errand_id)
         except UnreadableError as error:
-            self.book.park(errand_id, str(error), now, surely(self.tell))
+            self.book.park(errand_id, str(error), now, surely(self.notifier))
             return None
         return self._advance(errand, now) if errand is not None and errand.state in OPEN else None
 
@@ -108,7 +111,7 @@ class Errands:
             note = Entry(now, JournalEvent.LOOK, "noted", str(error)[:500])
             if known.journal and known.journal[-1].detail == note.detail:
                 return self.book.save(replace(known, next_due=now + LOOK_AGAIN))
-            surely(self.tell)(f"errand {errand.id} of {errand.subject} cannot be looked at", str(error))
+            surely(self.notifier)(f"errand {errand.id} of {errand.subject} cannot be looked at", str(error))
             return self.book.save(replace(known, next_due=now + LOOK_AGAIN, journal=(*known.journal, note)))
 
     def _walk(self, errand: Errand, now: datetime) -> Errand:
@@ -116,7 +119,7 @@ class Errands:
         for _ in range(BUDGET):
             move = self._not_begun(errand, now) or next_move(errand, self._look(errand, now), now, switch)
             if move == Send():
-                move = of_a_backup(errand, self.book.made_at()) or move
+                move = of_a_backup(errand, self.book.made_at()) or (not_forward(errand) if self.dry_run else move)
             match move:
                 case Send():
                     errand = self._send(errand, move.back, now)
@@ -212,7 +215,7 @@ class Errands:
         known = f"errand#{errand.id}#{move.state}#{errand.version}"
         self.ledger.note(Occurrence(known, now, f"errand-{move.state}", errand.subject, text))
         if move.state is not ProposalState.PROVEN:
-            surely(self.tell)(f"{errand.subject}: {move.state}", text)
+            surely(self.notifier)(f"{errand.subject}: {move.state}", text)
         return self.book.save(
             replace(errand, state=move.state, next_due=None, outcome=text, journal=(*errand.journal, note))
         )

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 
 from rightsizer.changes.preflight import unless_refused
+from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import Endpoint, Unobserved
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
@@ -32,6 +33,8 @@ from rightsizer.ports.evaluation import (
     RecommendationStore,
 )
 from rightsizer.recommender import proposal
+from rightsizer.recommender.context import Given
+from rightsizer.recommender.dimension import find
 from rightsizer.recommender.proposal import Reach, proposal_for, unless_undone
 from rightsizer.recommender.recommend import judge, judge_digests
 from rightsizer.telemetry import Failed, attempt, count, logger
@@ -90,6 +93,7 @@ class EvaluatePorts:
     prices: PriceBook
     quotas: QuotaReader
     catalogue: Catalogue
+    dimensions: Sequence[Dimension]
     history: Callable[[str], History] = lambda _: History()
     memory: Memory | None = None
     """Digests of complete days from earlier evaluations; without it everything is read."""
@@ -181,16 +185,18 @@ def _looked_up(
 
 
 def _keep(ports: EvaluatePorts, keeping: Keeping, result: Judged, now: datetime) -> Recommendation:
-    reach = within_reach(keeping, ports.catalogue, result)
+    reach = within_reach(keeping, ports.catalogue, ports.dimensions, result)
     proposal = proposal_for(result.recommendation, reach, keeping.proposal_days, now)
     keeping.store.save(result.recommendation, proposal)
     return result.recommendation
 
 
-def within_reach(keeping: Keeping, catalogue: Catalogue, result: Judged) -> Reach:
+def within_reach(keeping: Keeping, catalogue: Catalogue, dimensions: Sequence[Dimension], result: Judged) -> Reach:
     """What the role may do, with the exact thing that an owner does to allow more."""
     reach = unless_undone(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
-    reach = unless_refused(result.endpoint, result.recommendation.chosen, catalogue, reach)
+    option = result.recommendation.chosen
+    deploys = option is not None and option.kind in find(dimensions, option.kind).deploys
+    reach = unless_refused(result.endpoint, option, deploys, catalogue, reach)
     if reach.approvable:
         return reach
     said = proposal.instructions(result.endpoint, result.recommendation, reach.enable)
@@ -263,9 +269,10 @@ def _one(
         if isinstance(usage, Exception):
             raise usage
         past = ports.history(endpoint.ref.name)
+        given = Given(around.prices, ports.catalogue, around.quotas, past, policy, now)
         if isinstance(usage, NoMetrics):
-            return judge(endpoint, [usage], around.prices, ports.catalogue, around.quotas, past, policy, now)
-        return judge_digests(endpoint, usage, around.prices, ports.catalogue, around.quotas, past, policy, now)
+            return judge(endpoint, [usage], given, ports.dimensions)
+        return judge_digests(endpoint, usage, given, ports.dimensions)
 
     found = attempt("judging an endpoint", endpoint.ref.name, find)
     if isinstance(found, Failed):

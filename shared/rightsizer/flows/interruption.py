@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
+from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
@@ -175,7 +176,7 @@ def _publish(ports: InterruptPorts, title: str, subject: str, reason: Reason) ->
     if ports.notifier is None:
         return
     try:
-        ports.notifier.publish(f"rightsizer: {title}", str(reason))
+        ports.notifier.post(Notice(f"rightsizer: {title}", str(reason)))
     except RightsizerError as error:
         logger.error("an interruption was recorded, but telling it failed", error=str(error), subject=subject)
 

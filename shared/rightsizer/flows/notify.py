@@ -12,24 +12,26 @@ from functools import partial
 from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import Sight
+from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import SavingsLedger
+from rightsizer.ports.evaluation import Notifier
 from rightsizer.telemetry import count, logger
 
-type Tell = Callable[[str, str], None]
 type Told = Callable[[str, str], bool]
+"""Sends a notice, subject and body; whether it was taken."""
 
 
-def surely(tell: Tell) -> Told:
-    """The same messages, with whether each was taken in place of an error. What is lost is in the log, whole."""
-    return partial(_told, tell)
+def surely(notifier: Notifier) -> Told:
+    """Sends notices, and says whether each was taken in place of an error. What is lost is in the log, whole."""
+    return partial(_told, notifier)
 
 
-def _told(tell: Tell, subject: str, text: str) -> bool:
+def _told(notifier: Notifier, subject: str, text: str) -> bool:
     try:
-        tell(subject, text)
+        notifier.post(Notice(subject, text))
     except RightsizerError as error:
         remedy = (
             "the function's role must be let publish to the stack's topic; `rightsizer proposals` shows what stands"
@@ -42,7 +44,7 @@ def _told(tell: Tell, subject: str, text: str) -> bool:
     return True
 
 
-def once(ledger: SavingsLedger, tell: Tell, what: Occurrence, subject: str) -> None:
+def once(ledger: SavingsLedger, notifier: Notifier, what: Occurrence, subject: str) -> None:
     """Tell an occurrence the first time that its key is noted; where it cannot be noted, the log has it."""
     try:
         first = ledger.note(what)
@@ -50,7 +52,7 @@ def once(ledger: SavingsLedger, tell: Tell, what: Occurrence, subject: str) -> N
         logger.warning("not told yet", extra={"subject": subject, "text": what.text, "why": str(error)})
         return
     if first:
-        surely(tell)(subject, what.text)
+        surely(notifier)(subject, what.text)
 
 
 def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told) -> Change:

@@ -168,7 +168,9 @@ class Asking:
         deploys = kind is OptionKind.SCALE_IN
         cost = cost_of(usd, found, n, n, 0.0, price.commitment, Policy(), new_fleet=deploys)
         money = Money(usd, Decimal(0), cost.switch_usd, 0.0)
-        option = priced(kind, target, found, money, 0.0, risks, Effort.LOW, in_place=True, not_checked=(UNKNOWN,))
+        option = priced(
+            kind, target, found, money, 0.0, risks, Effort.LOW, in_place=True, restarts=True, not_checked=(UNKNOWN,)
+        )
         proposal = _proposal(endpoint, variant, option, found, by, now)
         _refuse_owned(endpoint, proposal.recommendation)
         if not self.orders.order(proposal):

@@ -4,17 +4,17 @@ At least once: a record that fails after the post and before the note of it is p
 again. Everything else is done once, because the message book knows what the message shows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from rightsizer.domain.capacity_change import Errand, ErrandMoved
+from rightsizer.domain.message import CapacityChangeMessage, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_as
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.flows.notify import surely
-from rightsizer.ports.evaluation import EventSink, MessageBook, Notifier, ReportStore
+from rightsizer.ports.evaluation import DetailsPages, EventSink, MessageBook, Notifier
 from rightsizer.telemetry import Failed, attempt, count, logger
 
 TOLD_BY_TEXT = frozenset(
@@ -37,27 +37,15 @@ type Asked = Proposal | Errand
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
-    """How proposals are said; `rightsizer.render` has the functions."""
-
-    blocks: Callable[[Asked, str], Sequence[Mapping[str, Any]]]
-    """Slack blocks; the second argument is where the details page is kept, empty where it is not."""
-    line: Callable[[Asked], str]
-    """One line for the notification."""
-    text: Callable[[Asked, str], tuple[str, str]]
-    """Subject and body of the plain text."""
-    page: Callable[[Asked], str]
-    """The details page, HTML."""
-
-
-@dataclass(frozen=True, slots=True)
 class ProposePorts:
     """What telling needs."""
 
+    board: Notifier
+    """Slack: shows one message of each proposal, which follows it to its end."""
     notifier: Notifier
+    """The other channels: each new state that is worth a text, once, and what goes wrong."""
     book: MessageBook
-    pages: ReportStore
-    voice: Voice
+    pages: DetailsPages
     events: EventSink
 
 
@@ -80,16 +68,21 @@ def _told(ports: ProposePorts, move: ProposalMoved | ErrandMoved, now: datetime)
     if isinstance(move, ProposalMoved) and move.problem:
         logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
         count(RecordsMalformed=1)
-        return not move.id or ports.book.park(move.id, move.problem, now, surely(ports.notifier.publish))
+        return not move.id or ports.book.park(move.id, move.problem, now, surely(ports.notifier))
     asked = move.errand if isinstance(move, ErrandMoved) else move.proposal
     if asked is not None:
-        tell(ports, asked, move.before)
+        tell(ports, asked, move.before, move.version)
     return True
 
 
-def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> None:
-    """Post or update the message of one proposal, and publish the text where the state is worth one."""
+def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int) -> None:
+    """Post or update the message of one proposal, and publish the text where the state is worth one.
+
+    A row older than the one that the message shows is not told: a stack that adopts the table reads a day of it again.
+    """
     known = ports.book.message(proposal.id)
+    if known and 0 < version < known.version:
+        return
     shown = _shown(proposal)
     reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
     if known and known.shown == shown and not reopened:
@@ -98,34 +91,35 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None) -> 
         before = None  # an earlier record was lost: nobody has heard of this state
     if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
-    page = _page(ports, proposal)
-    message = _message(ports, proposal, None if reopened else known, page)
+    message = _with_page(ports, proposal)
+    posted = _on_the_board(ports, proposal.id, message, None if reopened else known)
     if _worth_a_text(proposal, before):
-        ports.notifier.publish(*ports.voice.text(proposal, page))
-    ports.book.remember(replace(message, shown=shown))
+        ports.notifier.post(message)
+    ports.book.remember(replace(posted, shown=shown, version=version))
 
 
-def _message(ports: ProposePorts, proposal: Asked, known: MessageRef | None, page: str) -> MessageRef:
-    """The message as it now stands: updated, or posted and noted at once, so that a retry updates it."""
-    blocks, line = ports.voice.blocks(proposal, page), ports.voice.line(proposal)
+def _on_the_board(
+    ports: ProposePorts, identity: str, message: ProposalMessage | CapacityChangeMessage, known: MessageRef | None
+) -> MessageRef:
+    """Where the message now stands: updated, or posted and noted at once, so that a retry updates it."""
     try:
-        if known and known.ts and _updated(ports.notifier, known, blocks, line):
+        if known and known.ts and _updated(ports.board, known, message):
             return known
-        posted = ports.notifier.post(blocks, line)
+        posted = ports.board.post(message)
     except WriteRefusedError as error:
         _tell_once(ports, error)
-        return known or MessageRef(proposal.id, "", "", "")
-    message = MessageRef(proposal.id, posted.channel if posted else "", posted.ts if posted else "", "")
-    ports.book.remember(message)
+        return known or MessageRef(identity, "", "", "")
+    made = MessageRef(identity, posted.channel if posted else "", posted.ts if posted else "", "")
+    ports.book.remember(made)
     if posted and ports.book.message(REFUSED):
         ports.book.remember(MessageRef(REFUSED, "", "", ""))
-    return message
+    return made
 
 
-def _updated(notifier: Notifier, known: MessageRef, blocks: Sequence[Mapping[str, Any]], line: str) -> bool:
+def _updated(board: Notifier, known: MessageRef, message: ProposalMessage | CapacityChangeMessage) -> bool:
     """Whether the message took its new form; False when somebody deleted it."""
     try:
-        notifier.update(known, blocks, line)
+        board.update(known, message)
     except WriteRefusedError as error:
         if error.code != "message_not_found":
             raise
@@ -143,7 +137,7 @@ def _tell_once(ports: ProposePorts, error: WriteRefusedError) -> None:
     told = ports.book.message(REFUSED)
     if told is None or told.shown != error.code:
         text = f"{error}.\n\nUntil then proposals are told by this topic, with the commands that answer them.\n"
-        ports.notifier.publish("rightsizer: Slack refuses its messages", text)
+        ports.notifier.post(Notice("rightsizer: Slack refuses its messages", text))
         ports.book.remember(MessageRef(REFUSED, "", "", error.code))
 
 
@@ -161,14 +155,14 @@ def _announce(events: EventSink, proposal: Proposal) -> None:
         logger.warning("the event was not sent", extra={"error": str(error), "proposal": proposal.id})
 
 
-def _page(ports: ProposePorts, proposal: Asked) -> str:
-    """Where the details page is kept; without one the message still asks."""
+def _with_page(ports: ProposePorts, proposal: Asked) -> ProposalMessage | CapacityChangeMessage:
+    """The message, with where its details page is kept; without one it still asks."""
+    message = CapacityChangeMessage(proposal) if isinstance(proposal, Errand) else ProposalMessage(proposal)
     try:
-        body = ports.voice.page(proposal).encode()
-        return ports.pages.put(f"pages/{proposal.id}.html", body, "text/html; charset=utf-8")
+        return replace(message, page=ports.pages.keep(message))
     except RightsizerError as error:
         logger.warning("the details page could not be stored", error=str(error), proposal=proposal.id)
-        return ""
+        return message
 
 
 def _shown(proposal: Asked) -> str:

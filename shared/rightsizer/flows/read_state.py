@@ -26,6 +26,7 @@ from rightsizer.domain.change import (
     Steer,
     Wait,
 )
+from rightsizer.domain.endpoint import names_digest
 from rightsizer.domain.live_state import EndpointSight, Gone, Sight, Verdict
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
@@ -184,7 +185,7 @@ def _resolved_again(
     live = sight.components.get(step.component)
     if step.kind is not StepKind.UPDATE_COMPONENT or live is None:
         return (), ()
-    parts = tuple(pair for pair in live.images if "@sha256:" not in pair[0])
+    parts = tuple(pair for pair in live.images if not names_digest(pair[0]))
     return parts, tuple(dict.fromkeys(name for name, _ in parts))
 
 

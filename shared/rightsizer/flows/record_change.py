@@ -13,6 +13,7 @@ from rightsizer.changes import failure
 from rightsizer.changes.failure import classified
 from rightsizer.changes.measurement import counted, past_of, realised_usd
 from rightsizer.changes.reconcile import differences, leftovers, may_have_turned
+from rightsizer.changes.rollback import owner_additions
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -34,7 +35,6 @@ from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.notify import Told
-from rightsizer.flows.roll_back import added
 from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
 
@@ -137,7 +137,7 @@ class Following:
             if e.step in (JournalEvent.WAY_BACK, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
         ]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
-        lines = added(change) if move.state is ChangeState.ROLLED_BACK else ()
+        lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()
         if lines:
             sentence += "; what was added to autoscaling since the change went with it, and is put again by: "
             sentence += " ; ".join(lines)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from rightsizer.domain.history import TEACHES_DAYS, PastEnd
+from rightsizer.domain.message import Notice, ReportMessage
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Recommendation
@@ -25,16 +26,6 @@ type Period = Literal["weekly", "monthly"]
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
-
-
-@dataclass(frozen=True, slots=True)
-class ReportVoice:
-    """The texts of a report beside its files; `rightsizer.render` has the functions."""
-
-    line: Callable[[Recommendation], str]
-    """One judgement as JSON in one line."""
-    blocks: Callable[[Report, str], Sequence[Mapping[str, Any]]]
-    text: Callable[[Report, str], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +51,14 @@ class ReportPorts:
 
     sources: ReportSources
     files: ReportStore
+    board: Notifier
+    """Slack."""
     notifier: Notifier
-    voice: ReportVoice
+    """The other channels; they hear also that Slack did not take the report."""
     formats: Sequence[ReportFormat]
     """The files to store, in this order."""
+    line: Callable[[Recommendation], str]
+    """One judgement as JSON in one line, for the files of a report that is too large for its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +162,7 @@ def _lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str, ...]
 
     def each() -> None:
         nonlocal number
-        for number, part in enumerate(lines(ports.sources.store.recommendations(), ports.voice.line), start=1):
+        for number, part in enumerate(lines(ports.sources.store.recommendations(), ports.line), start=1):
             key = f"{name}-{number:03}.jsonl.gz"
             kept = attempt("storing the JSON lines of the report", key, partial(one, key, part))
             if isinstance(kept, Failed):
@@ -186,20 +181,25 @@ def tell(ports: ReportPorts, written: Written) -> bool:
 
     What cannot be said in one form, or is not taken by one recipient, stops no other.
     """
-    told, page = written.report, written.page
-    worded = attempt("wording the report", page, lambda: ports.voice.text(told, page))
-    plain = f"{SUBJECT}.\n{next(iter(written.files.values()), '')}\n"
-    subject, text = (SUBJECT, plain) if isinstance(worded, Failed) else worded
+    page = written.page
     listed = [f"{form.title}: {written.files[form.suffix]}" for form in _titled(ports.formats, written)]
-    text = "\n".join((text, *listed, *written.missing, ""))
-    posted = attempt("posting the report", page, lambda: ports.notifier.post(ports.voice.blocks(told, page), subject))
+    message = ReportMessage(written.report, page, (*listed, *written.missing))
+    posted = attempt("posting the report", page, lambda: ports.board.post(message))
     if isinstance(posted, Failed):
         logger.error("the report is stored, but Slack did not take it", error=str(posted), report=page)
-        text = f"{text}\nSlack did not take this report: {posted}\n"
-    published = attempt("publishing the report", page, lambda: ports.notifier.publish(subject, text))
+        message = replace(message, undelivered=f"Slack did not take this report: {posted}")
+    published = attempt("publishing the report", page, lambda: ports.notifier.post(message))
     if isinstance(published, Failed):
         logger.error("the report is stored, but telling it failed", error=str(published), report=page)
-    return not any(isinstance(one, Failed) for one in (worded, posted, published))
+        if not published.foreseen:
+            attempt("publishing where the report is", page, lambda: ports.notifier.post(_unworded(message, written)))
+    return not any(isinstance(one, Failed) for one in (posted, published))
+
+
+def _unworded(message: ReportMessage, written: Written) -> Notice:
+    """Where a report is kept that could not be worded: a fault of ours is no reason to say nothing."""
+    body = "\n".join((f"{SUBJECT}.\n{next(iter(written.files.values()), '')}\n", *message.notes, ""))
+    return Notice(SUBJECT, f"{body}\n{message.undelivered}\n" if message.undelivered else body)
 
 
 def _titled(formats: Sequence[ReportFormat], written: Written) -> list[ReportFormat]:

@@ -72,7 +72,21 @@ def interaction(event: object, secret: Secret, now: datetime) -> Interaction:
     if isinstance(body, NotVerified):
         return body
     headers = event.get("headers")
-    signed = claimed(headers if isinstance(headers, Mapping) else {}, body, now)
+    verified = verify_signature(headers if isinstance(headers, Mapping) else {}, body, secret, now)
+    if isinstance(verified, NotVerified):
+        return verified
+    signed, keys = verified
+    return _click(body, keys, datetime.fromtimestamp(int(signed.timestamp), UTC))
+
+
+def verify_signature(
+    headers: Mapping[str, Any], body: bytes, secret: Secret, now: datetime
+) -> tuple[Signed, SlackKeys] | NotVerified:
+    """The claim of a request and the keys that it was signed with, else why nobody may believe it.
+
+    Keys that do not fit are read anew once, since the secret may have been rotated. Raises what reading them raises.
+    """
+    signed = claimed(headers, body, now)
     if isinstance(signed, NotVerified):
         return signed
     keys: SlackKeys | None = secret.keys()
@@ -80,7 +94,7 @@ def interaction(event: object, secret: Secret, now: datetime) -> Interaction:
         keys = secret.renewed()
     if keys is None or not signed.fits(keys):
         return NotVerified(401, "the signature does not fit the body; is the signing secret the one of this Slack app?")
-    return _click(body, keys, datetime.fromtimestamp(int(signed.timestamp), UTC))
+    return signed, keys
 
 
 def claimed(headers: Mapping[str, Any], body: bytes, now: datetime) -> Signed | NotVerified:

@@ -28,6 +28,10 @@ class Attribute(Shape):
     text: str = Field(alias="S")
 
 
+class Number(Shape):
+    text: str = Field(alias="N")
+
+
 class Keys(Shape):
     pk: Attribute
     sk: Attribute
@@ -37,6 +41,7 @@ class Image(Keys):
     state: Attribute
     doc: Attribute
     kind: Attribute | None = None
+    version: Number | None = None
 
 
 def moves(event: Any) -> list[ProposalMoved | ErrandMoved]:
@@ -74,9 +79,10 @@ def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | Erran
         return ProposalMoved(sequence, None)
     image = read(Image, new, "proposal in the stream")
     before = _before(old) if old else None
+    version = int(image.version.text) if image.version is not None and image.version.text.isdecimal() else 0
     if image.kind is not None and image.kind.text == ERRAND:
-        return ErrandMoved(sequence, wire.restored(Errand, image.doc.text), before)
-    return ProposalMoved(sequence, wire.restored(Proposal, image.doc.text), before)
+        return ErrandMoved(sequence, wire.restored(Errand, image.doc.text), before, version)
+    return ProposalMoved(sequence, wire.restored(Proposal, image.doc.text), before, version=version)
 
 
 def _before(old: Any) -> ProposalState | None:

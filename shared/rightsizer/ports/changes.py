@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Protocol
 
 from rightsizer.domain.change import Change
@@ -12,7 +11,7 @@ from rightsizer.domain.history import PastChange, Remembered
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
-from rightsizer.domain.policy import ChangeLimits, Switch
+from rightsizer.domain.policy import BudgetShare, Switch
 from rightsizer.domain.preflight import RolePass
 
 
@@ -27,7 +26,7 @@ class Journal(Protocol):
         """Store a new change and take the lock of its endpoint; ConflictError when another change holds it."""
         ...
 
-    def begin(self, change: Change, day: str, usd: Decimal, limits: ChangeLimits) -> Change:
+    def begin(self, change: Change, share: BudgetShare) -> Change:
         """Save the planned change, take the locks of its models and its part of the day's budget, all or nothing.
 
         ConflictError says which of them was not to be had, BudgetUnreadableError that nobody knows what is left of it.

@@ -7,7 +7,7 @@ or ConflictError. Times are aware UTC; money is US dollars.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
@@ -18,6 +18,9 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import FunctionUse, Report
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Signal
+
+if TYPE_CHECKING:  # most doors tell nobody
+    from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,18 +247,25 @@ class OwnUse(Protocol):
 
 
 class Notifier(Protocol):
-    """Tells people. Rendering happens above; this only delivers."""
+    """Tells people. Each channel words a message itself, by `rightsizer.render.messages`."""
 
-    def post(self, blocks: Sequence[Mapping[str, Any]], text: str) -> MessageRef | None:
-        """Post a message; None when the channel cannot be followed (SNS, webhook)."""
+    def post(self, message: "Message") -> MessageRef | None:
+        """Send the message, and return where it is kept; None where it cannot be changed later (SNS, a webhook).
+
+        WriteRefusedError where the channel will not take it the next time either, ThrottledError where it may.
+        """
         ...
 
-    def update(self, message: MessageRef, blocks: Sequence[Mapping[str, Any]], text: str) -> None:
-        """Replace a message that was posted."""
+    def update(self, ref: MessageRef, message: "Message") -> None:
+        """Let a message that was posted show what it says now; nothing where messages cannot be changed."""
         ...
 
-    def publish(self, subject: str, text: str) -> None:
-        """Publish plain text (SNS); the subject is cut to 99 characters."""
+
+class DetailsPages(Protocol):
+    """Keeps the page with every figure of what a person is asked about."""
+
+    def keep(self, message: "ProposalMessage | CapacityChangeMessage") -> str:
+        """Make the page as it is now and store it; returns where it is."""
         ...
 
 

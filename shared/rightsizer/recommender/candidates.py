@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Excluded
-from rightsizer.domain.price import Price
+from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.recommender.context import Situation
@@ -100,7 +100,7 @@ def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
         return _too_slow(at, hardware, ratio, speed.source, seen)
     workers = workers_of(hardware, at.reference, at.demand, at.latency)
     busy = at.demand.load.mean_rate * at.latency.mean_s * ratio.mid / workers * 0.8
-    least = float(price.usd_per_hour) * 730 * max(busy, 1.0)
+    least = float(price.usd_per_hour * HOURS_PER_MONTH) * max(busy, 1.0)
     if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month")
     return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)

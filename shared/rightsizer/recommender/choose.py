@@ -3,15 +3,16 @@
 After a change of ours that went wrong, bring back what was good before it, or as much of it as the load needs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
-from rightsizer.domain.option import Money, Option, OptionKind
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.context import Situation
+from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import gpus_of
 from rightsizer.recommender.finding import starving
 from rightsizer.recommender.fleet_size import before_ours, grows, held, jumped, plan_of, raises, still_carries
@@ -20,7 +21,6 @@ from rightsizer.recommender.late_requests import BUDGET, budget_spent, caution, 
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
 from rightsizer.recommender.pricing import cost_of, restore_option, tested
 from rightsizer.recommender.replay import strain_of
-from rightsizer.recommender.scale_to_zero import sleep
 from rightsizer.recommender.shadow_test import Unsure, before_sure, impossible, not_planned, promising, worth_testing
 
 JUMPED = Reason(
@@ -31,7 +31,7 @@ JUMPED = Reason(
 TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load")
 
 
-def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
+def chosen_or_kept(base: Recommendation, at: Situation, dimensions: Iterable[Offering]) -> Recommendation:
     """The recommendation with finding, options and gate."""
     harm = hurt(at)
     if harm is not None and (harm.severe or at.runs.name != at.reference.name):
@@ -41,17 +41,17 @@ def chosen_or_kept(base: Recommendation, at: Situation) -> Recommendation:
     at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
     at = replace(at, strained=harm is not None or not still_carries(at), spent=budget_spent(at))
     options = options_for(at)
-    nap = sleep(at)
-    asleep, awake = ((nap,), ()) if isinstance(nap, Option) else ((), (nap,))
-    sure = tuple(sorted((*options.sure, *asleep), key=lambda o: _rank(at, o)))
-    base = replace(base, excluded=(*options.excluded, *awake))
+    rivals = [answer for one in dimensions if one.competes for answer in one.offer(at, base)]
+    beside = (answer for answer in rivals if isinstance(answer, Option))
+    sure = tuple(sorted((*options.sure, *beside), key=lambda o: _rank(at, o)))
+    base = replace(base, excluded=(*options.excluded, *(a for a in rivals if isinstance(a, Excluded))))
     more = raised(base, at, sure)
     if more is not None:
         return _with_replay(more, at)
     best = sure[0] if sure else None
     # users wait today, and a test takes a day
     growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
-    tested = None if growing else _tested(at, options, best)
+    tested = None if growing else choose_shadow_test(at, options, best)
     if tested is not None:
         return _testing(base, tested[0], tested[1], sure, at)
     if best is None:
@@ -70,7 +70,7 @@ def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
     return name in at.lacking, option.usd_per_month, name
 
 
-def _tested(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:
+def choose_shadow_test(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:
     """The shadow test to run now, unless a sure change should come first."""
     saving = max(best.saving_usd_per_month, at.usd * 0) if best is not None else at.usd * 0
     found = worth_testing(options.unsure, saving, at.given.history, at.policy)

@@ -4,6 +4,7 @@ Those that are open are part of every option already; here is said why none of t
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -21,16 +22,20 @@ KEPT = ("stream", "service", "fleet", "workers", "usual", "links", "past")
 """What was computed of a situation and does not depend on the dimensions that are open."""
 
 
-def closed_answers(found: Recommendation, at: Situation) -> list[Option | Excluded]:
-    """For each closed dimension the option that saves more than what is open, or why there is none."""
-    kinds = sorted(ADDABLE - at.policy.by_itself)
+def answers(
+    found: Recommendation, at: Situation, kind: OptionKind, saves_nothing: Callable[[Situation], Reason | None]
+) -> list[Option | Excluded]:
+    """Of a closed dimension the option that saves more than what is open, or why there is none; of an open one why no
+    option moves it, where none does.
+    """
     if at.policy.several_at_once:
         return []
-    later = _not_now(found, at)
-    if later is not None:
-        return [Excluded(at.runs.name, later, kind) for kind in kinds]
-    careful = _alike(at, replace(at, cautious=at.cautious + caution(at)))
-    return [_answer(careful, kind, found.saving_usd_per_month) for kind in kinds]
+    if kind in at.policy.by_itself:
+        offered = any(option.kind is kind for option in found.options)
+        return [] if offered else [Excluded(at.runs.name, _unmoved(found, at, kind, saves_nothing), kind)]
+    no = _not_now(found, at) or _idle(at, kind) or saves_nothing(at)
+    answer = no or _answer(at, kind, found.saving_usd_per_month)
+    return [Excluded(at.runs.name, answer, kind) if isinstance(answer, Reason) else answer]
 
 
 def _not_now(found: Recommendation, at: Situation) -> Reason | None:
@@ -64,22 +69,14 @@ def _waiting(at: Situation) -> Reason | None:
     return Reason(Code.LATE_BUDGET_SPENT, overdrawn(used, at)) if used is not None else None
 
 
-def open_answers(found: Recommendation, at: Situation) -> list[Excluded]:
-    """For each dimension that the settings open and no option moves, why."""
-    offered = {option.kind for option in found.options}
-    kinds = sorted((ADDABLE & at.policy.by_itself) - offered)
-    if not kinds or at.policy.several_at_once:
-        return []
-    waits, other = _waiting(at), _other_kind(at)
-    first = found.chosen.kind if found.chosen is not None and found.chosen.kind in ADDABLE else None
-    return [
-        Excluded(at.runs.name, other or _idle(at, kind) or waits or _no_better(found, at, kind, first), kind)
-        for kind in kinds
-    ]
-
-
-def _no_better(found: Recommendation, at: Situation, kind: OptionKind, first: OptionKind | None) -> Reason:
+def _unmoved(
+    found: Recommendation, at: Situation, kind: OptionKind, saves_nothing: Callable[[Situation], Reason | None]
+) -> Reason:
     """Why the fleets that were computed with the dimension do not move it."""
+    why = _other_kind(at) or _idle(at, kind) or saves_nothing(at) or _waiting(at)
+    if why is not None:
+        return why
+    first = found.chosen.kind if found.chosen is not None and found.chosen.kind in ADDABLE else None
     if first is not None:
         text = f"{first.value} is offered, and one change moves one of them: {kind.value} is looked at again after it"
         return Reason(Code.NOT_APPLICABLE, text)
@@ -94,48 +91,29 @@ def _less(kind: OptionKind, least: Decimal) -> Reason:
     return Reason(Code.NOT_CHEAPER, sentence)
 
 
-def _answer(at: Situation, kind: OptionKind, least: Decimal) -> Option | Excluded:
-    reason = _idle(at, kind)
-    if reason is not None:
-        return Excluded(at.runs.name, reason, kind)
+def _answer(at: Situation, kind: OptionKind, least: Decimal) -> Option | Reason:
+    """The option of the search with that dimension open too."""
+    at = _alike(at, replace(at, cautious=at.cautious + caution(at)))
     dimensions = at.policy.by_itself | {kind}
     opened = _alike(at, replace(at, given=replace(at.given, policy=replace(at.policy, by_itself=dimensions))))
     draft = draft_of(opened, at.runs)
     option = offer(opened, draft) if isinstance(draft, Draft) else draft
     if isinstance(option, Reason):
-        return Excluded(at.runs.name, option, kind)
+        return option
     if option.kind is not kind or option.saving_usd_per_month <= least:
-        return Excluded(at.runs.name, _less(kind, least), kind)
+        return _less(kind, least)
     setting = json.dumps({"dimensions": sorted(ADDABLE & dimensions)})
     return replace(option, notes=(*option.notes, f"automatic mode looks at this only where Limits says {setting}"))
 
 
 def _idle(at: Situation, kind: OptionKind) -> Reason | None:
-    """Why the dimension can save nothing here; told before any fleet is computed."""
-    if at.peak < 2:
-        return Reason(Code.NOT_APPLICABLE, f"{kind.value} helps only where two instances or more run")
-    match kind:
-        case OptionKind.ROUTING:
-            if at.endpoint.scaling:
-                return Reason(Code.AUTOSCALED, "fewer instances behind another routing, but autoscaling sets the count")
-            return None if at.random else Reason(Code.NOT_APPLICABLE, "requests go to the least busy instance already")
-        case OptionKind.SCHEDULE if at.endpoint.scaling:
-            return Reason(Code.AUTOSCALED, "counts by the hour would fight with autoscaling")
-        case OptionKind.AUTOSCALING if not _tracked(at):
-            return Reason(
-                Code.NOT_APPLICABLE, "no target-tracking policy has a minimum above one that could be lowered"
-            )
-        case _:
-            return _even(at)
+    """Why no dimension of the search can save anything; told before any fleet is computed."""
+    if at.peak >= 2:
+        return None
+    return Reason(Code.NOT_APPLICABLE, f"{kind.value} helps only where two instances or more run")
 
 
-def _tracked(at: Situation) -> bool:
-    kinds = [policy.get("PolicyType") for target in at.endpoint.scaling for policy in target.policies]
-    tracked = bool(kinds) and all(kind == "TargetTrackingScaling" for kind in kinds)
-    return tracked and any(target.policies and target.minimum > 1 for target in at.endpoint.scaling)
-
-
-def _even(at: Situation) -> Reason | None:
+def even(at: Situation) -> Reason | None:
     """Why counts that follow the hours save too little: the least that the hours of the day can need, on average."""
     load = at.demand.load
     if not load.hourly_known:

@@ -16,12 +16,12 @@ from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Goal, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
-from rightsizer.domain.price import Price, PriceTable
+from rightsizer.domain.price import HOURS_PER_MONTH, Price, PriceTable
 from rightsizer.domain.usage import DayDigest, busy
 from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.evidence import by_day
 from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.latency_objective import goal_of, late_share, room
+from rightsizer.recommender.latency_objective import late_share, latency_objective, room
 from rightsizer.recommender.past_changes import Link, gpu_ratios, of_model, taken_back
 from rightsizer.recommender.pricing import monthly
 from rightsizer.recommender.queueing import Unqueued, rates_of, service_bins, unqueued
@@ -96,7 +96,7 @@ class Situation:
         """Monthly US dollars above which an option is of no interest."""
         if not self.tight:
             return float(self.usd)
-        fleet = sum(self.fleet) / 24 * float(self._usd(self.reference.name) or 0) * 730
+        fleet = sum(self.fleet) / 24 * float((self._usd(self.reference.name) or 0) * HOURS_PER_MONTH)
         return max(float(self.usd), fleet) * self.policy.count_factor
 
     @property
@@ -288,7 +288,7 @@ class Seen:
             base=self.base,
             demand=self.demand,
             latency=latency,
-            goal=goal_of(self.endpoint, latency, self.given.policy),
+            goal=latency_objective(self.endpoint, latency, self.given.policy),
             instances=_instances(self.endpoint, self.days, history),
             unqueued=self.waiting,
             random_base=self.random_base,

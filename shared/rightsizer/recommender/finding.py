@@ -33,11 +33,7 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
         return Reason(
             Code.TOO_FEW_DAYS, f"only {24 * demand.days:.0f} hours of datapoints since its configuration changed"
         )
-    if (
-        demand.gpu_mean is not None
-        and demand.valid_share < policy.valid_share * min(demand.days, 1.0)
-        and demand.days >= 1
-    ):
+    if demand.gpu_mean is not None and demand.days >= 1 and demand.valid_share < policy.valid_share:
         return Reason(
             Code.TOO_MANY_GAPS,
             f"{100 * demand.valid_share:.0f} % of the periods have GPU datapoints,"
@@ -46,7 +42,7 @@ def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | N
     return None
 
 
-def idle(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
     if len(endpoint.variants) > 1:
         return None  # the calls of one variant are read: unknown is not idle (law 1)

@@ -67,7 +67,7 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     option, endpoint = case.option, case.endpoint
     if endpoint.mode is Mode.OFF:
         return Gate.SILENT, OFF
-    if (small := _too_small(case, policy)) is not None:
+    if (small := saving_too_small(case, policy)) is not None:
         return Gate.SILENT, small
     if case.demand.confidence < policy.confidence_propose:
         return Gate.SILENT, Reason(
@@ -90,7 +90,7 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
     return None
 
 
-def _too_small(case: Case, policy: Policy) -> Reason | None:
+def saving_too_small(case: Case, policy: Policy) -> Reason | None:
     """Which of both least savings the option misses, with the figures, or None."""
     usd, least_usd = case.option.saving_usd_per_month, policy.minimum_saving_usd
     dollars, percent = usd < least_usd, case.share < policy.minimum_saving_share
@@ -254,7 +254,7 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
     if policy.ask_without_objective and not case.declared:
         return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective(case, policy, smaller))
-    today = case.endpoint.variants[0].desired_count if case.endpoint.variants else 0
+    today = endpoint.variants[0].desired_count  # one variant: others were asked about before
     if case.demand.confidence < needed:
         return Gate.PROPOSE, Reason(
             Code.TOO_LITTLE_CONFIDENCE,

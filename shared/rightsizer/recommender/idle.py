@@ -1,6 +1,6 @@
 """Recommend for an idle endpoint that a person deletes it, or that it scales to zero.
 
-The proof that it is idle is in `recommender.finding.idle`.
+The proof that it is idle is in `recommender.finding.idle_reason`.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, carried_out
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind
+from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.usage import DayDigest
-from rightsizer.recommender.alternative_refusals import delete_refusal
 from rightsizer.recommender.context import Given
 from rightsizer.recommender.gate import Case, gate
 from rightsizer.recommender.pricing import cost_of, delete_option, kept_by_commitment, monthly, nap_option
@@ -65,8 +65,8 @@ def unheard(
         excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
-    count, asleep = variant.current_count, OptionKind.SCALE_TO_ZERO
-    in_place = carried_out(endpoint.kind, asleep) or asleep in given.policy.by_itself
+    count = variant.current_count
+    in_place = endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in given.policy.by_itself
     usd, awake, plan = monthly(price, count), count * (1 - found.asleep_share), given.prices.commitment
     cost = cost_of(usd, price, awake, count, 0.0, plan, given.policy, new_fleet=not in_place)
     option = nap_option(
@@ -102,3 +102,23 @@ def _gated(base: Recommendation, option: Option, demand: Demand, endpoint: Endpo
     case = Case(endpoint, option, surely, option.target.instance_type, share, False, 0.0)
     verdict, why = gate(case, given.history, given.policy, given.now)
     return replace(base, options=(option,), gate=verdict, gate_reason=why)
+
+
+def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason:
+    """Why an endpoint that is not idle is not to be deleted."""
+    silent = f"{policy.idle_days} silent days make it idle"
+    if demand.requests > 0:
+        sentence = (
+            f"{demand.requests:,.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"
+        )
+        if demand.silent_days >= policy.idle_days:
+            silent = f"a look-back of {policy.lookback_days} days without one makes it idle"
+        return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {silent}")
+    if len(endpoint.variants) > 1:
+        return Reason(Code.OTHER_KIND, "it has several variants, and the calls of one do not tell whether all are idle")
+    if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
+        held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
+        return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")
+    if demand.gpu_peak is not None and demand.gpu_peak > policy.cpu_class_share:
+        return Reason(Code.NOT_APPLICABLE, f"its GPU works without requests (up to {100 * demand.gpu_peak:.1f} %)")
+    return Reason(Code.TOO_FEW_DAYS, f"silent for {demand.silent_days} days; {silent}")

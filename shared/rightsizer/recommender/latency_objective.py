@@ -15,7 +15,7 @@ from rightsizer.domain.usage import BIN
 type Bins = Sequence[tuple[float, float]]
 
 
-def goal_of(endpoint: Endpoint, latency: Latency, policy: Policy) -> Goal:
+def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> Goal:
     """The p95 to keep, seconds: the tag, else what the owner's scaling holds, else nothing noticeably worse than now.
 
     Only the tag declares an objective, as automatic mode wants it.

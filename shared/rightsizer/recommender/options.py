@@ -17,6 +17,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.slowdown import Promise
 from rightsizer.recommender.candidates import Draft, drafts_of
 from rightsizer.recommender.context import Situation
+from rightsizer.recommender.elsewhere import volumes
 from rightsizer.recommender.evidence import by_day
 from rightsizer.recommender.fit import pool_refusal
 from rightsizer.recommender.fleet_size import Shape, bounds, carries_alone, limit, mean_instances, sets_bounds, smallest
@@ -29,7 +30,6 @@ from rightsizer.recommender.pricing import (
     step,
     type_option,
     vcpu_risk,
-    volumes,
 )
 from rightsizer.recommender.shadow_test import Unsure, cost_of_test, hours_of_test
 from rightsizer.recommender.slowdown import Ratio, width

@@ -13,6 +13,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Needs, Pack, Recommendation
+from rightsizer.recommender.context import Situation
 
 CALLERS = "name the inference component (InferenceComponentName) on the shared endpoint"
 NOT_CHECKED = (
@@ -20,6 +21,19 @@ NOT_CHECKED = (
     "how requests of one model slow those of another: the latencies were not replayed together",
     "the hosts' memory and vCPU beyond what each published",
 )
+
+
+def needs_at(at: Situation) -> Needs | Reason:
+    """What it would ask of a shared card, for the fleet's report; where it runs on what it was measured on."""
+    if not at.endpoint.plain:
+        return Reason(Code.OTHER_KIND, f"only plain real-time endpoints are packed, not {at.endpoint.kind.value}")
+    if at.endpoint.scaling:
+        most = max(target.maximum for target in at.endpoint.scaling)
+        return Reason(Code.AUTOSCALED, f"autoscaling may set up to {most} instances; only what stays on one is packed")
+    if at.runs.name != at.reference.name:
+        text = f"it was measured on {at.reference.name}, whose days have to leave the look-back first"
+        return Reason(Code.TOO_FEW_DAYS, text)
+    return needs_of(at.runs, at.variant.current_count, at.demand, at.endpoint.framework, at.policy)
 
 
 def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str, policy: Policy) -> Needs | Reason:

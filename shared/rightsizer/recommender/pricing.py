@@ -11,6 +11,7 @@ from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import (
+    CHANGEABLE,
     Effort,
     Money,
     Option,
@@ -18,7 +19,6 @@ from rightsizer.domain.option import (
     Risk,
     RiskResource,
     Target,
-    carried_out,
     payback_of,
     priced,
 )
@@ -65,8 +65,8 @@ def type_option(
         confidence,
         risks,
         Effort.VERY_LOW if target.instance_type == now[0] else Effort.MEDIUM if fewer else Effort.LOW,
-        moved=target.instance_type != now[0],
-        in_place=carried_out(endpoint, kind),
+        restarts=_deployed(now, target),
+        in_place=endpoint in CHANGEABLE,
         p95_s=p95_s,
         notes=(TOLD.format(to.accelerator_count, runs[0].accelerator_count),) if fewer else (),
         facts={**facts, "break-even": _break_even(money)},
@@ -99,6 +99,8 @@ def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: 
         {RiskResource.AVAILABILITY: Risk.MEDIUM},
         Effort.MEDIUM,
         in_place=False,
+        restarts=False,
+        keeps=False,
         client_change="calls fail once the endpoint is deleted",
         notes=("keep the endpoint configuration: CreateEndpoint with it brings the endpoint back",),
         facts={"days without a request": str(silent_days), "break-even": "from the first hour"},
@@ -130,6 +132,7 @@ def nap_option(
         {RiskResource.AVAILABILITY: Risk.LOW},
         Effort.HIGH,
         in_place=in_place,
+        restarts=not (in_place or of_components),  # bounds alone; else a new endpoint of inference components
         client_change="" if in_place else asked,
         notes=(f"asleep {100 * asleep:.0f} % of the look-back with a timeout of {minutes} minutes",),
         facts={
@@ -138,7 +141,6 @@ def nap_option(
             "break-even": f"saves nothing once a request comes every {minutes} minutes",
         },
         not_checked=(MANAGED,) if of_components else (),
-        of_components=of_components,
     )
 
 
@@ -146,20 +148,24 @@ def restore_option(
     endpoint: EndpointKind, now: tuple[str, int], target: Target, price: Price, money: Money, confidence: float
 ) -> Option:
     """Back to the last configuration that was good; in place where the program changes such an endpoint."""
-    kind = _kind(now, target)
     return priced(
-        kind,
+        _kind(now, target),
         target,
         price,
         money,
         confidence,
         {RiskResource.CAPACITY: Risk.LOW},
         Effort.LOW,
-        moved=target.instance_type != now[0],
-        in_place=carried_out(endpoint, kind),
+        restarts=_deployed(now, target),
+        in_place=endpoint in CHANGEABLE,
         notes=("the configuration that ran before our last change",),
         restores=True,
     )
+
+
+def _deployed(now: tuple[str, int], target: Target) -> bool:
+    """Whether another configuration replaces every instance; counts, bounds and scheduled actions replace none."""
+    return target.instance_type != now[0] or target.routing is not None
 
 
 def _kind(now: tuple[str, int], target: Target) -> OptionKind:
@@ -183,19 +189,6 @@ class Cost:
     """Part of the gross saving that a Savings Plan keeps on billing."""
     switch_usd: Decimal
     payback_days: float
-
-
-VOLUME_GB = 512
-"""The largest VolumeSizeInGB of a production variant (SageMaker API, ProductionVariant)."""
-
-
-def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
-    """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
-    stored = sorted({kind.name for kind in (now, then) if not kind.local_nvme})
-    if not stored:
-        return ()
-    names = " and ".join(stored)
-    return (f"what the EBS volumes of {names} cost (up to {VOLUME_GB} GB an instance): they are in no figure",)
 
 
 def monthly(price: Price, instances: float) -> Decimal:

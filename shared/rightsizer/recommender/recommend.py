@@ -13,7 +13,7 @@ from typing import Any
 from rightsizer.autoscaling import policies
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
-from rightsizer.domain.hardware import Catalogue, InstanceType
+from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
 from rightsizer.domain.policy import Policy
@@ -25,8 +25,9 @@ from rightsizer.recommender.alternatives import with_alternatives
 from rightsizer.recommender.choose import chosen_or_kept
 from rightsizer.recommender.context import Given, seen_of
 from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu, with_kv_cache
+from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
-from rightsizer.recommender.finding import idle, too_little
+from rightsizer.recommender.finding import idle_reason, too_little
 from rightsizer.recommender.idle import idled, unheard
 from rightsizer.recommender.pricing import monthly
 from rightsizer.recommender.usage_cache import complete_until, known_until
@@ -40,27 +41,19 @@ TRACKING = "TargetTrackingScalingPolicyConfiguration"
 
 
 def judge(
-    endpoint: Endpoint,
-    metrics: Sequence[MetricWindow | NoMetrics],
-    prices: PriceTable,
-    catalogue: Catalogue,
-    quotas: Mapping[str, int],
-    history: History,
-    policy: Policy,
-    now: datetime,
+    endpoint: Endpoint, metrics: Sequence[MetricWindow | NoMetrics], given: Given, dimensions: Sequence[Offering]
 ) -> Recommendation:
     """The judgement of one endpoint from its metric windows. Every answer has a reason; nothing is written."""
-    given = Given(prices, catalogue, quotas, history, policy, now)
     unread = next((m for m in metrics if isinstance(m, NoMetrics)), None)
     windows = [m for m in metrics if isinstance(m, MetricWindow)]
     variant = endpoint.variants[0] if endpoint.variants else None
-    hardware = catalogue.find(variant.instance_type) if variant else None
+    hardware = given.catalogue.find(variant.instance_type) if variant else None
     if unread is not None and not windows:
-        return _told(bare(endpoint, given, unread.reason), endpoint, prices)
+        return _told(bare(endpoint, given, unread.reason), endpoint, given.prices)
     if variant is None or hardware is None:
-        return judge_digests(endpoint, None, prices, catalogue, quotas, history, policy, now)
-    usage = digested(endpoint, windows, hardware, history, policy)
-    return judge_digests(endpoint, usage, prices, catalogue, quotas, history, policy, now)
+        return judge_digests(endpoint, None, given, dimensions)
+    usage = digested(endpoint, windows, hardware, given.history, given.policy)
+    return judge_digests(endpoint, usage, given, dimensions)
 
 
 def digested(
@@ -84,18 +77,10 @@ def digested(
 
 
 def judge_digests(
-    endpoint: Endpoint,
-    usage: UsageDigest | None,
-    prices: PriceTable,
-    catalogue: Catalogue,
-    quotas: Mapping[str, int],
-    history: History,
-    policy: Policy,
-    now: datetime,
+    endpoint: Endpoint, usage: UsageDigest | None, given: Given, dimensions: Sequence[Offering]
 ) -> Recommendation:
     """The judgement of one endpoint from digests already folded; of several variants of the first."""
-    given = Given(prices, catalogue, quotas, history, policy, now)
-    return _told(_of_first(endpoint.first_alone, usage, given), endpoint, prices)
+    return _told(_of_first(endpoint.first_alone, usage, given, dimensions), endpoint, given.prices)
 
 
 def _told(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Recommendation:
@@ -107,7 +92,9 @@ def _told(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Reco
     return with_unread_tags(found, endpoint)
 
 
-def _of_first(endpoint: Endpoint, usage: UsageDigest | None, given: Given) -> Recommendation:
+def _of_first(
+    endpoint: Endpoint, usage: UsageDigest | None, given: Given, dimensions: Sequence[Offering]
+) -> Recommendation:
     variant = endpoint.variants[0] if endpoint.variants else None
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
@@ -124,7 +111,7 @@ def _of_first(endpoint: Endpoint, usage: UsageDigest | None, given: Given) -> Re
     if not days:
         since = _since(endpoint, given.history, given.policy)
         return bare(endpoint, given, _silent(since, given.policy, given.now))
-    found = _judged(endpoint, hardware, days, given)
+    found = _judged(endpoint, hardware, days, given, dimensions)
     return _unsaved(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
 
 
@@ -137,7 +124,13 @@ def _unsaved(found: Recommendation) -> Recommendation:
     return replace(kept, gate=Gate.SILENT, gate_reason=why)
 
 
-def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest], given: Given) -> Recommendation:
+def _judged(
+    endpoint: Endpoint,
+    hardware: InstanceType,
+    days: Sequence[DayDigest],
+    given: Given,
+    dimensions: Sequence[Offering],
+) -> Recommendation:
     policy = given.policy
     seen = seen_of(endpoint, hardware, days, given)
     demand = seen.demand
@@ -152,7 +145,7 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     little = too_little(endpoint, demand, policy)
     if little is not None:
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
-    quiet = idle(endpoint, demand, policy)
+    quiet = idle_reason(endpoint, demand, policy)
     if plain.price is None:
         why = Reason(Code.NO_PRICE, f"{hardware.name} has no price in {given.prices.region}: no saving can be stated")
         if quiet is not None:
@@ -163,8 +156,8 @@ def _judged(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest
     if demand.latency is None:
         return unheard(plain, days, demand, plain.price, endpoint, given)
     at = seen.situation(plain.price, demand.latency)
-    found = with_alternatives(chosen_or_kept(replace(plain, usd_per_month=at.usd), at), at)
-    return with_policies(found, at.endpoint)
+    found = chosen_or_kept(replace(plain, usd_per_month=at.usd), at, dimensions)
+    return with_policies(with_alternatives(found, at, dimensions), at.endpoint)
 
 
 def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, carried_out, starts_anew
+from rightsizer.domain.option import Money, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest
@@ -34,13 +34,10 @@ class Nap:
     longest_gap_minutes: float
 
 
-def sleep(at: Situation) -> Option | Excluded:
+def sleep(at: Situation) -> Option | Reason:
     """Scaling to zero, where the owner tolerates cold starts or nobody would have met one; or why not."""
     found = _nap(at)
-    option = found if isinstance(found, Reason) else _option(at, found)
-    if isinstance(option, Reason):
-        return Excluded(at.runs.name, option, OptionKind.SCALE_TO_ZERO)
-    return option
+    return found if isinstance(found, Reason) else _option(at, found)
 
 
 def _nap(at: Situation) -> Nap | Reason:
@@ -71,10 +68,9 @@ def _awake(digest: DayDigest, policy: Policy) -> DayDigest:
 def _option(at: Situation, found: Nap) -> Option | Reason:
     awake = at.instances * (1 - found.asleep_share)
     plan = at.given.prices.commitment
-    asleep = OptionKind.SCALE_TO_ZERO
-    in_place = at.may(asleep) or carried_out(at.endpoint.kind, asleep)
+    in_place = at.may(OptionKind.SCALE_TO_ZERO) or at.endpoint.kind is EndpointKind.ASYNC
     of_components = EndpointKind.INFERENCE_COMPONENTS in at.endpoint.kinds
-    beside = starts_anew(asleep, in_place, of_components=of_components)
+    beside = not (in_place or of_components)
     cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=beside)
     if cost.saving <= 0:
         slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"

@@ -95,7 +95,7 @@ def telling(hourly: Sequence[Sequence[float]], instances: float, hours: float, p
     """
     shares = []
     length = min(math.ceil(hours), 24)
-    for eve, day in pairwise(hourly) if len(hourly) > 1 else ():
+    for eve, day in pairwise(hourly):
         busiest = max(range(24), key=lambda hour: eve[hour])
         first = min(max(busiest - (length - 1) // 2, 0), 24 - length)
         shares.append(min(sum(day[first : first + length]) / max(instances, 1.0) / policy.test_requests, 1.0))

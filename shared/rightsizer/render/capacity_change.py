@@ -1,36 +1,24 @@
 """An errand as a Slack message, as plain text and as a page: the same buttons and the same answers as a proposal."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rightsizer.domain.capacity_change import ByHand, Errand
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.render import blocks as kit
-from rightsizer.render import details_page, slack, text
+from rightsizer.render import text
 from rightsizer.render.html import facts, page, section, tag
 from rightsizer.render.sentences import when, who
 
-type Asked = Proposal | Errand
 
-
-def blocks(asked: Asked, details: str = "") -> Sequence[Mapping[str, Any]]:
-    """Slack blocks of whatever is asked."""
-    return _blocks(asked, details) if isinstance(asked, Errand) else slack.proposal_blocks(asked, details)
-
-
-def line(asked: Asked) -> str:
+def line(asked: Errand) -> str:
     """One line for the notification."""
-    if isinstance(asked, Proposal):
-        return slack.proposal_text(asked)
     whole = asked.headline if asked.state is ProposalState.PENDING else f"{asked.headline}. {standing(asked)}"
     return kit.escaped(whole, kit.SECTION)
 
 
-def plain(asked: Asked, details: str = "") -> tuple[str, str]:
+def plain(asked: Errand, details: str = "") -> tuple[str, str]:
     """Subject and body of the plain text."""
-    if isinstance(asked, Proposal):
-        return text.proposal(asked, details)
     lines = [asked.headline, standing(asked), "", f"Why:     {asked.reason}"]
     lines += [f"{name}: {said}" for name, said in _facts(asked)]
     lines += [f"Not checked: {'; '.join(asked.not_checked)}"] if asked.not_checked else []
@@ -41,10 +29,8 @@ def plain(asked: Asked, details: str = "") -> tuple[str, str]:
     return one_line(f"rightsizer: {asked.headline}"), text.body(lines)
 
 
-def html(asked: Asked) -> str:
+def html(asked: Errand) -> str:
     """The details page."""
-    if isinstance(asked, Proposal):
-        return details_page.details(asked)
     return page(
         asked.headline,
         tag("h1", asked.headline),
@@ -76,7 +62,8 @@ def standing(errand: Errand) -> str:
     return f"{words[errand.state]} {one_line(errand.outcome)}".strip()
 
 
-def _blocks(errand: Errand, details: str) -> list[kit.Block]:
+def blocks(errand: Errand, details: str = "") -> list[kit.Block]:
+    """The message of an errand as it stands. `details` is where its page is kept, empty where it is not."""
     found = [
         kit.header(errand.headline),
         kit.section(f"*{kit.escaped(standing(errand), kit.SECTION - 100)}*"),

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Option, fleet
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import charts, effects, sentences
@@ -34,7 +34,7 @@ def _cards(found: Recommendation) -> Node:
     today = card(f"a month today: {sentences.today(found)}", _usd(found.usd_per_month))
     if option is None:
         return tag("div", today, class_="cards")
-    then = sentences.fleet(option.target.instance_count, option.target.instance_type)
+    then = fleet(option.target)
     return tag(
         "div",
         card("saved a month, estimated", _usd(option.saving_usd_per_month), "main"),

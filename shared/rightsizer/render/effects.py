@@ -2,20 +2,10 @@
 
 from typing import assert_never
 
-from rightsizer.domain.option import Option, OptionKind, WayBack, way_back
+from rightsizer.dimensions import dimension_of
+from rightsizer.domain.option import Option, OptionKind, WayBack
 from rightsizer.domain.recommendation import Gate, Recommendation
-
-NOTHING_DEPLOYED = frozenset(
-    {
-        OptionKind.INSTANCE_COUNT,
-        OptionKind.AUTOSCALING,
-        OptionKind.SCHEDULE,
-        OptionKind.COPIES,
-        OptionKind.SCALE_TO_ZERO,
-    }
-)
-"""Kinds without a deployment, whose change no roll-back alarm watches: the requests that it serves are read."""
-
+from rightsizer.recommender.dimension import Restart
 
 TEST_DEPLOYS = "the fleet is deployed twice, to add and to remove the shadow"
 """What a shadow test does to what serves (`cost_of_test` prices it)."""
@@ -24,15 +14,14 @@ TEST_ENDS = "the shadow of the test is removed when it ends"
 
 def restart(option: Option) -> str:
     """Whether the model starts again: ``the model starts on new instances``."""
-    if not option.restart_needed:
-        return "nothing restarts"
-    match option.kind:
-        case OptionKind.PLACEMENT:
-            return "the copies start again, some at a time"
-        case OptionKind.ASYNC | OptionKind.SERVERLESS | OptionKind.PACKING | OptionKind.SCALE_TO_ZERO:
-            return "a new endpoint starts beside this one"
-        case _:
-            return "the model starts on new instances"
+    return dimension_of(option.kind).restart if option.restart_needed else Restart.NOTHING
+
+
+def way_back(option: Option, ours: bool = True) -> WayBack:
+    """Who brings back what was there before; `ours` as of `undone`."""
+    if not dimension_of(option.kind).keeps:
+        return WayBack.NONE
+    return WayBack.PROGRAM if option.in_place and ours else WayBack.OWNER
 
 
 def undone(option: Option, ours: bool = True) -> str:
@@ -40,14 +29,14 @@ def undone(option: Option, ours: bool = True) -> str:
 
     `ours`: the program may change the endpoint; where it may not, who changes it also undoes it.
     """
-    back = way_back(option.kind, option.in_place and ours)
-    match back:
+    does = dimension_of(option.kind).undo(option)
+    match way_back(option, ours):
         case WayBack.PROGRAM:
-            return f"can be rolled back: rightsizer {_restores(option)}"
+            return f"can be rolled back: rightsizer {does}"
         case WayBack.OWNER:
-            return f"can be rolled back by its owner, who {_restores(option)}"
+            return f"can be rolled back by its owner, who {does}"
         case WayBack.NONE:
-            return f"cannot be rolled back: once it is deleted, its owner {_restores(option)}"
+            return f"cannot be rolled back: once it is deleted, its owner {does}"
         case unreachable:
             assert_never(unreachable)
 
@@ -83,41 +72,6 @@ def guarded(found: Recommendation) -> str:
         return f"{shadow} For that {TEST_DEPLOYS}."
     if option.kind is OptionKind.DELETE:
         return "It is marked and watched; any request ends that, and its owner gets the command. Nothing is deleted."
-    watches = "the requests that it serves say" if option.kind in NOTHING_DEPLOYED else "its alarms or requests say"
+    alarms = dimension_of(option.kind).is_watched(option.kind)
+    watches = "its alarms or requests say" if alarms else "the requests that it serves say"
     return f"It goes back by itself when {watches} so."
-
-
-def _restores(option: Option) -> str:  # noqa: C901  (one arm for each kind, so that none is missing)
-    match option.kind:
-        case (
-            OptionKind.INSTANCE_TYPE
-            | OptionKind.TYPE_AND_COUNT
-            | OptionKind.FEWER_GPUS
-            | OptionKind.ROUTING
-            | OptionKind.INSTANCE_POOLS
-            | OptionKind.SCALE_IN
-            | OptionKind.OTHER_ARCHITECTURE
-        ):
-            return "deploys the old configuration again"
-        case OptionKind.INSTANCE_COUNT:
-            return "puts back the old count or autoscaling"
-        case OptionKind.AUTOSCALING:
-            return "registers the old bounds again"
-        case OptionKind.SCHEDULE:
-            return "removes the schedule and sets the old count"
-        case OptionKind.COPIES:
-            return "sets the old numbers of copies again"
-        case OptionKind.PLACEMENT:
-            return "gives the components their old placement again"
-        case OptionKind.SCALE_TO_ZERO if option.in_place:
-            return "puts back the old bounds and count"
-        case OptionKind.SCALE_TO_ZERO if not option.restart_needed:
-            return "puts back the old least copies of its components"
-        case OptionKind.SCALE_TO_ZERO | OptionKind.ASYNC | OptionKind.SERVERLESS:
-            return "sends the callers back to this endpoint, as long as it is kept"
-        case OptionKind.PACKING:
-            return "sends the callers back to the endpoints of before, as long as they are kept"
-        case OptionKind.DELETE:
-            return "creates it anew from its kept configuration"
-        case unreachable:
-            assert_never(unreachable)

@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
+from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
-from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk
+from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, fleet
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState
+from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
 from rightsizer.render import blocks
@@ -115,11 +117,6 @@ def span(length: timedelta) -> str:
     return " ".join(parts[:2])
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """``1 request``, ``1,240 requests``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def when(at: datetime) -> str:
     """``Mon 12 Jan 2026, 09:30 UTC``."""
     return f"{at:%a} {at.day} {at:%b %Y, %H:%M} UTC"
@@ -135,65 +132,17 @@ def risk(level: Risk) -> str:
     return f"{RISKS[level]} ({int(level)} of 4)"
 
 
-def fleet(number: int, instance_type: str) -> str:
-    """``2 x ml.g5.xlarge``; serverless variants have no type."""
-    return f"{number} × {instance_type}" if instance_type else "serverless"
-
-
 def today(recommendation: Recommendation) -> str:
     """What the endpoint runs now."""
     if not recommendation.instance_type and recommendation.kind is not EndpointKind.SERVERLESS:
         return str(recommendation.kind)
-    runs = fleet(recommendation.instance_count, recommendation.instance_type)
+    runs = fleet(Target(recommendation.instance_type, recommendation.instance_count))
     return f"{runs} (variant {recommendation.variant} alone)" if recommendation.beside else runs
 
 
-def change(option: Option) -> str:  # noqa: C901  (one arm for each kind; splitting would hide which is missing)
+def change(option: Option) -> str:
     """What the option does, as the end of "it can ..."."""
-    target = option.target
-    wanted = fleet(target.instance_count, target.instance_type)
-    match option.kind:
-        case OptionKind.INSTANCE_TYPE | OptionKind.TYPE_AND_COUNT:
-            return f"run on {wanted}"
-        case OptionKind.FEWER_GPUS:
-            return f"run on {wanted}, which has fewer GPUs of the same kind"
-        case OptionKind.OTHER_ARCHITECTURE:
-            return f"run on {wanted} after a migration to another architecture"
-        case OptionKind.INSTANCE_COUNT:
-            return f"run on {count(target.instance_count, 'instance')} of {target.instance_type}"
-        case OptionKind.AUTOSCALING:
-            return f"scale between {target.minimum} and {count(target.maximum or 0, 'instance')}"
-        case OptionKind.SCHEDULE:
-            hours = target.hourly_counts or (target.instance_count,)
-            return (
-                f"run {min(hours)} to {count(max(hours), 'instance')} of {target.instance_type} by the hour of the day"
-            )
-        case OptionKind.COPIES:
-            return "run " + ", ".join(f"{count(n, 'copy', 'copies')} of {name}" for name, n in target.copies)
-        case OptionKind.SCALE_IN:
-            consolidates = target.scale_in is not None and target.scale_in.strategy == "CONSOLIDATION"
-            return "move copies together to empty instances" if consolidates else "give back empty instances only"
-        case OptionKind.PLACEMENT:
-            placed = dict(target.placement)
-            packs = "BINPACK" in placed.values()
-            what = count(len(placed), "component")
-            return f"pack the copies of {what} on few instances" if packs else f"spread the copies of {what}"
-        case OptionKind.ROUTING:
-            return f"run on {wanted}, routed by {target.routing or 'LEAST_OUTSTANDING_REQUESTS'}"
-        case OptionKind.INSTANCE_POOLS:
-            return f"use the instance pools {' then '.join(target.pools) or target.instance_type}"
-        case OptionKind.SCALE_TO_ZERO:
-            return "scale to zero when nobody calls"
-        case OptionKind.ASYNC:
-            return "become an asynchronous endpoint"
-        case OptionKind.SERVERLESS:
-            return "become a serverless endpoint"
-        case OptionKind.PACKING:
-            return f"share {wanted} with other models"
-        case OptionKind.DELETE:
-            return "be deleted after a grace period"
-        case unreachable:
-            assert_never(unreachable)
+    return dimension_of(option.kind).describe(option)
 
 
 def headline(recommendation: Recommendation) -> str:

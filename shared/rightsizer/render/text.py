@@ -59,7 +59,13 @@ def report(told: Report, page: str = "") -> tuple[str, str]:
             f"Risk:       {report_promises.risk(told.track_record)}",
         ]
     lines += ["", *stored("The whole report", page)] if page else []
-    return f"rightsizer: {sentences.exact(totals.realised)} saved, {window}", body(lines)
+    return report_subject(told), body(lines)
+
+
+def report_subject(told: Report) -> str:
+    """What the report is about, on one line."""
+    window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
+    return f"rightsizer: {sentences.exact(told.totals.realised)} saved, {window}"
 
 
 def body(lines: Sequence[str]) -> str:

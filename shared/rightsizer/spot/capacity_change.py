@@ -88,6 +88,22 @@ def of_a_backup(errand: Errand, made: datetime) -> Ended | None:
     return Ended(ProposalState.WITHDRAWN, Reason(Code.WITHDRAWN, text))
 
 
+def not_forward(errand: Errand) -> ErrandMove:
+    """The move in place of a write forward, in a stack that may change nothing; the way back is not asked.
+
+    What was begun and did not arrive turns back, so that a write that arrives late is taken back too.
+    """
+    told = (
+        "the stack was deployed with MayChange=nothing or read-only, so it changes nothing; MayChange=tagged allows it"
+    )
+    if errand.sent_at is None:
+        return Ended(ProposalState.WITHDRAWN, Reason(Code.PERMISSION_MISSING, f"{told}. Nothing was written"))
+    if isinstance(errand.work, GroupPolicy):
+        return TurnBack(Reason(Code.PERMISSION_MISSING, f"{told}. {errand.subject} does not show the new policy"))
+    text = f"{told}. The warm pool of {errand.subject} ends when its time is over"
+    return Ended(ProposalState.WITHDRAWN, Reason(Code.PERMISSION_MISSING, text))
+
+
 def _approved_at(errand: Errand) -> datetime:
     return errand.decision.at if errand.decision else errand.created_at
 

@@ -14,6 +14,17 @@ STRATEGY = "price-capacity-optimized"
 """AWS's recommendation for Spot (EC2 User Guide, Spot best practices)."""
 MOST_OVERRIDES = 40
 """Overrides that a launch template of a group may have (Auto Scaling API)."""
+DISTRIBUTION = frozenset(
+    {
+        "OnDemandAllocationStrategy",
+        "OnDemandBaseCapacity",
+        "OnDemandPercentageAboveBaseCapacity",
+        "SpotAllocationStrategy",
+        "SpotInstancePools",
+        "SpotMaxPrice",
+    }
+)
+"""Members of an InstancesDistribution whose effect on each other is known; DistributionSegments go with a base."""
 HOURS = float(HOURS_PER_MONTH)
 SPARE = 1.1
 """Memory: the measured peak and a tenth."""
@@ -183,6 +194,11 @@ def policy_change(
         sentence = f"an On-Demand base of {base} is above the maximum of {group.name}, {group.maximum}"
         return Excluded(group.name, Reason(Code.NO_QUOTA, sentence))
     old = purchase.mixed
+    if unknown := sorted(set(old.get("InstancesDistribution", {})) - DISTRIBUTION):
+        sentence = (
+            f"{group.name} sets {unknown[0]}, which an On-Demand base may undo: the policy is the owner's to choose"
+        )
+        return Excluded(group.name, Reason(Code.UNKNOWN_FIELD, sentence))
     template = dict(old.get("LaunchTemplate", {}))
     if not purchase.attribute_based:
         template["Overrides"] = _overrides(template.get("Overrides", []), types)

@@ -8,11 +8,11 @@ from typing import Any
 from rightsizer.changes.reconcile import left_open
 from rightsizer.domain.capacity_change import Errand
 from rightsizer.domain.change import Change
-from rightsizer.domain.option import Option, way_back
+from rightsizer.domain.option import Option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.render import sentences
+from rightsizer.render import effects, sentences
 from rightsizer.terminal.survey import Survey
 
 VERSION = 1
@@ -113,7 +113,7 @@ def of_option(option: Option, ours: bool = True) -> dict[str, Any]:
         "effort": option.effort.value,
         "restart_needed": option.restart_needed,
         "rollback_possible": option.rollback_possible,
-        "way_back": way_back(option.kind, option.in_place and ours).value,
+        "way_back": effects.way_back(option, ours).value,
         "in_place": option.in_place,
         "client_change": option.client_change,
         "facts": dict(option.facts),

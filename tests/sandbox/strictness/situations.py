@@ -296,6 +296,14 @@ def written_item(box: Sandbox) -> Change:
     return {"TableName": "ledger", "Item": key, "ConditionExpression": "attribute_not_exists(pk)"}
 
 
+def large_update(box: Sandbox) -> Change:
+    """An update that takes an item of 250 KB beyond 400 KB."""
+    key = {"pk": {"S": name("pk")}, "sk": {"S": "b"}}
+    box.client("dynamodb").put_item(TableName="ledger", Item=key | {"doc": {"S": "x" * 250_000}})
+    added = {"UpdateExpression": "SET more = :more", "ExpressionAttributeValues": {":more": {"S": "x" * 250_000}}}
+    return {"TableName": "ledger", "Key": key, **added}
+
+
 def transaction(box: Sandbox) -> Change:
     """The same in a transaction."""
     return {"TransactItems": [{"Put": written_item(box)}]}

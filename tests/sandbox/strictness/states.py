@@ -24,6 +24,7 @@ from tests.sandbox.strictness.situations import (
     failed,
     guarded_to_others,
     insights,
+    large_update,
     many_tags,
     more_than_quota,
     new,
@@ -150,6 +151,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "table": _NO_TABLE,
     },
     ("dynamodb", "UpdateItem"): {
+        "size": large_update,
         "of the key": {"UpdateExpression": "SET sk = :v", "ExpressionAttributeValues": {":v": {"S": "x"}}},
         "condition": {"Key": KEY | {"sk": {"S": "none"}}, "ConditionExpression": "attribute_exists(pk)"},
         "table": _NO_TABLE,
@@ -289,6 +291,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "ListInferenceComponents"): {"token": TOKEN},
     ("sagemaker", "DescribeInferenceComponent"): {"unknown": {"InferenceComponentName": "nobody"}},
     ("sagemaker", "DescribeTrainingJob"): {"unknown": {}},
+    ("sagemaker", "ListTrainingJobs"): {"token": TOKEN},
     ("sagemaker", "UpdateTrainingJob"): {"unknown": {}, "pool": no_pool},
     ("sagemaker", "DescribeCluster"): {"unknown": {}},
 }  # fmt: skip

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tests.sandbox.strictness.accepted import VARIANT
+from tests.sandbox.strictness.accepted import KEY, VARIANT
 from tests.sandbox.strictness.wrong import GONE, METRICS, WRONG, Change, component, custom, steps, variant
+from tests.sandbox.strictness.wrong_policies import FINE_POLICIES, MORE_POLICIES, POLICIES
 
 type Wrong = dict[tuple[str, str], dict[str, Change]]
 
@@ -37,7 +38,24 @@ def _scraped(seconds: int) -> Change:
     return {"Specification": {"Container": {"ContainerMetricsConfig": {"MetricsEndpoints": [row]}}}}
 
 
+_SETS: Change = {
+    "empty set": {"ExpressionAttributeValues": {":v": {"M": {"tags": {"SS": []}}}}, "UpdateExpression": "SET doc = :v"},
+    "doubled": {"ExpressionAttributeValues": {":v": {"NS": ["1", "1"]}}, "UpdateExpression": "SET doc = :v"},
+    "empty key": {"Key": KEY | {"sk": {"S": ""}}},
+}
+_UPDATE: Change = {"TableName": "ledger", "Key": KEY, "UpdateExpression": "SET doc = :v"}
+
 _TEXTS: Wrong = {
+    ("autoscaling", "UpdateAutoScalingGroup"): POLICIES,
+    ("dynamodb", "UpdateItem"): _SETS,
+    ("dynamodb", "Query"): {"filtered": {"FilterExpression": "sk = :sk"}},
+    ("lambda", "Invoke"): {"name": {"FunctionName": "f" * 65}},
+    ("lambda", "GetFunctionConfiguration"): {"name": {"FunctionName": "f" * 65}},
+    ("dynamodb", "PutItem"): {"doubled": {"Item": KEY | {"tags": {"L": [{"BS": [b"a", b"a"]}]}}}},
+    ("dynamodb", "TransactWriteItems"): {
+        "doubled": {"TransactItems": [{"Update": _UPDATE | {"ExpressionAttributeValues": {":v": {"SS": ["a", "a"]}}}}]},
+        "empty key": {"TransactItems": [{"Delete": {"TableName": "ledger", "Key": KEY | {"sk": {"S": ""}}}}]},
+    },
     ("application-autoscaling", "PutScalingPolicy"): {
         "ranges": _adjusted({"MetricIntervalUpperBound": -1.0}, {"MetricIntervalLowerBound": 1.0}),
         "adjustment": steps({"ScalingAdjustment": 1} | _HIGH, AdjustmentType=None),
@@ -124,6 +142,9 @@ MORE: list[tuple[tuple[str, str], str, Change]] = [
         {"Specification": GONE, "Specifications": [{"InstanceType": "ml.g5.xlarge"}] * 2},
     ),
 ]
+MORE.append((("dynamodb", "Query"), "filtered", {
+    "FilterExpression": "#k = :sk", "ExpressionAttributeNames": {"#k": "pk"}}))  # fmt: skip
+MORE += [(("autoscaling", "UpdateAutoScalingGroup"), check, change) for check, change in MORE_POLICIES]
 """Further requests of one check."""
 
 FINE: list[tuple[tuple[str, str], Change]] = [
@@ -140,4 +161,5 @@ FINE: list[tuple[tuple[str, str], Change]] = [
     (("sagemaker", "UpdateInferenceComponent"), component()),
     (("sagemaker", "UpdateInferenceComponent"), _scraped(60)),
 ]  # fmt: skip
+FINE += [(("autoscaling", "UpdateAutoScalingGroup"), change) for change in FINE_POLICIES]
 """Requests beside the border, which AWS takes."""

@@ -1,19 +1,11 @@
-"""Plans that deploy a new configuration: clone, guardrail, roll-back alarms, autoscaling taken away and given back.
+"""Plans that deploy a new configuration: clone, guardrail, roll-back alarms, autoscaling taken away and given back."""
 
-The scale-in policy of managed instance scaling is one: a clone with that one property, deployed as any other. SageMaker
-moves the instances of such a variant with the copies on it, so counts are nobody's here: both deployments keep the ones
-that are live, and autoscaling of the copies stays registered. Source: RetainAllVariantProperties of UpdateEndpoint;
-ManagedInstanceScaling is a part of the configuration, which cannot be changed.
-"""
-
-from collections.abc import Mapping
-from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 from rightsizer.autoscaling import policies
 from rightsizer.changes import clone, guardrail
-from rightsizer.changes.plan.fleet import Planned, capacity_of
+from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.plan.fleet import capacity_of, fleet_after
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
@@ -24,16 +16,10 @@ from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
 
 
-def new_config(
-    change: Change,
-    ground: Ground,
-    config: ConfigSight,
-    before: Before,
-    after: tuple[VariantCount, ...],
-    catalogue: Catalogue,
-    limits: ChangeLimits,
-) -> Planned | tuple[Reason, ...]:
+def new_config(given: Approved) -> Planned | tuple[Reason, ...]:
     """The plan that deploys a clone of the configuration with other instances; or why there is none."""
+    change, ground, config, before = given.change, given.ground, given.config, given.before
+    catalogue, limits, after = given.catalogue, given.limits, fleet_after(given)
     tags = {clone.CHANGE_TAG: change.id}
     new = clone.clone(config, after, change.option.target, catalogue, tags, ground.endpoint.capture_stopped)
     if not isinstance(new, clone.Clone):
@@ -67,16 +53,9 @@ def new_config(
     return Planned(before, plan, (*new.notes, *_unproven_alarms(names)))
 
 
-def keeping_counts(
-    change: Change,
-    config: ConfigSight,
-    before: Before,
-    new: clone.Clone,
-    watched: tuple[Step, ...],
-    guard: guardrail.Guardrail,
-    limits: ChangeLimits,
-) -> Plan:
+def keeping_counts(given: Approved, new: clone.Clone, watched: tuple[Step, ...], guard: guardrail.Guardrail) -> Plan:
     """A deployment that leaves every count and weight as it is live, there and back; autoscaling stays registered."""
+    change, config, before, limits = given.change, given.config, given.before, given.limits
     names, live = tuple(step.subject for step in watched), _total(before.variants)
     return Plan(
         prepare=(create(new), tag(config, change.id), *watched),
@@ -214,34 +193,3 @@ def rebuilt(change: Change, ground: Ground) -> tuple[tuple[Step, ...], tuple[Ste
         policies.rebuild(new, alarms_, ground.scaling),
         policies.rebuild(ground.scaling, alarms_, ground.scaling),
     )
-
-
-def scale_in_policy(
-    change: Change, ground: Ground, config: ConfigSight, before: Before, catalogue: Catalogue, limits: ChangeLimits
-) -> Planned | tuple[Reason, ...]:
-    """The plan, or every reason why there is none."""
-    target, tags = Target("", 0, scale_in=change.option.target.scale_in), {clone.CHANGE_TAG: change.id}
-    if target.scale_in is None:
-        return (Reason(Code.NOT_APPLICABLE, f"no scale-in policy is asked for on {change.ref.name}"),)
-    new = clone.clone(config, clone.as_written(config), target, catalogue, tags, ground.endpoint.capture_stopped)
-    if not isinstance(new, clone.Clone):
-        return new
-    if _scaled(new.body) == _scaled(config.body):
-        return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} has the scale-in policy that is asked for"),)
-    watched = watching(change, new.name, before.variants, limits)
-    names = tuple(step.subject for step in watched)
-    guard = chosen_guardrail(change, ground, before, before.variants, names, limits)
-    plan = keeping_counts(change, config, before, new, watched, guard, limits)
-    return Planned(before, plan, new.notes)
-
-
-def _scaled(body: Mapping[str, Any]) -> list[Any]:
-    """Managed instance scaling of each variant."""
-    return [v.get("ManagedInstanceScaling") for v in body["ProductionVariants"]]
-
-
-def with_live_count(ground: Ground) -> Ground:
-    """The ground with an option of as many instances as run now: so many are started beside them."""
-    option, name = ground.option, ground.proposal.recommendation.variant
-    live = max((max(v.current_count, v.desired_count) for v in ground.endpoint.variants if v.name == name), default=0)
-    return replace(ground, option=replace(option, target=replace(option.target, instance_count=live)))

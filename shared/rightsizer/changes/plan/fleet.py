@@ -1,32 +1,16 @@
-"""What the endpoint runs, what it shall run, and the finished plan of it, before anything is written."""
+"""What the endpoint runs, and what it shall run, before anything is written."""
 
 import math
-from dataclasses import dataclass, replace
-from datetime import datetime
 
 from rightsizer.autoscaling import policies
-from rightsizer.domain.change import Change, Entry, JournalEvent
+from rightsizer.changes.dimension import Approved
+from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, EndpointSight
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.plan import Before, Plan, VariantCount
+from rightsizer.domain.plan import VariantCount
 from rightsizer.domain.preflight import Ground
 from rightsizer.domain.reason import Code, Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What a change stores before its first write."""
-
-    before: Before
-    plan: Plan
-    notes: tuple[str, ...] = ()
-
-    def on(self, change: Change, now: datetime) -> Change:
-        """The change with this plan, noted in its journal."""
-        note = Entry(now, JournalEvent.PLAN, "noted", "; ".join((self.plan.guardrail, *self.notes)))
-        said, journal = self.plan.guardrail, (*change.journal, note)
-        return replace(change, before=self.before, plan=self.plan, outcome=said, journal=journal)
 
 
 def live(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ...]:
@@ -35,6 +19,11 @@ def live(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ..
     return tuple(
         VariantCount(v.name, types.get(v.name, ""), v.desired_count, v.desired_weight) for v in endpoint.variants
     )
+
+
+def fleet_after(given: Approved) -> tuple[VariantCount, ...]:
+    """What each variant shall run."""
+    return tuple(wanted(variant, given.change, given.ground) for variant in given.before.variants)
 
 
 def wanted(variant: VariantCount, change: Change, ground: Ground) -> VariantCount:

@@ -1,28 +1,23 @@
-"""A shadow test as a plan, and two-step deletion as a plan: both watch, and take nothing away that serves.
+"""A shadow test as a plan: it watches, and takes nothing away that serves.
 
 A test puts the candidate beside the fleet on copied requests, measures it, and takes it away again. The production
 variant stays what it is, so autoscaling stays registered: only a change of type or a removal of a variant is refused
 while it is. For the same reason its count may move at any time: both deployments keep the counts and weights that are
 live. Source: developer guide, shadow tests and endpoint-scaling-update.
-
-Two-step deletion marks, waits, watches, then hands over the command and the file that brings it all back. Nothing is
-written to AWS. The mark is the journal and the message: a tag on the endpoint would need AddTags on endpoints, and who
-holds that can opt endpoints in. No role of the program may delete one.
 """
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rightsizer.changes import clone, deletion, guardrail, window
+from rightsizer.changes import clone, guardrail, window
+from rightsizer.changes.dimension import Approved, Planned
 from rightsizer.changes.plan.config import keeping_counts, watching
-from rightsizer.changes.plan.fleet import Planned
 from rightsizer.domain.change import Change
-from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.older_option import with_older_facts
-from rightsizer.domain.option import CONFIG_KINDS, Option, Target
-from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
+from rightsizer.domain.option import Option, Target
+from rightsizer.domain.plan import Plan, PlanKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferred, Ground
 from rightsizer.domain.reason import Code, Reason
@@ -49,18 +44,13 @@ def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: dateti
 
 def is_test(ground: Ground) -> bool:
     """Whether what was approved is a shadow test of the option, not the option itself."""
-    return ground.proposal.recommendation.gate is Gate.TEST and ground.option.kind in CONFIG_KINDS
+    return ground.proposal.recommendation.gate is Gate.TEST and ground.deploys
 
 
-def shadow_test(
-    change: Change,
-    ground: Ground,
-    config: ConfigSight,
-    before: Before,
-    catalogue: Catalogue,
-    limits: ChangeLimits,
-) -> Planned | tuple[Reason, ...]:
+def shadow_test(given: Approved) -> Planned | tuple[Reason, ...]:
     """The plan, or every reason why there is none. One instance of the candidate takes its share of the requests."""
+    change, ground, config = given.change, given.ground, given.config
+    before, catalogue, limits = given.before, given.catalogue, given.limits
     if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
         text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
         return (Reason(Code.TEST_NOT_POSSIBLE, text),)
@@ -76,7 +66,7 @@ def shadow_test(
     guard = guardrail.choose([count], [count], names, limits.bake_s, excluded="")
     hours = test_hours(change.option)
     plan = replace(
-        keeping_counts(change, config, before, new, watched, guard, limits),
+        keeping_counts(given, new, watched, guard),
         kind=PlanKind.SHADOW_TEST,
         guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
         shadow=shadow_name(before.variants[0].name),
@@ -119,22 +109,3 @@ def test_hours(option: Option) -> float:
     """Hours that the option asks for, between one and a day."""
     hours = with_older_facts(option).test_hours
     return HOURS if hours is None else min(24.0, max(1.0, hours))
-
-
-def two_steps(
-    change: Change, ground: Ground, config: ConfigSight, before: Before, limits: ChangeLimits
-) -> Planned | tuple[Reason, ...]:
-    """The plan, or why there is none. An asynchronous endpoint publishes no Invocations, so waiting proves nothing."""
-    kind = ground.proposal.recommendation.kind
-    if kind is not EndpointKind.REAL_TIME:
-        text = f"whether an endpoint of kind {kind.value} is used cannot be told by its invocations; its owner decides"
-        return (Reason(Code.OTHER_KIND, text),)
-    days = limits.grace.total_seconds() / 86_400
-    plan = Plan(
-        after=before.variants,
-        kind=PlanKind.DELETE,
-        guardrail=f"marked for deletion and watched for {days:g} days; rightsizer deletes nothing itself",
-        test_s=int(limits.grace.total_seconds()),
-        restore_file=deletion.restore_file(change.ref, config, before),
-    )
-    return Planned(before, plan)

@@ -18,7 +18,7 @@ from rightsizer.changes.preflight.images import moved, tagged
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, Hold
-from rightsizer.domain.option import CHANGEABLE, CONFIG_KINDS, OF_COMPONENTS, ORDERED, Option, OptionKind
+from rightsizer.domain.option import CHANGEABLE, ORDERED, Option, OptionKind
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Deferred, Ground
 from rightsizer.domain.reason import Code, Reason
@@ -86,20 +86,25 @@ def hold(
     return None
 
 
-def unless_refused(endpoint: Endpoint, option: Option | None, catalogue: Catalogue, reach: Reach) -> Reach:
-    """The same, or why an approval would be refused: then there is no button, and the reasons stand in its place."""
+def unless_refused(
+    endpoint: Endpoint, option: Option | None, deploys: bool, catalogue: Catalogue, reach: Reach
+) -> Reach:
+    """The same, or why an approval would be refused: then there is no button, and the reasons stand in its place.
+
+    `deploys`: the option needs a new configuration.
+    """
     if option is None or not (reach.approvable or reach.tag):
         return reach
-    found = tuple(_refusals(endpoint, option, catalogue))
+    found = tuple(_refusals(endpoint, option, deploys, catalogue))
     return Reach(False, f"preflight would refuse it: {'; '.join(r.sentence for r in found)}") if found else reach
 
 
-def _refusals(endpoint: Endpoint, option: Option, catalogue: Catalogue) -> Iterator[Reason]:
+def _refusals(endpoint: Endpoint, option: Option, deploys: bool, catalogue: Catalogue) -> Iterator[Reason]:
     if endpoint.configuration_replaced:
         yield replaced(endpoint.config_name)
     if option.kind not in ORDERED:
         yield from policies.refusals(endpoint.scaling, True, ())  # whose alarms start the policies is not observed
-    if option.kind not in CONFIG_KINDS:
+    if not deploys:
         return
     yield from scheduled_actions.unreadable(endpoint.scaling)
     if endpoint.unknown_fields:
@@ -138,7 +143,7 @@ def _kind(ground: Ground) -> Reason | None:
     kind = ground.proposal.recommendation.kind
     if consent.by_policy(ground) and kind is not EndpointKind.REAL_TIME:
         return Reason(Code.NEEDS_APPROVAL, f"an endpoint with {kind.value} is changed only after an approval")
-    if kind is EndpointKind.INFERENCE_COMPONENTS and ground.option.kind in OF_COMPONENTS:
+    if kind is EndpointKind.INFERENCE_COMPONENTS and ground.applies:
         return None
     if kind in CHANGEABLE and not ground.marketplace:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rightsizer.changes.preflight.consent import by_policy
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import MODE_TAG
+from rightsizer.domain.endpoint import MODE_TAG, names_digest
 from rightsizer.domain.live_state import EndpointSight, ImageSight
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Ground
@@ -25,7 +25,7 @@ def image(ground: Ground) -> Reason | None:
 
     Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
     """
-    parts = (pair for seen in ground.components.values() for pair in seen.images if "@sha256:" not in pair[0])
+    parts = (pair for seen in ground.components.values() for pair in seen.images if not names_digest(pair[0]))
     return moved(ground.endpoint, ground.registry, by_policy(ground), parts)
 
 
@@ -70,7 +70,7 @@ def unchecked(ground: Ground) -> tuple[str, ...]:
 
 def _tagged(endpoint: EndpointSight) -> Iterator[tuple[str, str]]:
     pairs = (pair for v in endpoint.variants for pair in v.resolved_images)
-    yield from (pair for pair in pairs if "@sha256:" not in pair[0])
+    yield from (pair for pair in pairs if not names_digest(pair[0]))
 
 
 def _unread(registry: Mapping[str, ImageSight]) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def _moves(image: str) -> bool:
     """Whether the name may mean other code tomorrow: no digest, and no version, date or commit in the tag."""
     _, _, tag = image.rpartition("/")[2].partition(":")
     words = set(re.split(r"[-_.+]", tag.lower()))
-    return "@sha256:" not in image and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)
+    return not names_digest(image) and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)
 
 
 def components(ground: Ground) -> Reason | None:

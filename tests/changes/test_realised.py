@@ -11,9 +11,9 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.price import HOURS_PER_MONTH
-from rightsizer.recommender.recommend import judge
 from tests import samples
 from tests.recommender import kit
+from tests.recommender.kit import judge
 from tests.recommender.test_dimensions import SCALED, allowing
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rightsizer.aws.journal import TableJournal
 from rightsizer.backtest.simulate import Allowance
+from rightsizer.changes.daily_budget import budget_refusal, budget_share
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.errors import ConflictError
@@ -38,6 +39,26 @@ def test_a_change_dearer_than_the_budget_does_not_start_after_one_that_cost_noth
     assert day.take(samples.option(switch_usd=Decimal(100)), DAY) is None
 
 
+@pytest.mark.parametrize(
+    ("changes", "usd", "words"),
+    [
+        (0, 0, None),
+        (1, 60, None),
+        (1, 61, "more than $100"),
+        (2, 0, "2 changes started that day, Limits allows 2"),
+        (3, 500, "3 changes started that day, Limits allows 2"),
+    ],
+)
+def test_a_refusal_names_the_limit_that_the_day_has_reached(changes: int, usd: int, words: str | None) -> None:
+    limits = ChangeLimits(changes_per_day=2, usd_per_day=Decimal(100))
+    share = budget_share("2026-11-02", Decimal(40), limits)
+    refusal = budget_refusal(share, limits, changes, Decimal(usd))
+    assert (refusal is None) == (words is None)
+    assert refusal is None or str(words) in refusal.sentence
+    growing = budget_share("2026-11-02", Decimal(40), limits, restores=True)
+    assert budget_refusal(growing, limits, changes, Decimal(usd)) is None
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(starts=STARTS, most=st.integers(0, 3), budget=st.sampled_from((0, 90, 100)))
 def test_the_journal_and_the_back_test_start_the_same_changes(
@@ -52,8 +73,9 @@ def test_the_journal_and_the_back_test_start_the_same_changes(
             option = samples.option(switch_usd=Decimal(usd), restores=restores)
             ref = EndpointRef("1", "eu-west-1", f"chat-{number}")
             made = journal.create(replace(samples.change(DAY, id=f"c-{number}"), ref=ref, option=option))
+            share = budget_share("2026-11-02", Decimal(usd), limits, restores=restores)
             if allowance.take(option, DAY) is None:
-                journal.begin(made, "2026-11-02", Decimal(usd), limits)
+                journal.begin(made, share)
             else:
                 with pytest.raises(ConflictError, match=r"budget|no change is allowed"):
-                    journal.begin(made, "2026-11-02", Decimal(usd), limits)
+                    journal.begin(made, share)

@@ -1,0 +1,225 @@
+"""A blueprint as Terraform: endpoint, autoscaling, alarms, guardrail and tags. Text, no library."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rightsizer.advice.blueprint import BACKLOG, BAKE_S, ERRORS, VARIANT, Blueprint
+
+
+class Reference(str):
+    """An expression of Terraform, written as it is."""
+
+    __slots__ = ()
+
+
+class Value(dict[str, Any]):
+    """A map that is the value of an argument, and no block."""
+
+
+type Block = Mapping[str, Any]
+"""Arguments by name. A mapping is a nested block, and a list of mappings is the block several times."""
+
+ENDPOINT_NAME = Reference("var.endpoint_name")
+
+
+def terraform(made: Blueprint) -> str:
+    """The configuration in HCL, as ``terraform fmt`` would write it."""
+    blocks = [*_variables(made), *_resources(made)]
+    text = "\n\n".join("\n".join([f"{head} {{", *_body(body, 1), "}"]) for head, body in blocks)
+    return f"# Endpoint advised by rightsizer. {made.comment}\n\n{text}\n"
+
+
+def _variables(made: Blueprint) -> Iterator[tuple[str, Block]]:
+    text = Reference("string")
+    yield 'variable "endpoint_name"', {"type": text, "default": "advised"}
+    yield 'variable "model_name"', {"type": text, "description": "Name of the SageMaker model, created before."}
+    if made.is_asynchronous:
+        yield 'variable "output_path"', {"type": text, "description": "s3://bucket/prefix for answers."}
+    elif not made.is_serverless:
+        said = "Requests a minute for one instance; measure it, 70 % of what an instance bears."
+        rate = made.requests_per_minute
+        default = {} if rate is None else {"default": round(rate, 1)}
+        yield 'variable "requests_per_instance"', {"type": Reference("number"), "description": said, **default}
+
+
+def _resources(made: Blueprint) -> Iterator[tuple[str, Block]]:
+    yield 'resource "aws_sagemaker_endpoint_configuration" "advised"', _configuration(made)
+    yield 'resource "aws_sagemaker_endpoint" "advised"', _endpoint(made)
+    for name, alarm in _alarms(made):
+        yield f'resource "aws_cloudwatch_metric_alarm" "{name}"', alarm
+    if not made.is_serverless:
+        yield from _scaling(made)
+
+
+def _configuration(made: Blueprint) -> Block:
+    variant: dict[str, Any] = {"variant_name": VARIANT, "model_name": Reference("var.model_name")}
+    if made.is_serverless:
+        variant["serverless_config"] = {"memory_size_in_mb": made.memory_mb, "max_concurrency": 10}
+    else:
+        variant |= {"instance_type": made.instance_type, "initial_instance_count": made.count}
+    found: dict[str, Any] = {"name_prefix": Reference('"${var.endpoint_name}-"'), "production_variants": variant}
+    if made.is_asynchronous:
+        found["async_inference_config"] = {"output_config": {"s3_output_path": Reference("var.output_path")}}
+    return {**found, "lifecycle": {"create_before_destroy": True}}
+
+
+def _endpoint(made: Blueprint) -> Block:
+    routing: dict[str, Any] = {"type": "ALL_AT_ONCE", "wait_interval_in_seconds": BAKE_S}
+    if made.has_canary:
+        routing = {**routing, "type": "CANARY", "canary_size": {"type": "INSTANCE_COUNT", "value": 1}}
+    alarms = [{"alarm_name": Reference(f"aws_cloudwatch_metric_alarm.{name}.alarm_name")} for name, _ in _alarms(made)]
+    return {
+        "name": ENDPOINT_NAME,
+        "endpoint_config_name": Reference("aws_sagemaker_endpoint_configuration.advised.name"),
+        "tags": Value(made.tags),
+        "deployment_config": {
+            "blue_green_update_policy": {
+                "termination_wait_in_seconds": BAKE_S,
+                "traffic_routing_configuration": routing,
+            },
+            "auto_rollback_configuration": {"alarms": alarms},
+        },
+    }
+
+
+def _alarms(made: Blueprint) -> Iterator[tuple[str, Block]]:
+    """The alarms that roll an update back."""
+    yield "errors", _alarm("errors", "Invocation5XXErrors", {"statistic": "Sum"}, ERRORS)
+    if made.p95_ms is not None:
+        yield "latency", _alarm("latency", "ModelLatency", {"extended_statistic": "p95"}, round(made.p95_ms * 1000))
+
+
+def _alarm(name: str, metric: str, statistic: Mapping[str, str], threshold: int) -> Block:
+    """An alarm of the endpoint's variant; latency is in microseconds."""
+    return {
+        "alarm_name": Reference(f'"${{var.endpoint_name}}-{name}"'),
+        "namespace": "AWS/SageMaker",
+        "metric_name": metric,
+        "dimensions": Value(EndpointName=ENDPOINT_NAME, VariantName=VARIANT),
+        **statistic,
+        "period": 60,
+        "evaluation_periods": 3,
+        "datapoints_to_alarm": 2,
+        "threshold": threshold,
+        "comparison_operator": "GreaterThanThreshold",
+        "treat_missing_data": "notBreaching",
+    }
+
+
+def _scaling(made: Blueprint) -> Iterator[tuple[str, Block]]:
+    resource = Reference(f'"endpoint/${{aws_sagemaker_endpoint.advised.name}}/variant/{VARIANT}"')
+    yield (
+        'resource "aws_appautoscaling_target" "advised"',
+        {
+            "service_namespace": "sagemaker",
+            "scalable_dimension": "sagemaker:variant:DesiredInstanceCount",
+            "resource_id": resource,
+            "min_capacity": made.least,
+            "max_capacity": made.most,
+        },
+    )
+    metric = {"predefined_metric_type": "SageMakerVariantInvocationsPerInstance"}
+    followed: dict[str, Any] = {
+        "target_value": Reference("var.requests_per_instance"),
+        "predefined_metric_specification": metric,
+    }
+    if made.is_asynchronous:
+        backlog = _backlog(
+            "ApproximateBacklogSizePerInstance", {"dimensions": {"name": "EndpointName", "value": ENDPOINT_NAME}}
+        )
+        followed = {"target_value": BACKLOG, "customized_metric_specification": backlog}
+    settings = {"scale_in_cooldown": 600, "scale_out_cooldown": 60, **followed}
+    yield _policy("load", "TargetTrackingScaling", {"target_tracking_scaling_policy_configuration": settings})
+    if made.is_asynchronous:
+        yield from _wake()
+
+
+def _policy(name: str, kind: str, settings: Block) -> tuple[str, Block]:
+    target = "aws_appautoscaling_target.advised"
+    return f'resource "aws_appautoscaling_policy" "{name}"', {
+        "name": Reference(f'"${{var.endpoint_name}}-{name}"'),
+        "policy_type": kind,
+        "service_namespace": Reference(f"{target}.service_namespace"),
+        "scalable_dimension": Reference(f"{target}.scalable_dimension"),
+        "resource_id": Reference(f"{target}.resource_id"),
+        **settings,
+    }
+
+
+def _backlog(metric: str, dimensions: Block) -> dict[str, Any]:
+    return {"namespace": "AWS/SageMaker", "metric_name": metric, "statistic": "Average", **dimensions}
+
+
+def _wake() -> Iterator[tuple[str, Block]]:
+    """The second policy, which starts the first instance (rule H4)."""
+    step = {"metric_interval_lower_bound": 0, "scaling_adjustment": 1}
+    settings = {
+        "adjustment_type": "ChangeInCapacity",
+        "metric_aggregation_type": "Average",
+        "cooldown": BAKE_S,
+        "step_adjustment": step,
+    }
+    yield _policy("wake", "StepScaling", {"step_scaling_policy_configuration": settings})
+    yield (
+        'resource "aws_cloudwatch_metric_alarm" "wake"',
+        {
+            "alarm_name": Reference('"${var.endpoint_name}-wake"'),
+            **_backlog("HasBacklogWithoutCapacity", {"dimensions": Value(EndpointName=ENDPOINT_NAME)}),
+            "period": 60,
+            "evaluation_periods": 2,
+            "threshold": 1,
+            "comparison_operator": "GreaterThanOrEqualToThreshold",
+            "treat_missing_data": "missing",
+            "alarm_actions": Reference("[aws_appautoscaling_policy.wake.arn]"),
+        },
+    )
+
+
+def _body(block: Block, depth: int) -> Iterator[str]:
+    """Arguments first, with their equal signs below each other, then the nested blocks."""
+    pad = "  " * depth
+    arguments = {name: value for name, value in block.items() if not _is_block(value)}
+    yield from _aligned(arguments, depth)
+    first = not arguments
+    for name, value in block.items():
+        if not _is_block(value):
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            yield from [] if first else [""]
+            first = False
+            yield f"{pad}{name} {{"
+            yield from _body(each, depth + 1)
+            yield f"{pad}}}"
+
+
+def _aligned(arguments: Block, depth: int) -> Iterator[str]:
+    """Arguments as ``terraform fmt`` aligns them: a map of several lines begins a new column."""
+    pad, column = "  " * depth, 0
+    names = list(arguments)
+    for number, name in enumerate(names):
+        value = arguments[name]
+        if isinstance(value, Value):
+            column = 0
+            yield f"{pad}{name} = {{"
+            width = max((len(_key(key)) for key in value), default=0)
+            yield from (f"{pad}  {_key(key):<{width}} = {_scalar(each)}" for key, each in value.items())
+            yield f"{pad}}}"
+            continue
+        if not column:
+            following = names[number:]
+            stop = next((i for i, other in enumerate(following) if isinstance(arguments[other], Value)), len(following))
+            column = max(len(other) for other in following[:stop])
+        yield f"{pad}{name:<{column}} = {_scalar(value)}"
+
+
+def _is_block(value: Any) -> bool:
+    return not isinstance(value, Value) and isinstance(value, Mapping | list)
+
+
+def _key(name: str) -> str:
+    return name if name.isidentifier() else json.dumps(name)
+
+
+def _scalar(value: Any) -> str:
+    return str(value) if isinstance(value, Reference) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,256 @@
+"""Advice from an account's finished training jobs: runs of the same work over types, and the type of the next run.
+
+Prices are On-Demand list prices of hosting, which training shares within a cent where both are known.
+"""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rightsizer.advice.answer import Action, HardwareClass, Reason
+from rightsizer.advice.market import TRAINING, Market, Offer
+from rightsizer.advice.rules import Rule
+from rightsizer.advice.training import SPOT_SHARE
+from rightsizer.domain.job import base_name
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.training_run import TrainingRun
+from rightsizer.recommender.slowdown import slowdown
+
+UNUSED_PERCENT = 1.0
+"""Mean use of a GPU below which the work runs on the CPU."""
+LOW_PERCENT, HIGH_PERCENT = 40.0, 80.0
+"""Mean use of a GPU below which a smaller one is looked for, and of vCPUs above which the host is the limit."""
+MARGIN = 1.15
+"""On the highest memory of a run; an assumption."""
+WORTH = 0.15
+"""Saving of a run from which another type is proposed; an assumption."""
+SHORT_H = 1.0
+"""Hours of a run that may start again without checkpoints (rule P2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeResult:
+    """What runs of one work did on one type and count."""
+
+    instance_type: str
+    count: int
+    runs: int
+    hours: float
+    """Median duration."""
+    usd: float
+    """Median price of a run."""
+    is_on_frontier: bool
+    """Whether no other type was both quicker and cheaper."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFinding:
+    """One thing to change for the next run."""
+
+    action: Action
+    instance_type: str
+    """Type of the next run; empty where the type stays."""
+    usd_per_run: float
+    """What it saves of a run; a warm pool's saving is of a run too."""
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class WorkAdvice:
+    """The runs of one work: jobs whose names differ in a stamp only."""
+
+    name: str
+    runs: int
+    failed: int
+    interruptions: int
+    usd: float
+    """Price of all runs in the window."""
+    unpriced: tuple[str, ...]
+    """Types of its runs whose price is not known; these runs are in no figure of cost."""
+    results: tuple[TypeResult, ...]
+    findings: tuple[TrainingFinding, ...]
+
+    @property
+    def saving_usd(self) -> float:
+        """What the largest finding would have saved in the window; findings are not added up."""
+        return max((each.usd_per_run for each in self.findings), default=0.0) * self.runs
+
+
+def advise_runs(runs: Iterable[TrainingRun], market: Market) -> tuple[WorkAdvice, ...]:
+    """Each work with its frontier of cost and time and its findings, the most expensive first."""
+    named: dict[str, list[TrainingRun]] = defaultdict(list)
+    for run in runs:
+        named[base_name(run.job.name)].append(run)
+    found = [_work(name, each, market) for name, each in named.items()]
+    return tuple(sorted(found, key=lambda each: (-each.usd, each.name)))
+
+
+def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
+    done = [each for each in runs if each.job.status == "Completed" and each.hours > 0]
+    findings = list(_findings(done, market))
+    return WorkAdvice(
+        name,
+        len(runs),
+        sum(1 for each in runs if each.job.status == "Failed"),
+        sum(each.job.interruptions for each in runs),
+        sum(_usd(each, market) or 0.0 for each in runs),
+        tuple(sorted({each.job.instance_type for each in runs if market.find(each.job.instance_type) is None})),
+        tuple(_results(done, market)),
+        tuple(sorted(findings, key=lambda each: -each.usd_per_run)),
+    )
+
+
+def _results(done: Sequence[TrainingRun], market: Market) -> Iterator[TypeResult]:
+    rows = []
+    ordered = sorted(done, key=_placement)
+    for (kind, count), some in groupby(ordered, key=_placement):
+        group = list(some)
+        prices = [usd for each in group if (usd := _usd(each, market)) is not None]
+        if prices:
+            hours = statistics.median(each.hours for each in group)
+            rows.append((kind, count, len(group), hours, statistics.median(prices)))
+    for row in sorted(rows, key=lambda each: each[4]):
+        beaten = any(other[3] <= row[3] and other[4] <= row[4] and other != row for other in rows)
+        yield TypeResult(*row, not beaten)
+
+
+def _placement(run: TrainingRun) -> tuple[str, int]:
+    return run.job.instance_type, run.job.instance_count
+
+
+def _usd(run: TrainingRun, market: Market) -> float | None:
+    """US dollars of a run; Spot by its billable seconds, which carry the discount; with its warm pool."""
+    offer = market.find(run.job.instance_type)
+    return None if offer is None else offer.hourly * (run.billed_hours + run.retained_hours)
+
+
+def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingFinding]:
+    """What to change, by the runs on the type that was used last."""
+    if not done:
+        return
+    newest = max(done, key=lambda each: each.job.created_at)
+    last = [each for each in done if _placement(each) == _placement(newest)]
+    offer = market.find(newest.job.instance_type)
+    if offer is None:
+        return
+    yield from _type(last, offer, market)
+    yield from _spot(last, offer)
+    yield from _warm_pool(last, offer)
+
+
+def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:
+    """Another type for the next run: CPU where the GPU does nothing, a smaller GPU or host where little is used."""
+    gpus, chip = max(1, offer.type.accelerator_count), offer.type.accelerator
+    busy = _mean(each.gpu for each in last)
+    if chip is None:
+        yield from _smaller_host(last, offer, market)
+        return
+    if busy is None:
+        return
+    use = busy / gpus
+    if use < UNUSED_PERCENT:
+        yield from _without_gpu(last, offer, market)
+        return
+    cpu = _mean(each.cpu for each in last)
+    if use < HIGH_PERCENT and cpu is not None and cpu / offer.type.vcpu > HIGH_PERCENT:
+        full = cpu / offer.type.vcpu
+        text = f"GPUs are busy {use:.0f} % while {full:.0f} % of the vCPUs are: the host feeds too slowly;"
+        text += " a larger size of the family, or preprocessing in a job of its own"
+        yield TrainingFinding(Action.TEST, "", 0.0, Reason(text, Rule.PREPROCESSING_ON_CPU))
+        return
+    if use < LOW_PERCENT:
+        yield from _smaller_gpu(last, offer, market, use)
+
+
+def _without_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:
+    """The cheapest CPU type with the vCPUs that were busy and the memory that was held."""
+    vcpu = max(2.0, MARGIN * (_most(each.cpu for each in last) or 0.0) / 100)
+    held = MARGIN * (_most(each.memory for each in last) or 100.0) / 100 * offer.type.memory_gib
+    for other in market.offers((HardwareClass.CPU_GEN, HardwareClass.CPU_COMP), TRAINING):
+        if other.type.vcpu >= vcpu and other.type.memory_gib >= held and other.type.cpu_arch == "x86_64":
+            saving = _hours(last) * (offer.hourly - other.hourly)
+            text = f"the GPU did nothing; {vcpu:.1f} vCPUs and {held:.0f} GiB were used with margin"
+            if saving > WORTH * _hours(last) * offer.hourly:
+                yield TrainingFinding(Action.PROPOSE, other.type.name, saving, Reason(text, Rule.CLASSICAL_ON_CPU))
+            return
+
+
+def _smaller_host(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:
+    cpu, memory = _most(each.cpu for each in last), _most(each.memory for each in last)
+    if cpu is None or memory is None:
+        return
+    vcpu, held = max(2.0, MARGIN * cpu / 100), MARGIN * memory / 100 * offer.type.memory_gib
+    for other in market.offers((HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM), TRAINING):
+        fits = other.type.vcpu >= vcpu and other.type.memory_gib >= held and other.type.cpu_arch == "x86_64"
+        saving = _hours(last) * (offer.hourly - other.hourly)
+        if fits and saving > WORTH * _hours(last) * offer.hourly:
+            text = f"{cpu / 100:.1f} of {offer.type.vcpu} vCPUs on average and {memory:.0f} % of the memory were used"
+            yield TrainingFinding(Action.TEST, other.type.name, saving, Reason(text, Rule.CLASSICAL_ON_CPU))
+            return
+
+
+def _smaller_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market, use: float) -> Iterator[TrainingFinding]:
+    """The cheapest run on one GPU that holds the highest memory, by the middle of the slowdown."""
+    held, chip = _most(each.gpu_memory for each in last), offer.type.accelerator
+    if held is None or chip is None:
+        return
+    gpus = max(1, offer.type.accelerator_count)
+    need = MARGIN * held / 100 * chip.memory_gib / (1 if gpus == 1 else gpus)
+    busy = max(1.0, use / 100 * gpus)
+    best: tuple[float, Offer, float] | None = None
+    for other in market.offers((HardwareClass.GPU_G,), TRAINING):
+        card = other.type.accelerator
+        if card is None or other.type.accelerator_count != 1 or card.usable_gib < need:
+            continue
+        longer = busy * max(1.0, slowdown(chip, card, Policy()).mid)
+        saving = _hours(last) * (offer.hourly - other.hourly * longer)
+        if saving > WORTH * _hours(last) * offer.hourly and (best is None or saving > best[0]):
+            best = (saving, other, longer)
+    if best is not None:
+        saving, other, longer = best
+        text = f"GPUs are busy {use:.0f} % and {need:.1f} GiB is needed with margin;"
+        text += f" the run may take {longer:.1f} times as long"
+        yield TrainingFinding(Action.TEST, other.type.name, saving, Reason(text, Rule.LOW_USE_IS_A_HINT))
+
+
+def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
+    """Spot where all runs were On-Demand and a run can go on, or starts again cheaply."""
+    if any(each.job.spot for each in last):
+        return
+    hours = statistics.median(each.hours for each in last)
+    able = all(each.job.checkpoint_uri for each in last)
+    saving = _hours(last) * offer.hourly * (1 - SPOT_SHARE[1])
+    if able or hours <= SHORT_H:
+        why = "the jobs write checkpoints" if able else f"a run of {hours:.1f} h starts again cheaply"
+        text = f"{why}, and all of them ran On-Demand: managed Spot, 60 % less in the middle"
+        cited = f"{Rule.SPOT_NEEDS_CHECKPOINTS}, {Rule.SPOT_DISCOUNT}"
+        yield TrainingFinding(Action.PROPOSE, "", saving, Reason(text, cited))
+    else:
+        text = "write checkpoints: managed Spot would then cost 60 % less in the middle"
+        yield TrainingFinding(Action.TEST, "", 0.0, Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS))
+
+
+def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
+    kept = [each for each in last if each.retained_hours > 0]
+    reused = sum(1 for each in kept if each.is_reused)
+    if not kept or reused >= len(kept) / 2:
+        return
+    waste = sum(each.retained_hours for each in kept if not each.is_reused) * offer.hourly / len(last)
+    text = f"{reused} of {len(kept)} warm pools were taken over by another run: keep-alive 0 where runs do not follow"
+    yield TrainingFinding(Action.PROPOSE, "", waste, Reason(text, Rule.WARM_POOL))
+
+
+def _hours(runs: Sequence[TrainingRun]) -> float:
+    """Median instance hours that one run is billed for."""
+    return statistics.median(each.billed_hours for each in runs)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)

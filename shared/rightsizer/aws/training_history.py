@@ -1,0 +1,111 @@
+"""Finished training jobs of an account with the use of their hosts, read.
+
+Sources: SageMaker API reference, ListTrainingJobs and DescribeTrainingJob; SageMaker developer guide, "CloudWatch
+metrics for jobs": namespace /aws/sagemaker/TrainingJobs, dimension Host, ``job/algo-1`` for the first host.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws.errors import reading
+from rightsizer.aws.session import Session
+from rightsizer.aws.training import job_of
+from rightsizer.domain.job import TrainingJob
+from rightsizer.domain.training_run import TrainingRun
+
+if TYPE_CHECKING:
+    from types_boto3_cloudwatch import CloudWatchClient
+    from types_boto3_sagemaker import SageMakerClient
+
+NAMESPACE = "/aws/sagemaker/TrainingJobs"
+STATISTICS: Mapping[str, tuple[str, str]] = {
+    "cpu": ("CPUUtilization", "Average"),
+    "memory": ("MemoryUtilization", "Maximum"),
+    "gpu": ("GPUUtilization", "Average"),
+    "gpu_memory": ("GPUMemoryUtilization", "Maximum"),
+}
+"""Fields of a run, and the metric and statistic that each is read from."""
+PERIOD_S = 3600
+"""Datapoints of an hour are kept for 455 days, those of a minute for 15."""
+JOBS_AT_ONCE = 100
+"""Jobs whose four metrics are asked for in one request; GetMetricData takes 500 queries."""
+FINISHED = frozenset({"Completed", "Failed", "Stopped"})
+
+
+class TrainingHistory:
+    """Reads jobs that ended. ReadError says what could not be read."""
+
+    def __init__(self, session: Session) -> None:
+        self._sagemaker: SageMakerClient = session.client("sagemaker")
+        self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
+
+    def runs(
+        self, since: datetime, now: datetime, most: int, progress: Callable[[int, int], None] = lambda *_: None
+    ) -> tuple[TrainingRun, ...]:
+        """The newest `most` jobs that were created in the window and have ended, with their use."""
+        names = self._names(since, now, most)
+        jobs: list[TrainingJob] = []
+        for number, name in enumerate(names, 1):
+            with reading("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
+                raw: Mapping[str, Any] = dict(self._sagemaker.describe_training_job(TrainingJobName=name))
+            progress(number, len(names))
+            if raw.get("TrainingJobStatus") in FINISHED:
+                jobs.append(job_of(raw, {}))
+        found: list[TrainingRun] = []
+        for start in range(0, len(jobs), JOBS_AT_ONCE):
+            found += self._with_use(jobs[start : start + JOBS_AT_ONCE], since, now)
+        return tuple(found)
+
+    def _names(self, since: datetime, now: datetime, most: int) -> list[str]:
+        with reading("sagemaker:ListTrainingJobs", "listing the training jobs"):
+            pages = self._sagemaker.get_paginator("list_training_jobs").paginate(
+                CreationTimeAfter=since,
+                CreationTimeBefore=now,
+                SortBy="CreationTime",
+                SortOrder="Descending",
+                PaginationConfig={"MaxItems": most},
+            )
+            return [row["TrainingJobName"] for page in pages for row in page["TrainingJobSummaries"]]
+
+    def _with_use(self, jobs: Sequence[TrainingJob], since: datetime, now: datetime) -> list[TrainingRun]:
+        """The jobs with the use of their first hosts; all hosts of a job do the same work."""
+        queries = [
+            {"Id": f"{field}_{number}", "MetricStat": _statistic(job.name, *STATISTICS[field]), "ReturnData": True}
+            for number, job in enumerate(jobs)
+            for field in STATISTICS
+        ]
+        values: dict[str, list[float]] = {}
+        with reading("cloudwatch:GetMetricData", "reading the use of training jobs"):
+            pages: Any = self._cloudwatch.get_paginator("get_metric_data").paginate(
+                MetricDataQueries=queries,  # type: ignore[arg-type]
+                StartTime=_floor(since),
+                EndTime=_floor(now) + timedelta(seconds=PERIOD_S),
+            )
+            for page in pages:
+                for row in page["MetricDataResults"]:
+                    values.setdefault(row["Id"], []).extend(row["Values"])
+        return [
+            TrainingRun(job, **{field: _of(field, values.get(f"{field}_{number}", [])) for field in STATISTICS})
+            for number, job in enumerate(jobs)
+        ]
+
+
+def _statistic(name: str, metric: str, statistic: str) -> dict[str, Any]:
+    host = [{"Name": "Host", "Value": f"{name}/algo-1"}]
+    return {
+        "Metric": {"Namespace": NAMESPACE, "MetricName": metric, "Dimensions": host},
+        "Period": PERIOD_S,
+        "Stat": statistic,
+    }
+
+
+def _of(field: str, values: Sequence[float]) -> float | None:
+    """One figure of a job: the highest hour of a maximum, the mean of the hours of an average."""
+    if not values:
+        return None
+    return max(values) if STATISTICS[field][1] == "Maximum" else sum(values) / len(values)
+
+
+def _floor(at: datetime) -> datetime:
+    return at - timedelta(seconds=at.timestamp() % PERIOD_S)

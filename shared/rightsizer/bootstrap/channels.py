@@ -1,0 +1,53 @@
+"""The channels of a stack: where people are asked and told."""
+
+from __future__ import annotations
+
+from time import sleep
+from typing import TYPE_CHECKING
+
+from rightsizer.bootstrap import now, once, session, settings
+
+if TYPE_CHECKING:
+    from rightsizer.channels.notifier import Channels
+    from rightsizer.channels.slack import Slack
+    from rightsizer.ports.evaluation import Notifier
+
+
+def channels() -> tuple[Notifier, ...]:
+    """Whom the stack tells each thing once, in this order."""
+    from rightsizer.channels.sns import Topic
+
+    told: list[Notifier] = []
+    if arn := settings().topic_arn:
+        told.append(Topic(session().client("sns"), arn))
+    return tuple(told)
+
+
+@once
+def notifier() -> Channels:
+    """All channels that are told each thing once, as one."""
+    from rightsizer.channels.notifier import Channels
+
+    return Channels(channels(), settings().misread)
+
+
+@once
+def board() -> Channels:
+    """Where one message of each proposal follows it to its end: Slack; nobody where the stack has no Slack."""
+    from rightsizer.channels.notifier import Channels
+
+    known = slack()
+    return Channels((known,) if known is not None else (), settings().misread)
+
+
+@once
+def slack() -> Slack | None:
+    """The channel of the stack; None where it has no Slack."""
+    from rightsizer.aws.light import SlackSecret
+    from rightsizer.channels.slack import Slack
+
+    known = settings()
+    if not (known.slack_secret and known.slack_channel):
+        return None
+    secret = SlackSecret(session().client("secretsmanager"), known.slack_secret, now)
+    return Slack(lambda: secret.keys().bot_token, known.slack_channel, sleep, known.slack_endpoint)

@@ -1,0 +1,260 @@
+"""What a rollback deploys, decided again when it begins: it is large enough for the fleet of now.
+
+Where that cannot be had (the configuration cannot be cloned, or AWS refuses so many), the stored rollback stands: going
+back too small is better than staying on what proved bad.
+
+Autoscaling as a rollback meets it is stored before it is taken away, and given back where the rollback does not arrive.
+Between the end of a change and its rollback weeks may pass, in which the owner edits bounds and adds policies. What the
+change had settled is then as foreign to them as what it had stored.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from rightsizer.autoscaling import policies
+from rightsizer.autoscaling.scheduled_actions import Due, as_due, caught_up
+from rightsizer.changes import clone, guardrail, rollback_size
+from rightsizer.changes.plan.capacity import capacity_step
+from rightsizer.changes.plan.config import create, update
+from rightsizer.changes.reconcile import given_back, rolled_back
+from rightsizer.domain.change import Change, Course, Entry, FailureClass, JournalEvent, StepResult
+from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.live_state import ConfigSight, EndpointSight, Gone, Sight
+from rightsizer.domain.option import Target
+from rightsizer.domain.plan import Met, Plan, PlanKind, Step, StepKind, VariantCount
+from rightsizer.domain.reason import Code, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackInput:
+    """What AWS and the catalogue say about a rollback, beside the live state."""
+
+    quotas: Mapping[str, int]
+    """Instances by type; a type that is absent is unknown."""
+    catalogue: Catalogue
+    source: ConfigSight | None = None
+    """The configuration that ran before the change; None where it is not there, or is not needed."""
+
+
+def decided(change: Change, sight: Sight, now: datetime) -> Change | None:
+    """The change, where nothing is left to decide about its rollback; None where it is.
+
+    Nothing is left once AWS was asked for it. Where AWS refused the larger one, the stored one stands for good.
+    """
+    plan, endpoint = change.plan, sight.endpoint
+    if change.course is not Course.BACK or plan.back is None or plan.kind is not PlanKind.CHANGE or _is_settled(change):
+        return change
+    if isinstance(endpoint, Gone) or endpoint.status != "InService" or endpoint.pending_config:
+        return change
+    if sight.shows(plan.back) or (plan.new_config and endpoint.config_name != plan.new_config):
+        return change
+    if plan.grown and (_is_refused(change) or rolled_back(change, plan.back, endpoint)):
+        text = "the larger way back was refused; it is as large as when the change was planned"
+        return _note_plan(change, stored_rollback(plan), "failed", text, now)
+    return change if change.last(plan.back, "intended", "done", "failed") is not None else None
+
+
+def needs_quotas(change: Change, endpoint: EndpointSight, now: datetime) -> bool:
+    """Whether the quotas bound what the rollback deploys: how it rolls, or how many instances it needs."""
+    plan, before = change.plan, change.before
+    if before is None or plan.back is None:
+        return False
+    if is_rolling(plan.back) and plan.turn is not None and is_rolling(plan.turn):
+        return True
+    return not plan.keeps_counts and not _is_large_enough(change, endpoint, now)
+
+
+def needed_counts(
+    change: Change, endpoint: EndpointSight, quotas: Mapping[str, int], now: datetime
+) -> tuple[VariantCount, ...]:
+    """The instances that the rollback needs, where it has to be made larger; empty where it is large enough."""
+    plan, before = change.plan, change.before
+    if before is None or plan.keeps_counts or _is_large_enough(change, endpoint, now):
+        return ()
+    wanted = rollback_size.counts(as_due(change, now).change, endpoint, quotas)
+    return () if wanted == (plan.grown or before.variants) else wanted
+
+
+def _is_large_enough(change: Change, endpoint: EndpointSight, now: datetime) -> bool:
+    """Whether the stored rollback carries the fleet of now, whatever the quotas are."""
+    stored = change.before.variants if change.before else ()
+    return not change.plan.grown and rollback_size.counts(as_due(change, now).change, endpoint, {}) == stored
+
+
+def pace(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> Change:
+    """The change with a rollback that rolls in batches for which the quota has room beside the fleet of now."""
+    plan, before = change.plan, change.before
+    back = plan.back
+    if back is None or before is None or not is_rolling(back):
+        return change
+    wanted = sum(v.count for v in plan.grown or before.variants)
+    deployment = _deployment(change, endpoint, None if plan.keeps_counts else wanted, quotas)
+    paced = replace(back, params={**back.params, "DeploymentConfig": deployment} if deployment else _plain_step(back))
+    return replace(change, plan=replace(plan, back=paced))
+
+
+def _deployment(
+    change: Change, endpoint: EndpointSight, wanted: int | None, quotas: Mapping[str, int]
+) -> dict[str, Any]:
+    """How the rollback is deployed: as the turn was, with the room that the quota leaves now.
+
+    `wanted` are its instances; None: as many as are live.
+    """
+    turn, before = change.plan.turn, change.before
+    forward = turn.params.get("DeploymentConfig", {}) if turn is not None else {}
+    if turn is None or before is None or not is_rolling(turn):
+        return {}
+    live, kind = sum(max(v.current_count, v.desired_count) for v in endpoint.variants), before.variants[0]
+    quota = quotas.get(kind.instance_type)
+    same = all(v.instance_type == kind.instance_type for v in change.plan.after)
+    headroom = quota - live if quota is not None and same else quota
+    return guardrail.way_back(forward, live, live if wanted is None else wanted, headroom)
+
+
+def keep_owner_edits(change: Change, sight: Sight, now: datetime) -> Change:
+    """The change with the bounds that its owner raised since, and with a line about every edit, once."""
+    if change.plan.keeps_counts:
+        return change  # the rollback keeps them too
+    due = as_due(change, now).change
+    edits = rollback_size.edits(due, sight)
+    text = f"autoscaling was edited since the change ({', '.join(edits)}); the way back gives back what was stored"
+    if not edits or any(
+        e.step == JournalEvent.WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal
+    ):
+        return change
+    restore = rollback_size.raised(replace(due, plan=replace(due.plan, restore=change.plan.restore)), sight)
+    if restore != change.plan.restore:
+        text += ", with bounds as large as yours"
+    return _note_plan(change, replace(change.plan, restore=restore), "noted", text, now)
+
+
+def enlarge(
+    change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], given: RollbackInput, now: datetime
+) -> Change:
+    """The change with a rollback that runs `wanted`, or with a line why the stored one stands."""
+    made = _enlarged(change, endpoint, wanted, given)
+    said = ", ".join(f"{v.name} {v.count} x {v.instance_type}" for v in wanted)
+    if not isinstance(made, Plan):
+        text = f"the fleet grew to need {said}, and the way back cannot be cloned: {made.sentence}"
+        return _note_plan(change, change.plan, "failed", text, now)
+    text = f"the fleet or its bounds grew since the plan; the way back runs {said}"
+    return _note_plan(change, made, "noted", text, now)
+
+
+def _enlarged(
+    change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], given: RollbackInput
+) -> Plan | Reason:
+    plan, before = change.plan, change.before
+    assert before is not None
+    first_back = plan.first_back or plan.back
+    if not plan.new_config:
+        old = {v.name: v.count for v in before.variants}
+        moved = [v for v in wanted if v.count != old[v.name] or v.name in _named_variants(first_back)]
+        return replace(plan, back=capacity_step(change.ref.name, moved), grown=wanted, first_back=first_back)
+    if given.source is None:  # the deployment of the stored one says so itself, and hands over
+        return Reason(Code.CONFIGURATION_REPLACED, f"configuration {before.config_name} does not exist any more")
+    tags = {clone.CHANGE_TAG: change.id}
+    today = Target(wanted[0].instance_type, wanted[0].count)
+    made = clone.clone(given.source, wanted, today, given.catalogue, tags, endpoint.capture_stopped)
+    if not isinstance(made, clone.Clone):
+        return made[0]
+    others = tuple(step for step in plan.prepare if step.subject != made.name)
+    deployment = _deployment(change, endpoint, sum(v.count for v in wanted), given.quotas)
+    return replace(
+        plan,
+        prepare=(*others, create(made)),
+        back=update(change.ref.name, made.name, deployment),
+        back_config=made.name,
+        grown=wanted,
+        first_back=first_back,
+    )
+
+
+def stored_rollback(plan: Plan) -> Plan:
+    """The plan with the rollback of its beginning."""
+    if plan.first_back is None:
+        return plan
+    config = str(plan.first_back.params.get("EndpointConfigName", ""))
+    return replace(plan, back=plan.first_back, back_config=config, grown=(), first_back=None)
+
+
+def is_rolling(step: Step) -> bool:
+    """Whether a deployment replaces the instances in batches."""
+    return "RollingUpdatePolicy" in step.params.get("DeploymentConfig", {})
+
+
+def _plain_step(step: Step) -> dict[str, Any]:
+    return {key: value for key, value in step.params.items() if key != "DeploymentConfig"}
+
+
+def _is_settled(change: Change) -> bool:
+    """Whether the stored rollback was chosen for good."""
+    return any(entry.step == JournalEvent.WAY_BACK and entry.status == "failed" for entry in change.journal)
+
+
+def _is_refused(change: Change) -> bool:
+    """Whether AWS refuses to make or to deploy what the grown rollback needs: for good, or for want of a permission.
+
+    The stored rollback needs no configuration, so a role that lost `CreateEndpointConfig` can still go back.
+    """
+    plan = change.plan
+    made = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
+    lasts = [change.last(step, "done", "failed") for step in (*made, plan.back) if step is not None]
+    return any(last is not None and _is_hopeless(last) for last in lasts)
+
+
+def _is_hopeless(last: Entry) -> bool:
+    """Whether trying the step again would only lose time."""
+    return last.result is StepResult.REFUSED or (
+        last.result is StepResult.RETRY and last.failure is FailureClass.PERMISSION
+    )
+
+
+def _named_variants(step: Step | None) -> frozenset[str]:
+    rows = step.params.get("DesiredWeightsAndCapacities", ()) if step is not None else ()
+    return frozenset(row["VariantName"] for row in rows)
+
+
+def _note_plan(change: Change, plan: Plan, status: str, text: str, now: datetime) -> Change:
+    entry = Entry(now, JournalEvent.WAY_BACK, "failed" if status == "failed" else "noted", text[:500])
+    return replace(change, plan=plan, journal=(*change.journal, entry))
+
+
+def takes_autoscaling(change: Change, sight: Sight) -> bool:
+    """Whether the rollback is about to take autoscaling away, and has taken nothing away yet."""
+    return change.course is Course.BACK and bool(change.plan.clear) and sight.scaling is not None and given_back(change)
+
+
+def with_autoscaling(change: Change, sight: Sight, alarms: Sequence[Mapping[str, Any]], now: datetime) -> Change:
+    """The change with the autoscaling that its rollback meets, and the alarms of its step policies."""
+    note = Entry(now, JournalEvent.MET, "noted", "autoscaling is stored as it is before the way back takes it away")
+    journal = change.journal if change.met is not None else (*change.journal, note)
+    met = Met(now, sight.scaling or (), tuple(dict(a) for a in alarms))
+    return replace(change, met=met, journal=journal)
+
+
+def as_met(due: Due, now: datetime) -> Due:
+    """The change with what its rollback met in the place of what it had settled, with what a schedule set since.
+
+    A view of one look, as `as_due`; the same where no rollback took anything away.
+    """
+    change = due.change
+    if change.met is None or given_back(change):
+        return due
+    caught = caught_up(_steps_as_met(change), change.met.scaling, change.met.at, now, all_actions=True)
+    said = {step.command: told for step in caught.steps if (told := caught.said.get(step.key))}
+    return Due(replace(change, plan=replace(change.plan, settle=caught.steps)), {**due.said, **said})
+
+
+def owner_additions(change: Change) -> tuple[str, ...]:
+    """Command lines that put again what the owner added before the rollback, and what it does not give back."""
+    ours = {step.key for step in change.plan.restore}
+    steps = _steps_as_met(change)
+    return tuple(step.command for step in steps if step.kind is not StepKind.REGISTER_TARGET and step.key not in ours)
+
+
+def _steps_as_met(change: Change) -> tuple[Step, ...]:
+    met = change.met
+    return policies.rebuild(met.scaling, met.alarms, met.scaling) if met is not None else ()

@@ -1,0 +1,20 @@
+"""The details page of what a person is asked about, kept where a click on its message finds it."""
+
+from rightsizer.domain.message import CapacityChangeMessage, ProposalMessage
+from rightsizer.ports.evaluation import ReportStore
+from rightsizer.render import capacity_change, details_page
+
+
+class DetailsPages:
+    """Makes each page and puts it into a store (port `DetailsPages`)."""
+
+    def __init__(self, store: ReportStore) -> None:
+        self._store = store
+
+    def keep(self, message: ProposalMessage | CapacityChangeMessage) -> str:
+        """Store the page as it is now, in place of an earlier one; returns where it is."""
+        if isinstance(message, ProposalMessage):
+            identity, page = message.proposal.id, details_page.details(message.proposal)
+        else:
+            identity, page = message.asked.id, capacity_change.html(message.asked)
+        return self._store.put(f"pages/{identity}.html", page.encode(), "text/html; charset=utf-8")

@@ -1,0 +1,41 @@
+"""Other bounds of the owner's autoscaling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.dimensions.dimension import Addable
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.reason import Code, Reason, count
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
+
+
+class AutoscalingBounds(Addable):
+    """The smallest minimum that carries the load, and a maximum for it."""
+
+    kinds = (OptionKind.AUTOSCALING,)
+    back = "registers the old bounds again"
+
+    def describe(self, option: Option) -> str:
+        """``scale between 1 and 4 instances``."""
+        return f"scale between {option.target.minimum} and {count(option.target.maximum or 0, 'instance')}"
+
+    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+        """The owner's target with other bounds."""
+        from rightsizer.changes.plan.capacity import bounds_only
+
+        return bounds_only(given)
+
+    def saves_nothing(self, at: Situation) -> Reason | None:
+        """Only where a target-tracking policy has a minimum to lower, and the hours of the day differ."""
+        from rightsizer.recommender.closed_dimensions import even
+
+        targets = at.endpoint.scaling
+        kinds = {policy.get("PolicyType") for target in targets for policy in target.policies}
+        if kinds != {"TargetTrackingScaling"} or not any(target.policies and target.minimum > 1 for target in targets):
+            text = "no target-tracking policy has a minimum above one that could be lowered"
+            return Reason(Code.NOT_APPLICABLE, text)
+        return even(at)

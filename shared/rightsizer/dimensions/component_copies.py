@@ -1,0 +1,47 @@
+"""Other numbers of copies of inference components."""
+
+from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.dimensions.dimension import Dimension
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.reason import Code, Reason, count
+
+
+class ComponentCopies(Dimension):
+    """Copies of components that no autoscaling moves."""
+
+    kinds = (OptionKind.COPIES,)
+    back = "sets the old numbers of copies again"
+    applies_to = frozenset({EndpointKind.INFERENCE_COMPONENTS})
+    """Only such endpoints have components."""
+
+    def describe(self, option: Option) -> str:
+        """``run 2 copies of chat``."""
+        return "run " + ", ".join(f"{count(n, 'copy', 'copies')} of {name}" for name, n in option.target.copies)
+
+    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+        """The other numbers of copies: no deployment, and the way back is the same call."""
+        from rightsizer.domain.live_state import MOVING
+        from rightsizer.domain.plan import Plan, Step, StepKind
+
+        change, live = given.change, given.ground.copies
+        wanted = change.option.target.copies
+        held = sorted({name for name, _ in wanted} & {t.component_name for t in given.ground.scaling})
+        if held:
+            text = f"component {held[0]} is autoscaled, which would undo another number of copies; change its bounds"
+            return (Reason(Code.AUTOSCALED, text),)
+        moved = [(name, number) for name, number in wanted if live.get(name) != number]
+        if not moved or any(live.get(name, MOVING) == MOVING for name, _ in moved):
+            return (Reason(Code.CHANGED_SINCE, f"the components of {change.ref.name} are as asked, or being changed"),)
+
+        def step(name: str, number: int) -> Step:
+            copies = {"InferenceComponentName": name, "DesiredRuntimeConfig": {"CopyCount": number}}
+            return Step(StepKind.SET_COPIES, name, copies)
+
+        plan = Plan(
+            settle=tuple(step(name, number) for name, number in moved),
+            restore=tuple(step(name, live[name]) for name, _ in moved),
+            after=given.before.variants,
+            guardrail="copies of components only: no deployment, and the way back is the same call",
+        )
+        return Planned(given.before, plan)

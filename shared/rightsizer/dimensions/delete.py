@@ -1,0 +1,59 @@
+"""Deletion of an idle endpoint, in two steps: it is marked and watched, then its owner gets the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.dimensions.dimension import Dimension
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.elsewhere import out
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
+
+
+class Delete(Dimension):
+    """No role of the program may delete an endpoint."""
+
+    kinds = (OptionKind.DELETE,)
+    back = "creates it anew from its kept configuration"
+    keeps = False
+
+    def describe(self, option: Option) -> str:
+        """The same for every endpoint."""
+        return "be deleted after a grace period"
+
+    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+        """The mark, the wait and the watch; then the command and the file that brings it all back.
+
+        Nothing is written to AWS. The mark is the journal and the message: a tag on the endpoint would need AddTags on
+        endpoints, and who holds that can opt endpoints in. An asynchronous endpoint publishes no Invocations, so
+        waiting proves nothing there.
+        """
+        from rightsizer.changes.deletion import restore_file
+        from rightsizer.domain.plan import Plan, PlanKind
+
+        kind = given.ground.proposal.recommendation.kind
+        if kind is not EndpointKind.REAL_TIME:
+            text = f"whether an endpoint of kind {kind.value} is used cannot be told by its invocations; "
+            return (Reason(Code.OTHER_KIND, f"{text}its owner decides"),)
+        grace = given.limits.grace.total_seconds()
+        plan = Plan(
+            after=given.before.variants,
+            kind=PlanKind.DELETE,
+            guardrail=f"marked for deletion and watched for {grace / 86_400:g} days; rightsizer deletes nothing itself",
+            test_s=int(grace),
+            restore_file=restore_file(given.change.ref, given.config, given.before),
+        )
+        return Planned(given.before, plan)
+
+    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+        """Why it is not deleted: only an idle endpoint is, and `recommender/idle.py` recommends for that one."""
+        from rightsizer.recommender.idle import delete_refusal
+
+        return [out(at, OptionKind.DELETE, delete_refusal(at.endpoint, at.demand, at.policy))]

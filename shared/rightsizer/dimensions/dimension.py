@@ -1,0 +1,43 @@
+"""What every way to change an endpoint says: how it is offered, how it is carried out, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from rightsizer.changes.dimension import Planning
+from rightsizer.domain.option import Excluded, Option
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.dimension import Offering
+from rightsizer.recommender.elsewhere import other_kind
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
+
+
+class Dimension(Offering, Planning, Protocol):
+    """A way to change an endpoint. Each of its two halves stands where it is used."""
+
+
+class Elsewhere(Dimension, Protocol):
+    """A dimension that is looked at for real-time and asynchronous endpoints only."""
+
+    def out_of_scope(self, at: Situation) -> Reason | None:
+        """That the endpoint is of another kind."""
+        return other_kind(at)
+
+
+class Addable(Dimension, Protocol):
+    """A dimension of the search for the smallest fleet, which the settings keep closed or open."""
+
+    def saves_nothing(self, at: Situation) -> Reason | None:
+        """Why it can save nothing here, told before any fleet is computed; None where it may."""
+        ...
+
+    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+        """Closed: what it would save for an approval. Open: why no option of the search moves it."""
+        from rightsizer.recommender.closed_dimensions import answers
+
+        (kind,) = self.kinds
+        return answers(found, at, kind, self.saves_nothing)

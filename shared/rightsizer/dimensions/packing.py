@@ -1,0 +1,44 @@
+"""One card for several small endpoints of one owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rightsizer.dimensions.dimension import Dimension
+from rightsizer.domain.option import Excluded, Option, OptionKind, fleet
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.dimension import Restart
+from rightsizer.recommender.elsewhere import out
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
+
+
+class Packing(Dimension):
+    """Partners are named by the report, which knows the other endpoints."""
+
+    kinds = (OptionKind.PACKING,)
+    back = "sends the callers back to the endpoints of before, as long as they are kept"
+    applies_to = frozenset()
+    """Every partner needs another endpoint, or an inference component of its own."""
+    restart = Restart.NEW_ENDPOINT
+
+    def describe(self, option: Option) -> str:
+        """``share 1 x ml.g5.xlarge with other models``."""
+        return f"share {fleet(option.target)} with other models"
+
+    def out_of_scope(self, at: Situation) -> Reason | None:
+        """Why it shares no card."""
+        from rightsizer.recommender.packing import needs_at
+
+        needs = needs_at(at)
+        return needs if isinstance(needs, Reason) else None
+
+    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+        """Why no partners are named: they are known only beside the other endpoints."""
+        from rightsizer.recommender.packing import partners_needed
+
+        needs = found.needs
+        return [out(at, OptionKind.PACKING, partners_needed(needs, at.endpoint.owner))] if needs is not None else []

@@ -1,0 +1,38 @@
+"""Another way to choose the instance for a request, and the fewer instances that it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.dimensions.dimension import Addable
+from rightsizer.domain.endpoint import LEAST
+from rightsizer.domain.option import Option, OptionKind, fleet
+from rightsizer.domain.reason import Code, Reason
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
+
+
+class Routing(Addable):
+    """Requests to the instance with the fewest of them; a part of the configuration."""
+
+    kinds = (OptionKind.ROUTING,)
+    deploys = kinds
+    """Another routing strategy is another configuration."""
+
+    def describe(self, option: Option) -> str:
+        """``run on 2 x ml.g5.xlarge, routed by LEAST_OUTSTANDING_REQUESTS``."""
+        return f"run on {fleet(option.target)}, routed by {option.target.routing or LEAST}"
+
+    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+        """A clone of the configuration."""
+        from rightsizer.changes.plan.config import new_config
+
+        return new_config(given)
+
+    def saves_nothing(self, at: Situation) -> Reason | None:
+        """Only where requests go to instances at random, and nobody else sets the count."""
+        if at.endpoint.scaling:
+            return Reason(Code.AUTOSCALED, "fewer instances behind another routing, but autoscaling sets the count")
+        return None if at.random else Reason(Code.NOT_APPLICABLE, "requests go to the least busy instance already")

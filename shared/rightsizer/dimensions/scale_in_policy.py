@@ -1,0 +1,69 @@
+"""Another way in which managed instance scaling gives instances back; a person orders it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.dimensions.dimension import Dimension
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.reason import Code, Reason
+
+if TYPE_CHECKING:
+    from rightsizer.domain.preflight import Ground
+
+
+class ScaleInPolicy(Dimension):
+    """One property of the configuration of an endpoint of inference components."""
+
+    kinds = (OptionKind.SCALE_IN,)
+    deploys = kinds
+    """ManagedInstanceScaling is a part of the configuration."""
+    applies_to = frozenset({EndpointKind.INFERENCE_COMPONENTS})
+    """Only such endpoints have managed instance scaling."""
+
+    def describe(self, option: Option) -> str:
+        """The two strategies of ScaleInPolicy."""
+        asked = option.target.scale_in
+        consolidates = asked is not None and asked.strategy == "CONSOLIDATION"
+        return "move copies together to empty instances" if consolidates else "give back empty instances only"
+
+    def with_live_counts(self, ground: Ground) -> Ground:
+        """As many instances as run now: so many are started beside them."""
+        option, name = ground.option, ground.proposal.recommendation.variant
+        mine = [v for v in ground.endpoint.variants if v.name == name]
+        live = max((max(v.current_count, v.desired_count) for v in mine), default=0)
+        return replace(ground, option=replace(option, target=replace(option.target, instance_count=live)))
+
+    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+        """A clone with that one property, deployed as any other.
+
+        SageMaker moves the instances of such a variant with the copies on it, so counts are nobody's here: both
+        deployments keep the ones that are live, and autoscaling of the copies stays registered. Source:
+        RetainAllVariantProperties of UpdateEndpoint.
+        """
+        from rightsizer.changes import clone
+        from rightsizer.changes.plan.config import chosen_guardrail, keeping_counts, watching
+
+        change, ground, config, variants = given.change, given.ground, given.config, given.before.variants
+        target, tags = Target("", 0, scale_in=change.option.target.scale_in), {clone.CHANGE_TAG: change.id}
+        if target.scale_in is None:
+            return (Reason(Code.NOT_APPLICABLE, f"no scale-in policy is asked for on {change.ref.name}"),)
+        stopped = ground.endpoint.capture_stopped
+        new = clone.clone(config, clone.as_written(config), target, given.catalogue, tags, stopped)
+        if not isinstance(new, clone.Clone):
+            return new
+        if _scaled(new.body) == _scaled(config.body):
+            return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} has the scale-in policy that is asked for"),)
+        watched = watching(change, new.name, variants, given.limits)
+        names = tuple(step.subject for step in watched)
+        guard = chosen_guardrail(change, ground, given.before, variants, names, given.limits)
+        return Planned(given.before, keeping_counts(given, new, watched, guard), new.notes)
+
+
+def _scaled(body: Mapping[str, Any]) -> list[Any]:
+    """Managed instance scaling of each variant."""
+    return [v.get("ManagedInstanceScaling") for v in body["ProductionVariants"]]

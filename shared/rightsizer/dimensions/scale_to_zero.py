@@ -1,0 +1,72 @@
+"""No instance while nobody calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.dimensions.dimension import Dimension
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.dimension import Restart
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
+
+
+class ScaleToZero(Dimension):
+    """Carried out where a queue keeps the requests; elsewhere it takes inference components, which owners make."""
+
+    kinds = (OptionKind.SCALE_TO_ZERO,)
+    applies_to = frozenset({EndpointKind.ASYNC})
+    """The queue of an asynchronous endpoint keeps what comes while no instance runs."""
+    restart = Restart.NEW_ENDPOINT
+    competes = True
+
+    def describe(self, option: Option) -> str:
+        """The same for every endpoint."""
+        return "scale to zero when nobody calls"
+
+    def undo(self, option: Option) -> str:
+        """In place the bounds, of components their copies, elsewhere the endpoint that was kept."""
+        if option.in_place:
+            return "puts back the old bounds and count"
+        if not option.restart_needed:
+            return "puts back the old least copies of its components"
+        return "sends the callers back to this endpoint, as long as it is kept"
+
+    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+        """No instance while nobody asks: for an asynchronous endpoint alone, whose queue keeps what comes meanwhile."""
+        from rightsizer.autoscaling import policies
+        from rightsizer.changes.plan.capacity import capacity_step
+        from rightsizer.domain.plan import Plan
+
+        change, before = given.change, given.before
+        kind = given.ground.proposal.recommendation.kind
+        if kind not in self.applies_to:
+            text = f"an endpoint of kind {kind.value} has no queue: requests fail while it has no instance"
+            return (Reason(Code.OTHER_KIND, text),)
+        name, mine = change.ref.name, [v for v in before.variants if v.name == change.variant]
+        own = next((t for t in given.ground.scaling if t.variant_name == change.variant), None)
+        if not mine or (own is not None and own.minimum == 0):
+            return (Reason(Code.CHANGED_SINCE, f"{name} scales to zero already"),)
+        alarm = f"{given.limits.alarm_prefix}wake-{name}"
+        most = change.option.target.maximum or mine[0].count
+        settle, restore = policies.to_zero(name, change.variant, own, most, alarm, change.id)
+        plan = Plan(
+            settle=settle,
+            restore=restore if own is not None else (*restore, capacity_step(name, mine)),
+            after=before.variants,
+            guardrail="no instance while the queue is empty: no deployment; an alarm on the queue starts the first one",
+        )
+        return Planned(before, plan)
+
+    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+        """One option, where the owner tolerates cold starts or nobody would have met one; or why not."""
+        from rightsizer.recommender.scale_to_zero import sleep
+
+        option = sleep(at)
+        return [Excluded(at.runs.name, option, OptionKind.SCALE_TO_ZERO) if isinstance(option, Reason) else option]

@@ -1,0 +1,205 @@
+"""A cluster's nodes, requests and use from the series of four exporters.
+
+Names of series and labels: NVIDIA's DCGM exporter (default-counters.csv and dcp-metrics-included.csv of
+NVIDIA/dcgm-exporter), neuron-monitor (AWS Neuron documentation, neuron-monitor user guide), kube-state-metrics (its
+pod and node metrics), and the kubelet's cAdvisor and resource metrics (Kubernetes documentation).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from rightsizer.domain.cluster import ClusterUse, ContainerRequest, ContainerUse, DeviceUse, Node, PodGroup
+from rightsizer.errors import InputError
+from rightsizer.prometheus.client import Sample
+
+MIB, BYTES = 2**10, 2**30
+"""DCGM counts memory in MiB, Kubernetes and Neuron in bytes; both to GiB."""
+DEVICES: Mapping[str, str] = {
+    "nvidia_com_gpu": "nvidia.com/gpu",
+    "aws_amazon_com_neuron": "aws.amazon.com/neuron",
+    "aws_amazon_com_neurondevice": "aws.amazon.com/neurondevice",
+    "aws_amazon_com_neuroncore": "aws.amazon.com/neuroncore",
+}
+"""Resources as kube-state-metrics and as pods spell them."""
+NODE_LABELS = ("node", "Hostname", "kubernetes_node", "instance_name", "instance_id")
+"""Labels that may name the node of a device, the best first."""
+TYPE_LABELS = ("label_node_kubernetes_io_instance_type", "label_beta_kubernetes_io_instance_type")
+REGION_LABELS = ("label_topology_kubernetes_io_region", "label_failure_domain_beta_kubernetes_io_region")
+TYPES_HINT = "--metric-labels-allowlist=nodes=[node.kubernetes.io/instance-type,topology.kubernetes.io/region]"
+
+NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+type Key = tuple[str, str, str]
+"""Namespace, pod and container."""
+
+
+class Queries(Protocol):
+    """What is needed of a Prometheus server."""
+
+    def query(self, expression: str) -> tuple[Sample, ...]:
+        """The instant vector of an expression."""
+        ...
+
+
+def read_cluster(server: Queries, days: int, namespace: str | None = None) -> ClusterUse:
+    """The cluster over the last `days`; with a namespace, its pods only. ReadError where the server cannot be asked."""
+    if namespace and not NAMESPACE.fullmatch(namespace):
+        raise InputError(f"{namespace!r} is no name of a Kubernetes namespace: small letters, digits and hyphens")
+    window, within = f"{days}d", f'namespace="{namespace}"' if namespace else ""
+    owners = _owners(server.query(f"max_over_time(kube_pod_owner{{{within}}}[{window}])"))
+    requests = tuple(_requests(server.query(f"kube_pod_container_resource_requests{{{within}}}"), owners))
+    nodes = tuple(_nodes(server.query("kube_node_labels")))
+    devices = [*_gpus(server, window, owners), *_cores(server, window)]
+    if namespace:
+        asked = {each.node for each in requests if each.devices}
+        devices = [each for each in devices if _is_within(each, namespace, asked)]
+    uses = tuple(_uses(server, window, within, owners))
+    missing = tuple(_missing(nodes, requests, devices, uses))
+    return ClusterUse(days, nodes, requests, uses, tuple(devices), missing)
+
+
+def _is_within(device: DeviceUse, namespace: str, nodes: set[str]) -> bool:
+    return device.group.namespace == namespace if device.group else device.node in nodes
+
+
+def _owners(samples: Iterable[Sample]) -> Mapping[tuple[str, str], PodGroup]:
+    """The owner of each pod; a ReplicaSet stands for the Deployment that made it."""
+    found: dict[tuple[str, str], PodGroup] = {}
+    for each in samples:
+        namespace, pod = each.labels.get("namespace", ""), each.labels.get("pod", "")
+        kind, name = each.labels.get("owner_kind", ""), each.labels.get("owner_name", "")
+        if kind == "ReplicaSet" and "-" in name:
+            kind, name = "Deployment", name.rpartition("-")[0]
+        if name and name != "<none>":
+            found[namespace, pod] = PodGroup(namespace, kind, name)
+    return found
+
+
+def _group(owners: Mapping[tuple[str, str], PodGroup], namespace: str, pod: str) -> PodGroup:
+    return owners.get((namespace, pod), PodGroup(namespace, "Pod", pod))
+
+
+def _requests(samples: Iterable[Sample], owners: Mapping[tuple[str, str], PodGroup]) -> Iterator[ContainerRequest]:
+    found: dict[Key, ContainerRequest] = {}
+    for each in samples:
+        labels, resource = each.labels, each.labels.get("resource", "")
+        key = (labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", ""))
+        group = _group(owners, key[0], key[1])
+        made = found.get(key, ContainerRequest(group, key[1], key[2], labels.get("node", "")))
+        if resource == "cpu":
+            made = replace(made, cpu=each.value)
+        elif resource == "memory":
+            made = replace(made, memory_gib=each.value / BYTES)
+        elif resource in DEVICES:
+            made = replace(made, devices=made.devices + int(each.value), resource=DEVICES[resource])
+        found[key] = made
+    yield from found.values()
+
+
+def _nodes(samples: Iterable[Sample]) -> Iterator[Node]:
+    for each in samples:
+        kind = next((each.labels[name] for name in TYPE_LABELS if each.labels.get(name)), "")
+        region = next((each.labels[name] for name in REGION_LABELS if each.labels.get(name)), "")
+        yield Node(each.labels.get("node", ""), kind, region)
+
+
+def _gpus(server: Queries, window: str, owners: Mapping[tuple[str, str], PodGroup]) -> Iterator[DeviceUse]:
+    """One row for each GPU and pod that the DCGM exporter names."""
+    mean = server.query(f"avg_over_time(DCGM_FI_DEV_GPU_UTIL[{window}])")
+    high = _by_series(server.query(f"quantile_over_time(0.95, DCGM_FI_DEV_GPU_UTIL[{window}])"))
+    memory = _by_series(server.query(f"max_over_time(DCGM_FI_DEV_FB_USED[{window}])"))
+    tensor = _by_series(server.query(f"avg_over_time(DCGM_FI_PROF_PIPE_TENSOR_ACTIVE[{window}])"))
+    for each in mean:
+        labels, key = each.labels, _series(each.labels)
+        used, active = memory.get(key), tensor.get(key)
+        yield DeviceUse(
+            _group_of_device(labels, owners),
+            _node_of(labels),
+            labels.get("UUID", labels.get("gpu", "")),
+            labels.get("modelName", ""),
+            each.value,
+            high.get(key),
+            None if used is None else used / MIB,
+            None if active is None else 100 * active,
+        )
+
+
+def _cores(server: Queries, window: str) -> Iterator[DeviceUse]:
+    """One row for each NeuronCore; memory is that of all Neuron devices of its node."""
+    mean = server.query(f"avg_over_time(neuroncore_utilization_ratio[{window}])")
+    high = _by_series(server.query(f"quantile_over_time(0.95, neuroncore_utilization_ratio[{window}])"))
+    memory: dict[str, float] = {}
+    used = f'max_over_time(neuron_runtime_memory_used_bytes{{memory_location="neuron_device"}}[{window}])'
+    for each in server.query(used):
+        node = _node_of(each.labels)
+        memory[node] = memory.get(node, 0.0) + each.value / BYTES
+    for each in mean:
+        node, top = _node_of(each.labels), high.get(_series(each.labels))
+        core, kind = each.labels.get("neuroncore", ""), each.labels.get("instance_type", "")
+        yield DeviceUse(None, node, core, kind, 100 * each.value, None if top is None else 100 * top, memory.get(node))
+
+
+def _group_of_device(labels: Mapping[str, str], owners: Mapping[tuple[str, str], PodGroup]) -> PodGroup | None:
+    """The pods that hold the device. Labels that clash with those of the scrape begin with exported_."""
+    pod = labels.get("exported_pod") or labels.get("pod", "")
+    namespace = labels.get("exported_namespace") or labels.get("namespace", "")
+    container = labels.get("exported_container") or labels.get("container", "")
+    if not pod or ("exported_pod" not in labels and container in EXPORTERS):
+        return None
+    return _group(owners, namespace, pod)
+
+
+EXPORTERS = frozenset({"nvidia-dcgm-exporter", "dcgm-exporter", "exporter"})
+"""Containers of the exporter itself, which label its series where it names no pod."""
+
+
+def _node_of(labels: Mapping[str, str]) -> str:
+    return next((labels[name] for name in NODE_LABELS if labels.get(name)), "")
+
+
+def _uses(
+    server: Queries, window: str, within: str, owners: Mapping[tuple[str, str], PodGroup]
+) -> Iterator[ContainerUse]:
+    """CPU and memory of each container: the 95th percentile of five minutes, and the highest working set."""
+    chosen = ",".join(filter(None, ('container!=""', 'container!="POD"', within)))
+    rate = f"rate(container_cpu_usage_seconds_total{{{chosen}}}[5m])"
+    cpu = server.query(f"quantile_over_time(0.95, {rate}[{window}:5m])")
+    memory = server.query(f"max_over_time(container_memory_working_set_bytes{{{chosen}}}[{window}])")
+    found: dict[Key, ContainerUse] = {}
+    for each, name in [*((sample, "cpu_p95") for sample in cpu), *((sample, "memory_max_gib") for sample in memory)]:
+        labels = each.labels
+        key = (labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", ""))
+        made = found.get(key, ContainerUse(_group(owners, key[0], key[1]), key[2]))
+        if name == "cpu_p95":
+            found[key] = replace(made, cpu_p95=max(each.value, made.cpu_p95 or 0.0))
+        else:
+            found[key] = replace(made, memory_max_gib=max(each.value / BYTES, made.memory_max_gib or 0.0))
+    yield from found.values()
+
+
+def _by_series(samples: Iterable[Sample]) -> Mapping[frozenset[tuple[str, str]], float]:
+    return {_series(each.labels): each.value for each in samples}
+
+
+def _series(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """The labels without the name of the metric, which differs between the series of one device."""
+    return frozenset((key, value) for key, value in labels.items() if key not in ("__name__", "DCGM_FI_DRIVER_VERSION"))
+
+
+def _missing(
+    nodes: Iterable[Node],
+    requests: Iterable[ContainerRequest],
+    devices: Iterable[DeviceUse],
+    uses: Iterable[ContainerUse],
+) -> Iterator[str]:
+    """Series that are not there, and what brings them."""
+    if not list(requests):
+        yield "kube_pod_container_resource_requests: kube-state-metrics is not scraped, or the namespace has no pods"
+    if not any(each.instance_type for each in nodes):
+        yield f"the instance type of nodes: start kube-state-metrics with {TYPES_HINT}"
+    if not list(devices):
+        yield "DCGM_FI_DEV_GPU_UTIL and neuroncore_utilization_ratio: no device exporter is scraped"
+    if not list(uses):
+        yield "container_cpu_usage_seconds_total and container_memory_working_set_bytes: the kubelet is not scraped"

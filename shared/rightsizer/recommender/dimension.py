@@ -1,0 +1,67 @@
+"""What a way to change an endpoint says before it is planned: the first half of `dimensions.Dimension`.
+
+`changes/dimension.py` has the other half. The word is the one of Limits: `{"dimensions": ["schedule"]}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.errors import InputError
+
+if TYPE_CHECKING:
+    from rightsizer.recommender.context import Situation
+
+
+class Restart(StrEnum):
+    """What starts anew for an option, in the words that people read."""
+
+    NOTHING = "nothing restarts"
+    NEW_INSTANCES = "the model starts on new instances"
+    NEW_COPIES = "the copies start again, some at a time"
+    NEW_ENDPOINT = "a new endpoint starts beside this one"
+
+
+class Offering(Protocol):
+    """How a dimension is offered, and the words for its options."""
+
+    kinds: ClassVar[tuple[OptionKind, ...]]
+    """The kinds of option that it makes."""
+    restart: ClassVar[Restart] = Restart.NEW_INSTANCES
+    """What starts anew for those of its options that say that a restart is needed."""
+    keeps: ClassVar[bool] = True
+    """Whether what was there before still exists after the change, so that somebody can bring it back."""
+    back: ClassVar[str] = "deploys the old configuration again"
+    """What brings back what was there, as the end of "rightsizer ..." or "its owner ..."."""
+
+    competes: ClassVar[bool] = False
+    """Whether its options are weighed with the fleets of the search; else they stand behind what is chosen."""
+
+    def out_of_scope(self, at: Situation) -> Reason | None:
+        """Why it is not looked at on such an endpoint, whatever it would cost; None where it is."""
+        return None
+
+    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+        """Its options, or why there are none; `found` is the recommendation without it."""
+        return ()
+
+    def describe(self, option: Option) -> str:
+        """What the option does, as the end of "it can ..."."""
+        ...
+
+    def undo(self, option: Option) -> str:
+        """`back`, or other words for some of its options."""
+        return self.back
+
+
+def find[D: Offering](dimensions: Sequence[D], kind: OptionKind) -> D:
+    """The dimension that makes options of that kind. InputError where none is registered."""
+    found = next((one for one in dimensions if kind in one.kinds), None)
+    if found is None:
+        raise InputError(f"no registered dimension makes options of the kind {kind.value}")
+    return found

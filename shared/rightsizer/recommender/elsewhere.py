@@ -1,0 +1,112 @@
+"""What options share that are not carried out on the same endpoint: their bill, and why one does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from math import inf
+from typing import TYPE_CHECKING
+
+from rightsizer.domain.demand import Demand
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import Effort, Excluded, Money, Option, OptionKind, Risk, RiskResource, Target, priced
+from rightsizer.domain.price import Price
+from rightsizer.domain.reason import Code, Reason
+
+if TYPE_CHECKING:
+    from rightsizer.domain.hardware import InstanceType
+    from rightsizer.recommender.context import Situation
+
+VOLUME_GB = 512
+"""The largest VolumeSizeInGB of a production variant (SageMaker API, ProductionVariant)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bill(Money):
+    """US dollars of an alternative against today's."""
+
+    now_usd: Decimal
+
+
+def bill_of(at: Situation, price: Price, mean: float, count: int, risk_share: float) -> Bill:
+    """US dollars of `mean` instances, at most `count` of them, against today's."""
+    from rightsizer.recommender.pricing import cost_of
+
+    cost = cost_of(at.usd, price, mean, count, risk_share, at.given.prices.commitment, at.policy, True)
+    return Bill(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days, at.usd)
+
+
+def cheaper(at: Situation, types: list[InstanceType]) -> list[tuple[InstanceType, Price]]:
+    """Those of the types that are sold here below today's price of an instance, cheapest first."""
+    priced = ((hardware, at.given.prices.find(hardware.name)) for hardware in types)
+    found = [(h, p) for h, p in priced if p is not None and p.listed and p.usd_per_hour < at.price.usd_per_hour]
+    return sorted(found, key=lambda pair: (pair[1].usd_per_hour, pair[0].name))
+
+
+def unsaved(at: Situation, what: str) -> Reason:
+    """That it would save nothing, with today's bill and what is committed."""
+    plan = at.given.prices.commitment.usd_per_hour
+    return Reason(
+        Code.NOT_CHEAPER, f"{what} saves nothing: today it costs ${at.usd:,.2f} a month (committed: ${plan} an hour)"
+    )
+
+
+def out(at: Situation, kind: OptionKind, reason: Reason) -> Excluded:
+    """The dimension ruled out for what runs."""
+    return Excluded(at.runs.name, reason, kind)
+
+
+def other_kind(at: Situation) -> Reason | None:
+    """Why such an endpoint is not looked at for another one: only a real-time or an asynchronous one is."""
+    kind = at.endpoint.kind
+    if kind in (EndpointKind.REAL_TIME, EndpointKind.ASYNC):
+        return None
+    return Reason(Code.OTHER_KIND, f"not looked at for the kind {kind.value}")
+
+
+def break_even(bill: Bill) -> str:
+    """Until where it saves."""
+    ratio = float(bill.now_usd / bill.usd_per_month) if bill.usd_per_month > 0 else inf
+    return f"as dear as today if it carries {ratio:.2f} times less per instance than planned"
+
+
+def option_elsewhere(
+    kind: OptionKind,
+    target: Target,
+    price: Price,
+    bill: Bill,
+    demand: Demand,
+    *,
+    risks: Mapping[RiskResource, Risk],
+    effort: Effort,
+    client_change: str,
+    notes: tuple[str, ...],
+    facts: Mapping[str, str],
+    not_checked: tuple[str, ...],
+) -> Option:
+    """An option that its owner or its callers carry out; the model starts again for it."""
+    return priced(
+        kind,
+        target,
+        price,
+        bill,
+        demand.confidence,
+        risks,
+        effort,
+        in_place=False,
+        restarts=True,
+        client_change=client_change,
+        notes=notes,
+        facts=facts,
+        not_checked=not_checked,
+    )
+
+
+def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
+    """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
+    stored = sorted({kind.name for kind in (now, then) if not kind.local_nvme})
+    if not stored:
+        return ()
+    names = " and ".join(stored)
+    return (f"what the EBS volumes of {names} cost (up to {VOLUME_GB} GB an instance): they are in no figure",)

@@ -1,0 +1,90 @@
+"""A message in the two forms that channels take: plain text, and Slack blocks with one line for the notification.
+
+What words a kind of message is loaded with the first message of that kind, so that a door that sends notices only does
+not load the rest.
+"""
+
+from typing import assert_never
+
+from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage, ReportMessage
+from rightsizer.render import blocks, sentences
+
+
+def plain(message: Message) -> tuple[str, str]:
+    """Subject and body of the plain text.
+
+    Example:
+        >>> plain(Notice("rank: approval expired", "It is asked again."))
+        ('rank: approval expired', 'It is asked again.')
+    """
+    subject, body = _plain(message)
+    return subject, f"{body}\n{sentences.misread_line(message.misread)}\n" if message.misread else body
+
+
+def slack_blocks(message: Message) -> list[blocks.Block]:
+    """The message as Slack blocks, with buttons where something can be decided."""
+    made = _blocks(message)
+    return [*made, sentences.misread_block(message.misread)] if message.misread else made
+
+
+def slack_line(message: Message) -> str:
+    """What the notification of a Slack message says, on one line."""
+    match message:
+        case ProposalMessage(proposal):
+            from rightsizer.render import slack
+
+            return slack.proposal_text(proposal)
+        case CapacityChangeMessage(asked):
+            from rightsizer.render import capacity_change
+
+            return capacity_change.line(asked)
+        case ReportMessage(report):
+            from rightsizer.render import text
+
+            return text.report_subject(report)
+        case Notice(subject):
+            return blocks.escaped(subject, blocks.SECTION)
+        case _:
+            assert_never(message)
+
+
+def _plain(message: Message) -> tuple[str, str]:
+    match message:
+        case ProposalMessage(proposal, page):
+            from rightsizer.render import text
+
+            return text.proposal(proposal, page)
+        case CapacityChangeMessage(asked, page):
+            from rightsizer.render import capacity_change
+
+            return capacity_change.plain(asked, page)
+        case ReportMessage(report, page, notes, undelivered):
+            from rightsizer.render import text
+
+            subject, body = text.report(report, page)
+            body = "\n".join((body, *notes, ""))
+            return subject, f"{body}\n{undelivered}\n" if undelivered else body
+        case Notice(subject, body):
+            return subject, body
+        case _:
+            assert_never(message)
+
+
+def _blocks(message: Message) -> list[blocks.Block]:
+    match message:
+        case ProposalMessage(proposal, page):
+            from rightsizer.render import slack
+
+            return slack.proposal_blocks(proposal, page)
+        case CapacityChangeMessage(asked, page):
+            from rightsizer.render import capacity_change
+
+            return capacity_change.blocks(asked, page)
+        case ReportMessage(report, page):
+            from rightsizer.render import slack
+
+            return slack.report_blocks(report, page)
+        case Notice(subject, body):
+            return [blocks.header(subject), blocks.section(blocks.escaped_lines(body, blocks.SECTION))]
+        case _:
+            assert_never(message)

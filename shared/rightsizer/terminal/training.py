@@ -1,0 +1,98 @@
+"""`rightsizer training`: an account's finished training jobs, and what their next runs should change."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rightsizer import bootstrap
+from rightsizer.advice.market import snapshot
+from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
+from rightsizer.aws.session import Session
+from rightsizer.aws.training_history import TrainingHistory
+from rightsizer.terminal import tables as show
+from rightsizer.terminal.advise_page import document
+from rightsizer.terminal.app import (
+    AsJson,
+    EndpointUrl,
+    Exit,
+    Profile,
+    Region,
+    app,
+    examples,
+    print_json,
+    progress_of,
+)
+
+VERSION = 1
+"""Of the document that --json prints; a field is only ever added to it."""
+
+
+@app.command(
+    epilog=examples(
+        "rightsizer training --region eu-west-1             # the last 30 days",
+        "rightsizer training --days 90 --json | jq '.work[0].findings'",
+    )
+)
+def training(
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    days: Annotated[int, typer.Option("--days", min=1, max=365, help="Days of finished jobs to look at.")] = 30,
+    most: Annotated[int, typer.Option("--most", min=1, max=5000, help="Newest jobs that are read at most.")] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """Say what the next training runs should change.
+
+    Compares finished jobs by cost and time. Reads the jobs and their metrics in CloudWatch; changes nothing.
+    Runs whose names differ in a stamp only count as one work. Exit code 10: something can be saved.
+    """
+    session, now = Session(region, profile, endpoint_url), bootstrap.now()
+    market = snapshot(session.region)
+    with progress_of("reading training jobs") as progress:
+        runs = TrainingHistory(session).runs(now - timedelta(days=days), now, most, progress)
+    work = advise_runs(runs, market)
+    if as_json:
+        whole = {"version": VERSION, "region": session.region, "days": days, "jobs": len(runs)}
+        print_json({**whole, "work": document(work)})
+    else:
+        show.output().print(training_page(work, len(runs), days))
+    saves = any(each.saving_usd > 0 for each in work)
+    raise typer.Exit(Exit.SAVINGS_FOUND if saves else Exit.NOTHING_TO_DO)
+
+
+def training_page(work: Sequence[WorkAdvice], jobs: int, days: int) -> RenderableType:
+    """Each work with its types and findings, the most expensive first."""
+    parts: list[RenderableType] = [Text(f"{jobs} finished training jobs of {days} days, On-Demand list prices")]
+    for each in work:
+        counts = f"{each.runs} runs, {each.failed} failed, {each.interruptions} interruptions"
+        parts += [Text(), Text(f"{each.name}: {counts}, USD {each.usd:,.2f}", style="bold")]
+        if each.unpriced:
+            parts.append(Padding(Text(f"no price is known of {', '.join(each.unpriced)}, so no cost"), (0, 0, 0, 2)))
+        if each.results:
+            parts.append(Padding(_results(each.results), (0, 0, 0, 2)))
+        parts += [Padding(line, (0, 0, 0, 2)) for line in _findings(each.findings)]
+    return Group(*parts)
+
+
+def _results(results: Sequence[TypeResult]) -> Table:
+    rows = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("Type", "Runs", "Hours", "USD/run", ""):
+        rows.add_column(name, justify="right" if name in ("Runs", "Hours", "USD/run") else "left")
+    for each in results:
+        mark = "no other is quicker and cheaper" if each.is_on_frontier else ""
+        figures = (str(each.runs), f"{each.hours:.2f}", f"{each.usd:,.2f}", mark)
+        rows.add_row(*(Text(cell) for cell in (f"{each.count} x {each.instance_type}", *figures)))
+    return rows
+
+
+def _findings(findings: Sequence[TrainingFinding]) -> Iterator[Text]:
+    for each in findings:
+        named = f" {each.instance_type}" if each.instance_type else ""
+        saving = f", USD {each.usd_per_run:,.2f} a run" if each.usd_per_run else ""
+        yield Text(f"- {each.action.value}{named}{saving}: {each.reason.text} [{each.reason.source}]")

@@ -1,0 +1,155 @@
+"""A workload from flags and a file, for `rightsizer advise`."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rightsizer.domain.reason import one_line
+from rightsizer.errors import InputError
+
+FLAGS: Mapping[str, tuple[str, str]] = {
+    "--task": (
+        "task",
+        "training, fine-tuning, real-time, asynchronous, batch-inference, preprocessing, notebook, classical-ml.",
+    ),
+    "--kind": ("model.kind", "classical, vision, transformer, llm or deep-learning."),
+    "--model": ("model.name", "A known architecture or repository, such as llama-3-8b."),
+    "--parameters": ("model.parameters", "Parameters, such as 7B."),
+    "--precision": ("model.precision", "fp32, fp16, bf16, fp8, int8 or int4."),
+    "--framework": ("model.framework", "Such as pytorch or xgboost."),
+    "--method": ("model.method", "full, lora or qlora."),
+    "--model-gib": ("model.memory_gib", "Size of the loaded model, where parameters say nothing."),
+    "--tokens-in": ("model.tokens_in", "Tokens of a prompt."),
+    "--tokens-out": ("model.tokens_out", "Tokens of an answer."),
+    "--context": ("model.context_tokens", "Longest context, or the length of a sequence in training."),
+    "--rate": ("traffic.requests_per_second", "Mean requests a second."),
+    "--peak": ("traffic.peak_requests_per_second", "Highest requests a second."),
+    "--requests-per-month": ("traffic.requests_per_month", "Requests a month."),
+    "--shape": ("traffic.shape", "steady, fluctuating, spiky or intermittent."),
+    "--idle-share": ("traffic.idle_share", "Share of the time without requests, 0 to 1."),
+    "--hours-per-day": ("traffic.hours_per_day", "Hours of use a day."),
+    "--days-per-month": ("traffic.days_per_month", "Days of use a month."),
+    "--goal": ("objectives.goal", "cost, balanced, performance, experiment or flexibility."),
+    "--p95-ms": ("objectives.p95_ms", "p95 of the whole answer, milliseconds."),
+    "--first-token-ms": ("objectives.first_token_ms", "Time to the first token, milliseconds."),
+    "--tokens-per-second": ("objectives.tokens_per_second", "Tokens a second of each answer."),
+    "--deadline-hours": ("objectives.deadline_hours", "Hours that a run may take."),
+    "--budget": ("objectives.budget_usd", "US dollars a month, or for a run."),
+    "--data-gib": ("data.size_gib", "Size of the data."),
+    "--training-tokens": ("data.tokens", "Tokens that training passes, over all epochs."),
+    "--seconds-per-request": ("data.seconds_per_request", "Duration of a request."),
+    "--payload-mb": ("data.payload_mb", "Size of a request."),
+    "--region": ("constraints.region", "AWS Region of the prices; default us-east-1."),
+    "--environment": ("constraints.environment", "development (dev), staging or production."),
+    "--running": ("running.instance_type", "The instance type that serves today."),
+    "--running-p95-ms": ("running.p95_ms", "Its p95, milliseconds."),
+    "--running-gpu-gib": ("running.gpu_memory_max_gib", "Highest memory of one of its GPUs."),
+}
+"""Options with a value: the field of the description that each sets, and its help."""
+SWITCHES: Mapping[str, tuple[str, bool, str]] = {
+    "--no-gpu": ("constraints.no_gpu", True, "No accelerator."),
+    "--cpu-only": ("model.cpu_only", True, "The software runs on CPU only."),
+    "--no-compiled": ("constraints.compiled_models", False, "No chips that need a compiled model."),
+    "--checkpoints": ("constraints.checkpoints", True, "The training script writes checkpoints."),
+    "--no-checkpoints": ("constraints.checkpoints", False, "It does not."),
+}
+"""Options without a value."""
+LISTS: Mapping[str, tuple[str, str]] = {
+    "--ask": ("ask", "A type, spot, serverless, lambda ...: say whether it fits; may be given again."),
+    "--compare": ("compare", "An instance type to set beside others; may be given again."),
+}
+
+
+def with_flags[**P](command: Callable[P, None]) -> Callable[..., None]:
+    """The command with every option of the tables above; they reach it by their names."""
+    own = [each for each in inspect.signature(command).parameters.values() if each.kind is not each.VAR_KEYWORD]
+    made = [_parameter(name, str | None, text) for name, (_, text) in FLAGS.items()]
+    made += [_parameter(name, bool, text, False) for name, (_, _, text) in SWITCHES.items()]
+    made += [_parameter(name, list[str] | None, text) for name, (_, text) in LISTS.items()]
+    whole = [*own, *made]
+    command.__signature__ = inspect.Signature(whole, return_annotation=None)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in whole} | {"return": None}
+    return command
+
+
+def _parameter(name: str, kind: Any, text: str, default: object = None) -> inspect.Parameter:
+    option = Annotated[kind, typer.Option(name, help=text)]
+    return inspect.Parameter(_key(name), inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
+
+
+def _key(name: str) -> str:
+    return name.removeprefix("--").replace("-", "_")
+
+
+def described_by(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of the file with what the flags set; InputError without a task."""
+    described = describe(_read(file) if file else {}, given)
+    if "task" not in described:
+        raise InputError(LESSON)
+    return described
+
+
+LESSON = (
+    "nothing says what the workload is. Give --task and what you know, for example"
+    " rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5;"
+    " or --file workload.yaml with the key task (docs/advise.md);"
+    " or run rightsizer advise at a terminal without a flag, and it asks"
+)
+
+
+def is_empty(file: Path | None, given: Mapping[str, Any]) -> bool:
+    """Whether neither a file nor a flag describes anything."""
+    return file is None and not any(given.get(_key(name)) for name in (*FLAGS, *SWITCHES, *LISTS))
+
+
+def describe(described: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The description with what the flags set."""
+    for name, (path, _) in FLAGS.items():
+        if given.get(_key(name)) is not None:
+            _set(described, path, given[_key(name)])
+    for name, (path, value, _) in SWITCHES.items():
+        if given.get(_key(name)):
+            _set(described, path, value)
+    for name, (path, _) in LISTS.items():
+        if given.get(_key(name)):
+            _set(described, path, list(given[_key(name)]))
+    return described
+
+
+def _set(described: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    for parent in parents:
+        within = described.setdefault(parent, {})
+        if not isinstance(within, dict):
+            raise InputError(f"{parent} in the file must be a mapping of fields, got {within!r}")
+        described = within
+    described[last] = value
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The description in a file; InputError names the file and the line that cannot be understood."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"reading {file}: {error}; give a readable YAML or JSON file") from None
+    try:
+        found = json.loads(text) if file.suffix == ".json" else _yaml(text)
+    except ValueError as error:
+        raise InputError(f"reading {file}: {one_line(str(error))}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"reading {file}: a description is a mapping with the key task, got {type(found).__name__}")
+    return found
+
+
+def _yaml(text: str) -> Any:
+    """YAML as plain data; ValueError where it is malformed. Loaded here, as only a file needs it."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None

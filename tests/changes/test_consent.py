@@ -1,0 +1,155 @@
+"""Consent right before the first write: the list of approvers, the tag, and the dimensions that the settings name."""
+
+from dataclasses import replace
+from datetime import time
+from typing import Any
+
+import pytest
+
+from rightsizer.changes.preflight import consent
+from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.option import Option, OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits, ChangeWindow
+from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate
+from tests.changes.account import OLD_TYPE
+from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
+
+HOME = "aws:111122223333"
+DEV = "cli:arn:aws:sts::111122223333:assumed-role/dev/ml-oncall"
+ONCALL = "cli:arn:aws:sts::111122223333:assumed-role/ml-oncall/ada"
+LIST = replace(LIMITS, approvers=Approvers.listed("U1,role/ml-oncall", HOME))
+AUTO = {"rightsizer:mode": "auto"}
+
+
+@pytest.mark.parametrize("by", ["slack:U1", ONCALL])
+def test_an_approval_of_somebody_on_the_list_is_carried_out(by: str) -> None:
+    w = world(limits=LIST, by=by)
+    w.start()
+    assert w.run(12).state is ChangeState.PROVEN
+
+
+def test_automatic_mode_needs_nobody_on_the_list() -> None:
+    w = world(limits=LIST, by="policy", tags=AUTO, gate=Gate.APPLY)
+    w.start()
+    assert w.run(12).state is ChangeState.PROVEN
+
+
+@pytest.mark.parametrize("by", [DEV, "slack:U2", "somebody", "cli:role/ml-oncall"])
+def test_an_approval_of_somebody_else_is_withdrawn_with_the_reason_and_touches_nothing(by: str) -> None:
+    w = world(limits=LIST, by=by)
+    w.account.unseen = "AWS is not asked"
+    change = w.start()
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.NOT_APPROVER)
+    assert w.shown().state is ProposalState.WITHDRAWN
+    assert "not on the list Approvers" in change.outcome or "no identity that the list" in change.outcome
+    assert any("list Approvers" in text for _, text in w.told)
+
+
+def test_an_approval_without_a_decision_is_nobodys() -> None:
+    assert world(limits=LIST, proposed={"decision": None}).start().state is ChangeState.REFUSED
+    w = world(proposed={"decision": None})
+    assert "carries no decision" in w.start().outcome
+
+
+def test_without_a_list_every_recorded_approval_is_carried_out() -> None:
+    assert world(by=DEV).start().state is ChangeState.RUNNING
+
+
+def test_who_left_the_list_while_the_change_waited_for_its_window_does_not_begin_it() -> None:
+    window = ChangeWindow(days=frozenset({5}), start=time(8), end=time(18))
+    w = world(limits=replace(LIST, window=window), by=ONCALL)
+    assert w.start().state is ChangeState.PLANNED
+    w.limit(approvers=Approvers.listed("U1", HOME))
+    assert w.run(24 * 6).state is ChangeState.REFUSED
+    assert w.shown().state is ProposalState.WITHDRAWN
+
+
+def test_an_order_to_go_back_is_carried_out_whoever_gave_it() -> None:
+    w = world(limits=LIST, by=ONCALL)
+    w.start()
+    w.run(12)
+    w.ask_back(DEV)
+    assert w.run(6).state is ChangeState.ROLLED_BACK
+
+
+@pytest.mark.parametrize(
+    ("tags", "code"),
+    [({"rightsizer:mode": "off"}, Code.MODE_OFF), ({"rightsizer:mode": "report"}, Code.NOT_OPTED_IN), ({}, None)],
+)
+def test_the_tag_of_now_decides_whether_the_endpoint_may_be_changed(tags: dict[str, str], code: Code | None) -> None:
+    change = world(tags=tags).start()
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, code or Code.NOT_OPTED_IN)
+    opened = world(tags=tags, limits=replace(LIMITS, change_untagged=True)).start()
+    assert (opened.state is ChangeState.RUNNING) == (not tags), "absent is not off"
+
+
+@pytest.mark.parametrize(("mode", "gate"), [("propose", Gate.APPLY), ("auto", Gate.PROPOSE)])
+def test_automatic_mode_needs_the_tag_and_the_gate_of_now(mode: str, gate: Gate) -> None:
+    change = world(by="policy", tags={"rightsizer:mode": mode}, gate=gate).start()
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.NOT_OPTED_IN)
+
+
+ROUTED = an_option(
+    kind=OptionKind.ROUTING, target=Target(OLD_TYPE, 2, routing="LEAST_OUTSTANDING_REQUESTS"), by_itself=True
+)
+BOUNDS = an_option(kind=OptionKind.AUTOSCALING, target=Target(OLD_TYPE, 2, minimum=1, maximum=2), by_itself=True)
+
+
+def by_policy(option: Option, *opened: OptionKind) -> World:
+    limits: ChangeLimits = replace(LIMITS, dimensions=frozenset(opened))
+    scaling: Any = autoscaled(1, 4) if option is BOUNDS else None
+    return world(option, limits=limits, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=scaling, count=3)
+
+
+@pytest.mark.parametrize("option", [ROUTED, BOUNDS], ids=lambda o: o.kind.value)
+def test_automatic_mode_changes_a_dimension_only_where_the_settings_name_it_now(option: Option) -> None:
+    w = by_policy(option, option.kind)
+    w.start()
+    assert w.run(48).state is ChangeState.PROVEN, w.change.outcome
+    closed = by_policy(option).start()
+    assert closed.state is ChangeState.REFUSED
+    assert f"{option.kind.value} is changed only after an approval" in closed.outcome
+
+
+def raising(low: int, high: int, *, restores: bool = True) -> Option:
+    target = Target(OLD_TYPE, low, minimum=low, maximum=high)
+    return an_option(kind=OptionKind.AUTOSCALING, target=target, restores=restores)
+
+
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [(raising(3, 4), True), (raising(3, 4, restores=False), False), (raising(3, 6), False)],
+)
+def test_automatic_mode_gives_back_a_minimum_within_the_owners_bounds_and_moves_no_other(
+    option: Option, given: bool
+) -> None:
+    w = world(option, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=autoscaled(1, 4))
+    change = w.start()
+    (target,) = w.account.targets.values()
+    assert change.state is (ChangeState.APPLIED if given else ChangeState.REFUSED), change.outcome
+    assert (target.minimum, target.maximum) == ((3, 4) if given else (1, 4))
+
+
+def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
+    w = world(raising(3, 4), by="policy", tags=AUTO, gate=Gate.APPLY, scaling=autoscaled(4, 4), count=4)
+    assert w.start().state is ChangeState.REFUSED
+    assert next(iter(w.account.targets.values())).minimum == 4
+
+
+def test_a_list_that_names_nobody_at_a_terminal_says_so() -> None:
+    reason = consent.stranger(DEV, Approvers.listed("U1", HOME))
+    assert reason is not None
+    assert "the list names Slack users only" in reason.sentence
+    assert "or somebody on the list answers in Slack" in reason.sentence
+    assert consent.stranger(DEV, Approvers.listed("", HOME)) is None
+
+
+def test_a_deletion_needs_a_person() -> None:
+    option = an_option(kind=OptionKind.DELETE, target=Target(OLD_TYPE, 0), in_place=False)
+    change = world(option, by="policy", tags=AUTO, gate=Gate.APPLY).start()
+    assert change.state is ChangeState.REFUSED
+    assert "only after a person approved it" in change.outcome
+    assert world(option).start().state is ChangeState.APPLIED

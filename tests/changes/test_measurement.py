@@ -1,0 +1,164 @@
+"""What a change is measured by: instance hours that ran, money that they saved, and what its end teaches."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rightsizer.changes.measurement import counted, measured, planned_instances, realised_usd
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.live_state import EndpointSight, Gone, Sight, VariantSight, Verdict
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.reason import Code, Reason
+from tests import samples
+from tests.changes.account import MONDAY, NEW_TYPE, OLD_TYPE, Load
+from tests.changes.memory import World, an_option, world
+
+POOLS = an_option(kind=OptionKind.INSTANCE_POOLS, target=Target(NEW_TYPE, 1, pools=(NEW_TYPE, OLD_TYPE)))
+
+
+def ran(count: int, hours: float, **changes: object) -> Change:
+    made = samples.change(MONDAY, variant="v", turned_at=MONDAY, **changes)
+    return counted(made, seen(count), MONDAY + timedelta(hours=hours))
+
+
+def seen(count: int, *pools: tuple[str, int]) -> EndpointSight:
+    variants = (VariantSight("v", count, count, 1.0, 1.0, (), pools),)
+    return EndpointSight("InService", "new", MONDAY, "", "", variants)
+
+
+def test_hours_are_counted_at_the_count_of_each_look_and_once() -> None:
+    first = ran(2, 3)
+    second = counted(first, seen(5), MONDAY + timedelta(hours=4))
+    assert (first.instance_hours, second.instance_hours) == (6.0, 11.0)
+    assert counted(second, seen(5), MONDAY + timedelta(hours=4)).instance_hours == 11.0
+    assert counted(second, seen(5), MONDAY).instance_hours == 11.0, "time does not run backwards"
+
+
+def test_nothing_is_counted_before_the_turn_after_the_return_and_of_what_is_gone() -> None:
+    at = MONDAY + timedelta(hours=2)
+    before = samples.change(MONDAY, variant="v")
+    assert counted(before, seen(3), at) == before
+    returned = samples.change(MONDAY, variant="v", turned_at=MONDAY, returned_at=MONDAY)
+    assert measured(returned, Sight(seen(3)), at) == returned
+    turned = samples.change(MONDAY, variant="v", turned_at=MONDAY)
+    assert measured(turned, Sight(Gone("chat")), at) == turned
+    verdict = Verdict("not-yet", Reason(Code.UNPROVEN, "x"), figures={"mean_s": 0.1})
+    looked = measured(turned, Sight(seen(3), verdict=verdict), at)
+    assert (looked.measured, looked.instance_hours) == ({"mean_s": 0.1}, 6.0)
+
+
+def test_pools_are_counted_by_where_they_ran() -> None:
+    at, made = MONDAY + timedelta(hours=10), samples.change(MONDAY, variant="v", turned_at=MONDAY, option=POOLS)
+    for pools, fallback, unseen in (
+        (((NEW_TYPE, 3),), 0, 0),
+        (((NEW_TYPE, 1), (OLD_TYPE, 2)), 20, 0),
+        (((OLD_TYPE, 1),), 10, 20),
+        ((), 0, 30),
+    ):
+        found = counted(made, seen(3, *pools), at)
+        assert (found.instance_hours, found.fallback_hours, found.unseen_hours) == (30, fallback, unseen)
+
+
+def test_more_instances_than_priced_save_less_by_what_an_instance_costs() -> None:
+    plain = samples.option().saving_usd_per_month / 730 * 10
+    each = samples.option().usd_per_month / 730
+    assert float(realised_usd(ran(1, 10), 10)) == pytest.approx(float(plain))
+    assert float(realised_usd(ran(3, 10), 10)) == pytest.approx(float(plain - 2 * 10 * each))
+    assert float(realised_usd(samples.change(MONDAY), 10)) == pytest.approx(float(plain)), "no count was seen"
+
+
+@pytest.mark.parametrize("kind", [OptionKind.PLACEMENT, OptionKind.SCALE_IN])
+def test_what_promised_nothing_saves_nothing(kind: OptionKind) -> None:
+    assert realised_usd(ran(1, 10, option=replace(samples.option(), kind=kind)), 10) == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "mean", "planned"),
+    [
+        (Target(NEW_TYPE, 4), None, 4.0),
+        (Target(NEW_TYPE, 4), 2.5, 2.5),
+        (Target(NEW_TYPE, 2, hourly_counts=(1,) * 12 + (2,) * 12), 9.0, 1.5),
+    ],
+)
+def test_a_fleet_is_booked_by_the_instances_that_were_priced(
+    target: Target, mean: float | None, planned: float
+) -> None:
+    option = replace(samples.option(), target=target, mean_instances=mean)
+    assert planned_instances(samples.change(MONDAY, option=option)) == planned
+
+
+def booked(w: World) -> list[tuple[float, float, bool, str]]:
+    rows = [entry for entry in w.kept.booked_entries.values() if entry.kind == "realised"]
+    return [(float(entry.usd), entry.hours, entry.proven, entry.note) for entry in rows]
+
+
+def test_the_realised_saving_counts_the_instances_that_really_ran() -> None:
+    w = world()
+    w.start()
+    w.until(lambda change: change.turned_at)
+    w.account.scale(2)
+    change = w.run(12)
+    ((usd, hours, proven, _),) = booked(w)
+    plain, each = (float(x) / 730 for x in (change.saving_usd_per_month, change.option.usd_per_month))
+    assert (change.state, proven) == (ChangeState.PROVEN, True)
+    assert change.instance_hours > 1.5 * hours
+    assert usd == pytest.approx(plain * hours - each * (change.instance_hours - hours), rel=1e-3)
+
+
+def test_a_fallback_that_runs_the_old_type_saves_nothing_and_proves_nothing() -> None:
+    w = world(POOLS)
+    w.account.pool = OLD_TYPE
+    w.start()
+    change = w.run(24 * 16)
+    assert change.state is ChangeState.APPLIED, change.outcome
+    assert "not known to have run on ml.g5.xlarge" in change.outcome
+    monthly = float(change.saving_usd_per_month)
+    assert sum(usd for usd, *_ in booked(w)) == pytest.approx(0.0, abs=0.05 * monthly / 2)
+    assert not any(proven for _, _, proven, _ in booked(w))
+    assert "on a fallback pool, which saves nothing" in booked(w)[-1][3]
+    assert [(past.ended, past.latency_ratio) for past in w.past()] == [("applied", None)]
+
+
+@pytest.mark.parametrize("hours", [1, 24])
+def test_the_hours_since_the_last_look_count_before_the_verdict(hours: int) -> None:
+    w = world(POOLS, limits=ChangeLimits(probation=timedelta(hours=hours)))
+    w.account.pool = OLD_TYPE
+    w.start()
+    w.until(lambda change: change.turned_at)
+    w.advance(timedelta(hours=hours, minutes=5))
+    w.apply.tick(w.now)
+    assert (w.change.state, w.change.closed) == (ChangeState.APPLIED, False)
+    assert "not known to have run on ml.g5.xlarge" in w.change.outcome
+
+
+def test_the_first_pool_is_booked_and_proven_as_the_new_type() -> None:
+    w = world(POOLS)
+    w.start()
+    change = w.run(12)
+    ((usd, hours, _, _),) = booked(w)
+    assert change.state is ChangeState.PROVEN
+    assert change.fallback_hours == change.unseen_hours == 0
+    assert usd == pytest.approx(float(change.saving_usd_per_month) / 730 * hours, rel=0.02)
+
+
+def test_a_change_teaches_how_much_slower_the_new_type_works_and_what_it_was_told_to_risk() -> None:
+    w = world()
+    w.account.load = lambda at, variant, kind: Load(
+        p95_s=0.2 if kind == OLD_TYPE else 0.24, gpu=10.0 if kind == OLD_TYPE else 14.0
+    )
+    w.start()
+    assert w.run(30).state is ChangeState.PROVEN
+    (past,) = w.past()
+    assert past.realised_slowdown == pytest.approx(1.4)
+    assert past.latency_ratio == pytest.approx(1.2)
+    assert (past.stated_risk, past.restores) == (int(w.change.option.risk), False)
+
+
+def test_a_way_back_states_no_risk() -> None:
+    w = world(an_option(restores=True))
+    w.start()
+    w.run(30)
+    (past,) = w.past()
+    assert (past.stated_risk, past.restores) == (None, True)

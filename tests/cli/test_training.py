@@ -1,0 +1,78 @@
+"""The command `training` on a simulated month of 200 finished jobs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rightsizer.terminal.app import Exit
+from rightsizer.terminal.run import run
+from sandbox.account import Sandbox
+from sandbox.spot import Spot, add_spot
+from sandbox.training_history import WORK, seed_training
+
+
+@pytest.fixture
+def spot(box: Sandbox) -> Spot:
+    return add_spot(box)
+
+
+def work(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = run(["training", "--region", "eu-west-1", "--json", *arguments])
+    found = json.loads(capsys.readouterr().out)
+    return code, {"jobs": found["jobs"], **{each["name"]: each for each in found["work"]}}
+
+
+def finding(found: dict[str, Any], name: str, rule: str) -> dict[str, Any]:
+    (made,) = [each for each in found[name]["findings"] if rule in each["reason"]["source"]]
+    assert isinstance(made, dict)
+    return made
+
+
+def test_a_month_of_200_jobs_is_compared_and_each_works_fault_is_found(
+    spot: Spot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seed_training(spot.box, spot.jobs) == 200 == sum(each.runs for each in WORK)
+    code, found = work(capsys)
+    assert (code, found["jobs"]) == (Exit.SAVINGS_FOUND, 200)
+    assert finding(found, "churn-xgboost", "rule C2")["instance_type"].startswith(("ml.m", "ml.c"))
+    assert finding(found, "rank-nightly", "rule C2")["action"] == "TEST"
+    assert finding(found, "resnet-train", "rule P2")["action"] == "PROPOSE"
+    assert "0 of 20 warm pools" in finding(found, "segment-study", "rule P8")["reason"]["text"]
+    assert finding(found, "speech-encoder", "rule R3")["instance_type"] == "ml.g4dn.xlarge"
+    assert found["llm-sft"]["findings"] == []
+    assert (found["llm-sft"]["interruptions"], found["segment-study"]["failed"]) == (32, 4)
+    types = {each["instance_type"]: each["is_on_frontier"] for each in found["bert-finetune"]["results"]}
+    assert types == {"ml.g5.2xlarge": True, "ml.g5.12xlarge": True, "ml.g4dn.xlarge": False}
+
+
+def test_the_page_names_types_hours_prices_and_reasons(spot: Spot, capsys: pytest.CaptureFixture[str]) -> None:
+    seed_training(spot.box, spot.jobs)
+    assert run(["training", "--region", "eu-west-1", "--most", "150"]) == Exit.SAVINGS_FOUND
+    page = capsys.readouterr().out
+    for text in ("150 finished training jobs of 30 days", "USD/run", "no other is quicker and cheaper", "[rule P2"):
+        assert text in page
+
+
+def test_jobs_that_run_or_are_older_are_left_out(spot: Spot, capsys: pytest.CaptureFixture[str]) -> None:
+    spot.jobs.train("still-running")
+    spot.jobs.train("old", hours_ago=40 * 24, TrainingJobStatus="Completed", TrainingTimeInSeconds=3600)
+    code, found = work(capsys)
+    assert (code, found) == (Exit.NOTHING_TO_DO, {"jobs": 0})
+
+
+def test_a_type_without_a_price_is_said(spot: Spot, capsys: pytest.CaptureFixture[str]) -> None:
+    resources = {"InstanceType": "ml.p99.xlarge", "InstanceCount": 1, "VolumeSizeInGB": 1}
+    spot.jobs.train("new", TrainingJobStatus="Completed", TrainingTimeInSeconds=3600, ResourceConfig=resources)
+    assert run(["training", "--region", "eu-west-1"]) == Exit.NOTHING_TO_DO
+    assert "no price is known of ml.p99.xlarge" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "action", ["sagemaker:ListTrainingJobs", "sagemaker:DescribeTrainingJob", "cloudwatch:GetMetricData"]
+)
+def test_a_missing_permission_is_named(spot: Spot, capsys: pytest.CaptureFixture[str], action: str) -> None:
+    seed_training(spot.box, spot.jobs)
+    spot.box.deny(action)
+    assert run(["training", "--region", "eu-west-1"]) == Exit.FAILED
+    assert action in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""The adapter of a Prometheus server, and the advice that is read through it."""

@@ -1,0 +1,94 @@
+"""The same cluster in a real Prometheus: its series are written as blocks, served, and read by the same queries."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from rightsizer.advice.cluster import advise_cluster
+from rightsizer.advice.ec2 import ec2_market
+from rightsizer.prometheus.client import Prometheus
+from rightsizer.prometheus.cluster import read_cluster
+from tests.prometheus.series import Series, cluster
+from tests.prometheus.server import serving, vector
+
+DAYS, STEP_S = 1, 60
+PROGRAMS = ("prometheus", "promtool")
+ABSENT = [name for name in PROGRAMS if shutil.which(name) is None]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(ABSENT), reason=f"{' and '.join(ABSENT)} not on PATH: install the package prometheus"),
+]
+
+
+def lines(series: Series, start: int, end: int) -> Iterator[str]:
+    """The series as OpenMetrics: a constant gauge, or a counter that grows at a constant rate."""
+    name, labels, value = series
+    named = ",".join(f'{key}="{each}"' for key, each in labels.items())
+    for at in range(start, end, STEP_S):
+        held = value * (at - start) if name.endswith("_total") else value
+        yield f"{name}{{{named}}} {held:g} {at}"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that holds the series of the last day."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    end = int(time.time())
+    text = [line for each in sorted(cluster(), key=lambda one: one[0]) for line in lines(each, end - DAYS * 86400, end)]
+    (folder / "series.om").write_text("\n".join([*text, "# EOF"]) + "\n")
+    (folder / "prometheus.yml").write_text("global: {}\n")
+    command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "series.om"), str(folder / "data")]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
+    options += [f"--web.listen-address=127.0.0.1:{port}", "--storage.tsdb.retention.time=30d"]
+    server = subprocess.Popen(["prometheus", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(f"http://127.0.0.1:{port}")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def wait_for(address: str) -> None:
+    """Until the server is ready; half a minute at most."""
+    for _ in range(60):
+        try:
+            with urlopen(f"{address}/-/ready", timeout=2):
+                return
+        except (URLError, OSError):
+            time.sleep(0.5)
+    pytest.fail(f"{address} is not ready after 30 s")
+
+
+def test_a_real_server_gives_the_cluster_that_the_served_answers_give(address: str) -> None:
+    real = read_cluster(Prometheus(address), DAYS)
+    held: list[Series] = list(cluster())
+    with serving(lambda expression: (200, vector(held, expression))) as (url, _):
+        served = read_cluster(Prometheus(url), DAYS)
+    assert set(real.nodes) == set(served.nodes)
+    assert set(real.requests) == set(served.requests)
+    assert real.missing == ()
+    assert {(each.group, each.device, each.busy_percent) for each in real.devices} == {
+        (each.group, each.device, each.busy_percent) for each in served.devices
+    }
+    cpu = {each.group: each.cpu_p95 for each in served.uses}
+    assert {each.group: each.cpu_p95 for each in real.uses} == pytest.approx(cpu, rel=0.05)
+
+
+def test_a_real_server_leads_to_the_same_advice(address: str) -> None:
+    answer = advise_cluster(read_cluster(Prometheus(address), DAYS), ec2_market("us-east-1"))
+    advised = {each.group.name: each.advised_type for each in answer.pods}
+    assert advised["chat"] == "g4dn.xlarge"
+    assert advised["notebook"] == ""
+    assert advised["rank"] == "inf2.xlarge"

@@ -1,0 +1,102 @@
+"""Back from a change of bounds or of hours: which minimum or count is asked for, whatever the settings open."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+
+import pytest
+
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.policy import ChangeLimits, Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.usage import UsageDigest
+from tests.recommender import kit
+from tests.recommender.kit import judge_digests
+from tests.recommender.test_failed_fleets import GOAL, POLICIES, TYPE, day
+
+HOURS = replace(
+    POLICIES, minimum=10, maximum=10, policies=(), scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},)
+)
+
+
+def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.5) -> Recommendation:
+    """Forty instances for two weeks; then our change, ten of them, and half of the requests late."""
+    limits = ChangeLimits(dimensions=frozenset(dimensions))
+    policy = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=limits.by_itself)
+    days = [day(i, 40.0) for i in range(14)] + [day(14 + i, 10.0, late) for i in range(3)]
+    at = datetime.combine(days[14].day, time(0, 5), tzinfo=UTC)
+    past = PastChange(at, TYPE, TYPE, 40, 10, PastEnd.PROVEN, mean_instances=10.0)
+    return judge_digests(
+        replace(kit.endpoint(count=10, p95_s=GOAL.p95_s), scaling=(scaling,)),
+        UsageDigest("chat", "AllTraffic", tuple(days)),
+        kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE)),
+        kit.catalogue(),
+        {},
+        History((past,)),
+        policy,
+        at + timedelta(days=3, hours=3),
+    )
+
+
+def chosen(found: Recommendation) -> Option:
+    assert found.chosen is not None
+    return found.chosen
+
+
+def test_the_owners_minimum_comes_back_and_their_maximum_stays() -> None:
+    found = suffering(POLICIES, OptionKind.AUTOSCALING)
+    option = chosen(found)
+    assert (option.kind, option.restores, found.gate) == (OptionKind.AUTOSCALING, True, Gate.APPLY)
+    assert (option.target.minimum, option.target.maximum) == (40, 40)
+
+
+def test_a_minimum_that_the_settings_do_not_open_comes_back_all_the_same() -> None:
+    found = suffering(POLICIES)
+    assert (chosen(found).target.minimum, found.gate) == (40, Gate.APPLY)
+
+
+def test_our_hours_are_left_for_the_count_that_served_before_them() -> None:
+    found = suffering(HOURS, OptionKind.SCHEDULE)
+    option = chosen(found)
+    assert (option.kind, option.restores, option.target.instance_count) == (OptionKind.INSTANCE_COUNT, True, 40)
+    assert found.gate is Gate.APPLY
+
+
+MILD = 0.02
+"""Twice what is allowed, and not so much that everything comes back at once."""
+
+
+@pytest.mark.parametrize("opened", [(), (OptionKind.AUTOSCALING,)])
+def test_a_fleet_that_no_longer_carries_the_load_starts_from_a_higher_minimum(opened: tuple[OptionKind, ...]) -> None:
+    found = suffering(POLICIES, *opened, late=MILD)
+    option = chosen(found)
+    assert (option.kind, option.restores, found.gate) == (OptionKind.AUTOSCALING, True, Gate.APPLY)
+    assert 8 < (option.target.minimum or 0) < 40
+    assert option.target.maximum == 40
+
+
+@pytest.mark.parametrize("late", [MILD, 0.5])
+@pytest.mark.parametrize("most", [12, 15])
+def test_it_never_grows_above_the_owners_maximum(most: int, late: float) -> None:
+    found = suffering(replace(POLICIES, maximum=most), late=late)
+    target = chosen(found).target
+    assert (found.gate, target.minimum, target.maximum) == (Gate.APPLY, most, most)
+
+
+@pytest.mark.parametrize("late", [MILD, 0.5])
+def test_where_the_minimum_is_the_maximum_already_a_person_is_told_what_is_in_the_way(late: float) -> None:
+    found = suffering(replace(POLICIES, minimum=10, maximum=10), late=late)
+    assert (found.gate, found.gate_reason.code, found.options) == (Gate.PROPOSE, Code.AUTOSCALED, ())
+    assert "from 10 of at most 10 instances" in found.gate_reason.sentence
+
+
+def test_without_policies_it_is_still_the_count_that_grows() -> None:
+    option = chosen(suffering(replace(POLICIES, policies=()), late=MILD))
+    assert (option.kind, option.target.minimum) == (OptionKind.INSTANCE_COUNT, None)
+
+
+def test_bounds_without_a_policy_are_not_the_owners_scaling() -> None:
+    bare = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40)
+    assert chosen(suffering(bare, late=0.5)).kind is OptionKind.INSTANCE_COUNT

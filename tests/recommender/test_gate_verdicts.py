@@ -1,0 +1,390 @@
+"""Each verdict of the gate with its code and its sentence, and each threshold from both sides."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Objective, ScalableTarget
+from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.option import OptionKind, Risk, RiskResource, Target
+from rightsizer.domain.policy import TYPE_AND_COUNT, Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate
+from rightsizer.recommender.gate import OFF, REPORT, Case, asked, cooling, gate, restoring
+from tests.recommender import kit
+from tests.recommender.plain import demand, option, past
+
+WHY = Reason(Code.CHEAPER_OPTION, "it is cheaper")
+UNREAD = Reason(Code.THROTTLED, "AWS throttles sagemaker:ListTags")
+
+
+def endpoint(**more: Any) -> Endpoint:
+    return replace(kit.endpoint(), **more)
+
+
+def case(**more: Any) -> Case:
+    """A change of type that nothing speaks against, with `more` said of it."""
+    safe: dict[str, Any] = {
+        "endpoint": endpoint(),
+        "option": option(),
+        "demand": demand(),
+        "instance_type": "ml.g6e.xlarge",
+        "share": 0.4,
+        "declared": True,
+        "lengthening": 0.0,
+    }
+    return Case(**{**safe, **more})
+
+
+def verdict(found: Case, *pasts: PastChange, **policy: Any) -> tuple[Gate, Code, str]:
+    answer, reason = gate(found, History(endpoint=pasts), Policy(**policy), kit.NOW)
+    return answer, reason.code, reason.sentence
+
+
+def test_what_nothing_speaks_against_is_applied_with_its_figures() -> None:
+    sentence = "safe to apply by itself: performance risk 1 of 4, 14.0 days' worth of evidence, paid back in 12 hours"
+    assert verdict(case()) == (Gate.APPLY, Code.SAFE_TO_APPLY, sentence)
+
+
+SILENT = {
+    "the mode is off": (case(endpoint=endpoint(mode=Mode.OFF)), Code.MODE_OFF, OFF.sentence),
+    "the mode is report": (case(endpoint=endpoint(mode=Mode.REPORT)), Code.MODE_REPORT, REPORT.sentence),
+    "its tags are unread": (
+        case(endpoint=endpoint(mode=Mode.REPORT, tags_unread=UNREAD)),
+        Code.THROTTLED,
+        f"its tags could not be read, so what its owner allows is unknown: {UNREAD.sentence}",
+    ),
+    "less evidence than a proposal takes": (
+        case(demand=demand(days=0.6, requests=1234.0, confidence=0.99)),
+        Code.TOO_LITTLE_CONFIDENCE,
+        "too little was seen: 0.6 days of data with 1,234 requests are 0.99 days' worth of evidence;"
+        " a proposal takes 1",
+    ),
+    "a risk above that of a proposal": (
+        case(option=option(risk=Risk.VERY_HIGH)),
+        Code.RISK_TOO_HIGH,
+        "too likely to harm: its performance risk is 4 of 4, and rightsizer asks up to 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_nobody_is_asked_where(name: str) -> None:
+    found, code, sentence = SILENT[name]
+    assert verdict(found) == (Gate.SILENT, code, sentence)
+
+
+SCALED = (ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 1, 4),)
+ASKS = "needs your approval: "
+ASKED = {
+    "the kind of endpoint is no plain one": (
+        case(endpoint=endpoint(kind=EndpointKind.ASYNC)),
+        Code.OTHER_KIND,
+        f"{ASKS}asynchronous endpoints are never changed automatically",
+    ),
+    "its configuration has unknown fields, of which three are named": (
+        case(endpoint=endpoint(unknown_fields=("A", "B", "C", "D"))),
+        Code.UNKNOWN_FIELD,
+        f"{ASKS}its configuration has fields that rightsizer does not know: A, B, C",
+    ),
+    "its configuration was replaced": (
+        case(endpoint=endpoint(configuration_replaced=True)),
+        Code.CONFIGURATION_REPLACED,
+        f"{ASKS}the configuration chat-1 was replaced after it was deployed",
+    ),
+    "a stack owns it": (
+        case(endpoint=endpoint(owned_by="CloudFormation")),
+        Code.OWNED_BY_STACK,
+        "it is owned by CloudFormation; change it there",
+    ),
+    "autoscaling sets its count": (
+        case(endpoint=endpoint(scaling=SCALED)),
+        Code.AUTOSCALED,
+        f"{ASKS}Application Auto Scaling sets its count",
+    ),
+    "an instance has fewer GPUs then": (
+        case(gpus=(4, 1)),
+        Code.NEEDS_APPROVAL,
+        f"{ASKS}1 in place of 4 GPUs in an instance split the model differently",
+    ),
+    "the program cannot do it in place": (
+        case(option=option(in_place=False)),
+        Code.NOT_IN_PLACE,
+        "its owner has to do this: rightsizer cannot carry out instance-type here",
+    ),
+    "it is deleted": (
+        case(option=option(kind=OptionKind.DELETE, in_place=False)),
+        Code.NOT_IN_PLACE,
+        f"{ASKS}rightsizer then watches it for some days, and its owner gets the command to delete it",
+    ),
+    "more fails than usually may": (
+        case(demand=demand(error_share=0.0123)),
+        Code.TOO_MANY_ERRORS,
+        f"{ASKS}1.23 % of its requests fail, and 0.5 % may (the tag rightsizer:error-percent can allow more)",
+    ),
+    "more fails than its owner allows": (
+        case(endpoint=endpoint(objective=Objective(60.0, error_share=0.01)), demand=demand(error_share=0.02)),
+        Code.TOO_MANY_ERRORS,
+        f"{ASKS}2.00 % of its requests fail, and 1 % may (tag rightsizer:error-percent)",
+    ),
+    "its owner did not opt in": (
+        case(endpoint=endpoint(mode=Mode.PROPOSE)),
+        Code.NOT_OPTED_IN,
+        f"{ASKS[:-2]} (the tag rightsizer:mode=auto applies such changes by itself)",
+    ),
+    "nobody declared an objective": (
+        case(declared=False),
+        Code.NO_OBJECTIVE,
+        f"{ASKS}no tag rightsizer:p95-ms says which latency is too much",
+    ),
+    "nobody declared an objective and another type is slower": (
+        case(declared=False, lengthening=0.25),
+        Code.NO_OBJECTIVE,
+        f"{ASKS}the p95 latency may grow by 25 %, and no tag rightsizer:p95-ms says how much is too much",
+    ),
+    "another type wants a week of evidence": (
+        case(demand=demand(confidence=6.9)),
+        Code.TOO_LITTLE_CONFIDENCE,
+        f"{ASKS}6.9 days' worth of evidence, and an automatic change takes 7",
+    ),
+    "one instance is left in one zone": (
+        case(
+            endpoint=endpoint(variants=(replace(kit.endpoint().variants[0], desired_count=2),)),
+            option=option(risk=Risk.MEDIUM, risks={RiskResource.AVAILABILITY: Risk.MEDIUM}),
+        ),
+        Code.RISK_TOO_HIGH,
+        f"{ASKS}1 instance in place of 2 is in one Availability Zone only (the tag rightsizer:min-instances=1 accepts"
+        " that)",
+    ),
+    "its risk is above that of automatic changes": (
+        case(option=option(risk=Risk.MEDIUM)),
+        Code.RISK_TOO_HIGH,
+        f"{ASKS}its performance risk is 2 of 4, and automatic changes take 1 at most",
+    ),
+    "it pays for itself late": (
+        case(option=option(payback_days=7.25)),
+        Code.PAYBACK_TOO_LONG,
+        f"{ASKS}it takes 7.2 days until the change has paid for itself, and automatic changes take 7 at most",
+    ),
+    "the stack does not open the dimension": (
+        case(option=option(kind=OptionKind.ROUTING)),
+        Code.NEEDS_APPROVAL,
+        f"{ASKS}the stack's parameter Limits does not open routing to automatic mode",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_person_is_asked_where(name: str) -> None:
+    found, code, sentence = ASKED[name]
+    assert verdict(found) == (Gate.PROPOSE, code, sentence)
+
+
+def fleet(today: int, then: int, hours: tuple[int, ...] | None = None) -> Case:
+    variants = (replace(kit.endpoint().variants[0], desired_count=today),)
+    target = Target("ml.g6e.xlarge", then, hourly_counts=hours)
+    return case(
+        endpoint=endpoint(variants=variants), option=option(kind=OptionKind.INSTANCE_COUNT, target=target, risks={})
+    )
+
+
+def test_a_fleet_is_halved_at_most_in_one_step() -> None:
+    assert verdict(fleet(8, 4))[0] is Gate.APPLY
+    sentence = f"{ASKS}from 8 to 3 instances is more than half in one step"
+    assert verdict(fleet(8, 3)) == (Gate.PROPOSE, Code.RISK_TOO_HIGH, sentence)
+    assert verdict(fleet(8, 3), halve_at_most=False)[0] is Gate.APPLY
+
+
+def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
+    half = (8,) * 4 + (4,) * 4 + (3,) * 16
+    assert sum(half) == 24 * 4
+    assert verdict(fleet(8, 8, half))[0] is Gate.APPLY
+    sentence = f"{ASKS}from 8 to 3.95833 instances is more than half in one step"
+    assert verdict(fleet(8, 8, (*half[:-1], 2))) == (Gate.PROPOSE, Code.RISK_TOO_HIGH, sentence)
+
+
+@pytest.mark.parametrize(
+    ("found", "policy"),
+    [
+        (case(demand=demand(confidence=1.0, error_share=0.005)), {"confidence_smaller": 1.0, "confidence_apply": 1.0}),
+        (case(demand=demand(confidence=7.0)), {}),
+        (case(option=option(risk=Risk.LOW, risks={RiskResource.AVAILABILITY: Risk.LOW})), {}),
+        (case(option=option(payback_days=7.0)), {}),
+        (case(option=option(saving_usd_per_month=Decimal(50)), share=0.10), {}),
+        (case(gpus=(2, 2)), {}),
+        (case(declared=False), {"ask_without_objective": False}),
+        (case(option=option(kind=OptionKind.ROUTING)), {"by_itself": TYPE_AND_COUNT | {OptionKind.ROUTING}}),
+        (case(endpoint=endpoint(objective=Objective(60.0, error_share=0.05)), demand=demand(error_share=0.05)), {}),
+        (
+            case(option=option(kind=OptionKind.AUTOSCALING), endpoint=endpoint(scaling=SCALED)),
+            {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}},
+        ),
+        (
+            case(endpoint=endpoint(scaling=SCALED)),
+            {"several_at_once": True, "by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}},
+        ),
+        (case(endpoint=endpoint(variants=(replace(kit.endpoint().variants[0], desired_count=1),))), {}),
+    ],
+    ids=[
+        "as much evidence and as many failures as may be",
+        "a week of evidence",
+        "a low risk",
+        "paid back in a week",
+        "the least saving",
+        "as many GPUs as today",
+        "no objective is asked for",
+        "the operator opened the dimension",
+        "as many failures as the owner allows",
+        "bounds of autoscaling, opened",
+        "several dimensions at once, opened",
+        "as many instances as today",
+    ],
+)
+def test_at_the_threshold_itself_a_change_is_applied(found: Case, policy: dict[str, Any]) -> None:
+    assert verdict(found, **policy)[0] is Gate.APPLY
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{"several_at_once": True}, {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}}],
+    ids=["several at once", "autoscaling opened"],
+)
+def test_a_scaled_endpoint_needs_both_settings_for_a_change_of_type(policy: dict[str, Any]) -> None:
+    assert verdict(case(endpoint=endpoint(scaling=SCALED)), **policy)[:2] == (Gate.PROPOSE, Code.AUTOSCALED)
+
+
+def test_the_same_type_wants_three_days_of_evidence_and_no_declared_slowness() -> None:
+    same = fleet(2, 1)
+    assert verdict(replace(same, demand=demand(confidence=3.0)))[0] is Gate.APPLY
+    short = verdict(replace(same, demand=demand(confidence=2.9)))
+    assert short[2].endswith("2.9 days' worth of evidence, and an automatic change takes 3")
+    slower = replace(same, declared=False, lengthening=0.25)
+    assert verdict(slower)[2] == f"{ASKS}no tag rightsizer:p95-ms says which latency is too much"
+    just = case(declared=False, lengthening=0.10)
+    assert verdict(just)[2] == f"{ASKS}no tag rightsizer:p95-ms says which latency is too much"
+
+
+def waits(*pasts: PastChange, to: str = "ml.g5.xlarge", policy: Policy | None = None) -> str | None:
+    found = cooling(History(endpoint=pasts), policy or Policy(), kit.NOW, to)
+    return None if found is None else f"{found.code.value}: {found.sentence}"
+
+
+def test_a_change_of_type_rests_for_three_days_and_one_of_count_for_one() -> None:
+    assert waits(past(days_ago=2.75)) == (
+        "cooldown: changed on 2026-11-17 06:00 UTC (ml.g6e.xlarge to ml.g5.xlarge); the next change can come 72 h after"
+        " that, in 6 h"
+    )
+    assert waits(past(days_ago=3.0)) is None
+    count = past("ml.g6e.xlarge", 0.5, counts=(4, 2))
+    assert waits(count) == (
+        "cooldown: changed on 2026-11-19 12:00 UTC (ml.g6e.xlarge to ml.g6e.xlarge); the next change can come 24 h"
+        " after that, in 12 h"
+    )
+    assert waits(replace(count, at=kit.NOW - timedelta(hours=24))) is None
+
+
+def test_the_last_change_decides_and_a_test_or_a_want_of_capacity_of_another_type_is_passed_over() -> None:
+    fresh, old = past(days_ago=1), past(days_ago=30)
+    assert waits(fresh, old) is None, "the last one is the old one"
+    assert waits(old, fresh) is not None
+    tested = past(days_ago=0.1, ended=PastEnd.TESTED)
+    assert waits(tested) is None
+    assert waits(fresh, tested) is not None
+    lacked = past(days_ago=0.1, ended=PastEnd.UPDATE_FAILED, failure="capacity")
+    assert waits(lacked) is not None
+    assert waits(lacked, to="ml.g6.xlarge") is None
+    assert verdict(case(), lacked)[:2] == (Gate.SILENT, Code.COOLDOWN)
+    assert verdict(case(), fresh)[:2] == (Gate.SILENT, Code.COOLDOWN)
+
+
+FAILED: dict[str, Any] = {"ended": PastEnd.ROLLED_BACK, "from_type": "ml.g6e.xlarge", "failure": "alarm"}
+
+
+def small_fleet(**more: Any) -> Case:
+    return replace(fleet(4, 2), **more)
+
+
+def failure(days_ago: float = 10.0, counts: tuple[int, int] = (4, 2), **more: Any) -> PastChange:
+    return past(**{"to_type": "ml.g6e.xlarge", "days_ago": days_ago, "counts": counts, **FAILED, **more})
+
+
+def test_a_count_that_failed_rests_for_thirty_days_and_twice_as_long_after_each_further_failure() -> None:
+    assert verdict(small_fleet(), failure()) == (
+        Gate.SILENT,
+        Code.BLACKLISTED,
+        "2 × ml.g6e.xlarge failed here once, last on 2026-11-10 (alarm); it is not tried again before 2026-12-10",
+    )
+    assert verdict(small_fleet(), failure(29.9))[0] is Gate.SILENT
+    assert verdict(small_fleet(), failure(30.0))[0] is Gate.APPLY
+    twice = (failure(100.0), failure(59.0))
+    assert "failed here 2 times, last on 2026-09-22 (alarm)" in verdict(small_fleet(), *twice)[2]
+    assert verdict(small_fleet(), failure(100.0), failure(60.0))[0] is Gate.APPLY
+    assert verdict(small_fleet(), failure(300.0), failure(200.0), failure(119.0))[0] is Gate.SILENT
+    assert verdict(small_fleet(), failure(failure=""))[2].split("(")[1].startswith("unknown cause")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(failure(counts=(4, 1)), id="a smaller fleet failed"),
+        pytest.param(past("ml.g5.xlarge", **FAILED), id="another type failed"),
+        pytest.param(past("ml.g6e.xlarge", **{**FAILED, "from_type": "ml.g5.xlarge"}), id="a change of type failed"),
+        pytest.param(failure(from_type="ml.g5.xlarge", to_type="ml.g5.xlarge"), id="a count of another type failed"),
+        pytest.param(failure(failure="quota"), id="a quota"),
+        pytest.param(failure(demand=1.0), id="there is half the demand now"),
+        pytest.param(failure(models=("chat-old",)), id="another version of the model"),
+        pytest.param(failure(mean_instances=1.9), id="fewer instances on average"),
+    ],
+)
+def test_a_failure_says_nothing_of_this_fleet_where(other: PastChange) -> None:
+    assert verdict(small_fleet(), other)[0] is Gate.APPLY
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        pytest.param((failure(demand=0.6),), id="as much demand but for a sixth"),
+        pytest.param((failure(models=("chat",)),), id="the same model"),
+        pytest.param((failure(50, models=("old",)), failure(models=("old",))), id="of another model, but twice"),
+        pytest.param((failure(mean_instances=1.97),), id="about as many on average"),
+        pytest.param((failure(counts=(4, 3)),), id="a larger fleet failed"),
+    ],
+)
+def test_a_failure_forbids_this_fleet_where(same: tuple[PastChange, ...]) -> None:
+    assert verdict(small_fleet(), *same)[:2] == (Gate.SILENT, Code.BLACKLISTED)
+
+
+def test_a_failure_of_an_endpoint_whose_variants_are_unknown_is_of_the_same_model() -> None:
+    unknown = small_fleet(endpoint=endpoint(variants=()))
+    assert verdict(unknown, failure(models=("chat",)))[1] is Code.BLACKLISTED
+
+
+def test_growth_waits_for_nobody_on_a_plain_endpoint_in_mode_auto() -> None:
+    assert restoring(endpoint(), WHY) == (Gate.APPLY, WHY)
+    for slower in (
+        endpoint(owned_by="CloudFormation"),
+        endpoint(kind=EndpointKind.ASYNC),
+        endpoint(mode=Mode.PROPOSE),
+    ):
+        assert restoring(slower, WHY) == (Gate.PROPOSE, WHY)
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [
+        (Mode.OFF, (Gate.SILENT, OFF)),
+        (Mode.REPORT, (Gate.SILENT, REPORT)),
+        (Mode.PROPOSE, (Gate.PROPOSE, WHY)),
+        (Mode.AUTO, (Gate.PROPOSE, WHY)),
+    ],
+)
+def test_a_person_is_asked_unless_the_tag_says_that_nobody_is(mode: Mode, wanted: tuple[Gate, Reason]) -> None:
+    assert asked(endpoint(mode=mode), WHY) == wanted
+
+
+def test_one_below_the_least_evidence_of_a_proposal_or_at_it() -> None:
+    assert verdict(case(demand=demand(confidence=1.0)))[0] is Gate.PROPOSE
+    assert verdict(case(option=option(risk=Risk.HIGH)))[0] is Gate.PROPOSE

@@ -1,0 +1,261 @@
+"""The replay by small examples worked out by hand: queues, scaling, guards, thinning and chance."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from rightsizer.domain.demand import Plan, Served, Stream
+from rightsizer.domain.usage import SLOTS, DayDigest
+from rightsizer.recommender.replay import concurrency, hourly_plan, roughness, serve, strain_of, stream_of
+from tests.recommender.plain import near
+
+ONE = Plan((1,) * 24, 1, False, 1.0)
+
+
+def streamed(*requests: tuple[float, float], **more: Any) -> Stream:
+    """One day of requests, (arrival, seconds of service) each."""
+    arrivals, services = [at for at, _ in requests], [work for _, work in requests]
+    return Stream(((arrivals, services),), **more)
+
+
+def lates(stream: Stream, plan: Plan, limit_s: float) -> int:
+    return serve(stream, plan, limit_s).late
+
+
+def test_requests_wait_for_a_worker_in_turn() -> None:
+    """Three requests of ten seconds at once take 10, 20 and 30 s before one worker, 10, 10 and 20 s before two."""
+    three = streamed((0.0, 10.0), (0.0, 10.0), (0.0, 10.0))
+    assert [lates(three, ONE, limit) for limit in (9.9, 10.0, 20.0, 30.0)] == [3, 2, 1, 0]
+    for two in (replace(ONE, workers=2), replace(ONE, counts=(2,) * 24)):
+        assert [lates(three, two, limit) for limit in (9.9, 10.0, 20.0)] == [3, 1, 0]
+    apart = streamed((0.0, 10.0), (10.0, 10.0), (19.0, 10.0))
+    assert [lates(apart, ONE, limit) for limit in (10.0, 11.0)] == [1, 0]
+
+
+def test_a_slower_type_takes_longer_and_more_load_only_waits_longer() -> None:
+    pair = streamed((0.0, 10.0), (0.0, 10.0))
+    assert [lates(pair, replace(ONE, slower=2.0), limit) for limit in (19.9, 20.0, 40.0)] == [2, 1, 0]
+    assert [lates(pair, replace(ONE, load=2.0), limit) for limit in (9.9, 10.0, 29.9, 30.0)] == [2, 1, 1, 0]
+
+
+def test_workers_come_and_leave_with_the_hour() -> None:
+    plan = replace(ONE, counts=(1, 2, *(1,) * 22))
+    second = streamed((3600.0, 10.0), (3600.0, 10.0), (7200.0, 10.0), (7200.0, 10.0))
+    assert [lates(second, plan, limit) for limit in (9.9, 10.0, 20.0)] == [4, 1, 0]
+    busy = streamed((3599.0, 100.0), (3600.0, 10.0))
+    assert lates(busy, plan, 100.0) == 0
+    assert lates(busy, plan, 10.0) == 1, "the one before the hour alone"
+    leaving = streamed((7190.0, 100.0), (7200.0, 10.0))
+    assert lates(leaving, plan, 99.0) == 2, "the idle worker leaves first"
+
+
+def test_random_routing_lets_a_request_wait_although_another_instance_is_free() -> None:
+    pairs = streamed(*((600.0 * n, 100.0) for n in range(40) for _ in (0, 1)))
+    two = replace(ONE, counts=(2,) * 24, random_routing=True)
+    assert lates(pairs, replace(two, random_routing=False), 100.0) == 0
+    assert 10 < lates(pairs, two, 100.0) < 30, "about every second pair meets at one instance"
+    assert lates(pairs, two, 200.0) == 0
+    assert lates(pairs, replace(two, workers=2), 100.0) == 0
+    assert lates(pairs, replace(two, counts=(1,) * 24), 100.0) == 40, "one instance has nothing to choose"
+    assert lates(pairs, replace(two, slower=1.5), 150.0) == lates(pairs, two, 100.0)
+    assert lates(pairs, replace(two, load=1.5), 250.0) == 0
+    assert lates(pairs, replace(two, load=1.5), 200.0) == lates(pairs, two, 100.0)
+
+
+def test_what_is_served_is_counted() -> None:
+    found = serve(streamed((0.0, 10.0), (0.0, 20.0)), ONE, 25.0)
+    assert found == Served(2, 1, 30.0, 0, 1.0, 0), "below twenty requests of an hour the slowest one counts"
+    many = streamed(*((100.0 * n, 1.0 + n) for n in range(20)))
+    assert serve(many, ONE, 99.0).worst_p95_s == 19.0
+    assert serve(Stream(()), ONE, 1.0) == Served(0, 0, 0.0, 0, 0.0, 0)
+    two = Stream((*streamed((0.0, 10.0)).days, *streamed((0.0, 90.0)).days))
+    assert serve(two, replace(ONE, counts=(2, *(1,) * 23)), 25.0) == Served(2, 1, 90.0, 0, near(25 / 24), 0)
+
+
+def test_target_tracking_adds_instances_ten_minutes_after_a_busy_slot_and_keeps_them_for_three_slots() -> None:
+    """400 s of work in a slot of 300 s at 70 % want two instances."""
+    busy = streamed((3000.0, 200.0), (3000.0, 200.0))
+    found = serve(busy, replace(ONE, maximum=4), 1e9).mean_instances
+    assert found == near(1 + 3 / SLOTS)
+    assert serve(busy, replace(ONE, maximum=4, slower=2.0), 1e9).mean_instances == near(1 + 3 * 3 / SLOTS)
+    assert serve(busy, replace(ONE, maximum=2, slower=2.0), 1e9).mean_instances == near(1 + 3 / SLOTS)
+    assert serve(busy, replace(ONE, maximum=4, workers=2), 1e9).mean_instances == 1.0
+    assert serve(busy, replace(ONE, maximum=1), 1e9).mean_instances == 1.0
+    edge = streamed((3000.0, 210.0))
+    assert serve(edge, replace(ONE, maximum=4), 1e9).mean_instances == 1.0, "70 % is the target itself"
+    assert serve(streamed((0.0, 400.0)), replace(ONE, maximum=4), 1e9).mean_instances == near(1 + 3 / SLOTS)
+
+
+def rings(*over: float, fine: tuple[float, ...] = (), usual: float = 0.0) -> int:
+    """Late requests take 50 s, fine ones take one, all on enough workers; 30 s is the limit."""
+    requests = sorted([(at, 50.0) for at in over] + [(at, 1.0) for at in fine])
+    return serve(streamed(*requests), replace(ONE, workers=100), 30.0, usual).rung
+
+
+def test_the_guard_rings_for_three_late_requests_of_five_in_half_an_hour() -> None:
+    calm = (100.0, 200.0)
+    assert rings(300.0, 310.0, 320.0, fine=calm) == 1
+    assert rings(300.0, 310.0, fine=(*calm, 220.0)) == 0, "two late ones"
+    assert rings(300.0, 310.0, 320.0, fine=(100.0,)) == 0, "four requests"
+    assert rings(300.0, 1200.0, 2100.0, fine=(400.0, 500.0)) == 1, "half an hour, both ends counted"
+    assert rings(299.0, 1200.0, 2100.0, fine=(400.0, 500.0)) == 0
+    assert rings(0.0, 9000.0, 9010.0, 9020.0, fine=(8900.0, 8950.0)) == 1, "a later half hour"
+
+
+def test_the_guard_rings_from_more_than_a_tenth_or_three_times_the_usual_share_on() -> None:
+    many = tuple(float(n) for n in range(27))
+    assert rings(300.0, 310.0, 320.0, fine=many) == 0, "three of thirty"
+    assert rings(300.0, 310.0, 320.0, fine=many[1:]) == 1
+    assert rings(300.0, 310.0, 320.0, fine=(1.0, 2.0, 3.0), usual=0.1) == 1
+    assert rings(300.0, 310.0, 320.0, fine=(1.0, 2.0, 3.0), usual=0.17) == 0
+
+
+def test_how_many_requests_are_in_service_at_once_by_hour() -> None:
+    stream = streamed((3600.0, 10.0), (3605.0, 10.0), (3610.0, 10.0), (3640.0, 1.0))
+    levels = concurrency(stream, 1.0)
+    assert levels[1] == (1, 1, 2, 2), "who leaves as another comes is gone"
+    assert concurrency(stream, 4.0)[1] == (1, 2, 3, 3)
+
+
+def test_an_hour_with_enough_requests_has_its_own_level_and_that_of_its_neighbours() -> None:
+    full = streamed(*((h * 3600.0 + n * 36.0, 1.0) for h in range(24) for n in range(100)))
+    assert [len(hour) for hour in concurrency(full, 1.0)] == [300] * 24
+    few = streamed(*((h * 3600.0 + n * 360.0, 1.0) for h in range(24) for n in range(10)))
+    assert [len(hour) for hour in concurrency(few, 1.0)] == [100] * 24, "until there are a hundred"
+    assert {len(hour) for hour in concurrency(replace(few, copies=2), 1.0)} == {200}
+    bare = streamed(*((h * 3600.0, 1.0) for h in range(24)))
+    assert {len(hour) for hour in concurrency(bare, 1.0)} == {24}
+
+
+def test_counts_hold_the_share_of_the_concurrency_and_at_most_what_may_be() -> None:
+    levels = [(1, 2, 3, 4), (8,), ()] + [()] * 21
+    assert hourly_plan(levels, 0.5, 1.0, 1, 99)[:3] == (2, 8, 1)
+    assert hourly_plan(levels, 1.0, 1.0, 2, 99)[:3] == (2, 4, 1)
+    assert hourly_plan(levels, 1.0, 1.0, 1, 3)[:3] == (3, 3, 1)
+    assert hourly_plan([(0,)] * 24, 1.0, 1.0, 1, 9) == (1,) * 24
+    four = math.ceil(4 + 0.5 * (math.sqrt(32) - 4))
+    assert hourly_plan([(8,), (4,)] + [()] * 22, 1.0, 1.5, 1, 99)[:2] == (8, four)
+
+
+def day(requests: Sequence[float | None], busy: Sequence[float | None] | None = None, number: int = 0) -> DayDigest:
+    none = (None,) * 4
+    when = date(2026, 11, 1) + timedelta(days=number)
+    work: Any = tuple(busy or requests)
+    return DayDigest(when, "ml.g5.xlarge", 1, tuple(requests), work, (1.0,) * 24, (), 0.0, 0.0, *none)
+
+
+def test_the_strain_of_an_option_is_its_load_by_hour_and_what_came_late() -> None:
+    """Twelve slots of 300 requests are an hour of 3,600; at half a second each they fill half of one worker."""
+    known: list[float | None] = [300.0] * 12 + [600.0] * 12 + [None] * 12 + [480.0] * 252
+    then, today = Served(80, 9, 1.23456, 0, 1.0), Served(80, 5, 1.0, 0, 1.0)
+    found = strain_of([day(known), day(known)], 0.5, ONE, then, today, 4, 2.00004, 3.456)
+    assert found.hourly_load == (0.5, 1.0, None, *(0.8,) * 21) * 2
+    assert (found.days, found.hours_above_80, found.hours_above_100) == (1, 2.0, 0.0)
+    assert (found.worst_p95_s, found.memory_margin_gib, found.objective_s) == (1.2346, 3.46, 2.0)
+    assert (found.requests, found.requests_over_objective, found.over_objective_today) == (20, 2, 1)
+    slower = strain_of([day(known)], 0.51, replace(ONE, counts=(2,) * 24), then, today, 1, 2.0, None)
+    assert (slower.hourly_load[1], slower.memory_margin_gib, slower.hours_above_100) == (0.51, None, 0.0)
+    assert strain_of([day(known)], 0.51, ONE, then, today, 1, 2.0, None).hours_above_100 == 1.0
+    idle = replace(then, worst_p95_s=0.0)
+    assert strain_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).worst_p95_s is None
+    assert strain_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).hourly_load[0] == 0.25
+    assert strain_of([day(known)], 0.5, replace(ONE, workers=0), idle, today, 1, 2.0, None).hourly_load[0] == 0.5
+
+
+BINS = ((1.0, 0.5), (3.0, 0.5))
+
+
+def test_the_stream_of_a_day_has_its_requests_in_their_slots_and_their_service_by_the_bins() -> None:
+    requests: list[float | None] = [20.0 if slot % 2 else 0.0 for slot in range(SLOTS)]
+    stream = stream_of([day(requests)], BINS, 10_000)
+    assert (stream.whole, stream.copies, stream.size, stream.requests) == (True, 1, 2880, 2880)
+    arrivals, services = stream.days[0]
+    assert list(arrivals) == sorted(arrivals)
+    assert {int(at // 300) % 2 for at in arrivals} == {1}
+    assert set(services) == {1.0, 3.0}
+    assert sum(services) / len(services) == pytest.approx(2.0, rel=0.05)
+    assert sum(at % 300 for at in arrivals) / len(arrivals) == pytest.approx(150.0, rel=0.05)
+    calls, work = stream.slots[0]
+    assert list(calls) == requests
+    assert sum(work) == near(2.0 * 2880)
+    assert stream_of([day(requests)], BINS, 10_000) == stream, "the same days give the same requests"
+
+
+def test_few_requests_are_served_again_with_other_chance() -> None:
+    few = stream_of([day([1.0] * SLOTS)], BINS, 10_000)
+    assert (few.copies, len(few.days), len(few.slots)) == (7, 7, 7)
+    assert few.days[0] != few.days[1]
+    assert stream_of([day([0.1] * SLOTS)], BINS, 10_000).copies == 8
+    assert stream_of([day([7.0] * SLOTS)], BINS, 10_000).copies == 1
+
+
+def test_fractions_of_requests_are_carried_on() -> None:
+    stream = stream_of([day([0.25] * SLOTS)], BINS, 10_000)
+    assert len(stream.days[0][0]) == 72
+
+
+def test_unknown_slots_take_the_mean_of_that_slot_on_other_days() -> None:
+    hole: Sequence[float | None] = [None] * 12 + [10.0] * 276
+    full: Sequence[float | None] = [4.0] * 6 + [None] * 6 + [10.0] * 276
+    stream = stream_of([day(hole), day(full, number=1)], BINS, 10_000)
+    calls = stream.slots[0][0]
+    mean = (4 * 6 + 10 * 552) / 558
+    assert list(calls[:13]) == [4.0] * 6 + [near(mean)] * 6 + [10.0]
+
+
+def test_days_with_less_than_half_of_the_busiest_are_left_out() -> None:
+    stream = stream_of([day([10.0] * SLOTS), day([4.9] * SLOTS, number=1)], BINS, 10_000)
+    assert len(stream.days) == stream.copies
+
+
+def test_of_busy_days_about_the_limit_is_kept_and_speaks_for_ten_times_as_many() -> None:
+    stream = stream_of([day([100.0] * SLOTS)] * 2, BINS, 2400)
+    assert (stream.whole, stream.copies, stream.size) == (False, 1, 2400)
+    assert stream.requests == 24_000
+    crowded = stream_of([day([1000.0] * SLOTS)], BINS, 2400)
+    arrivals = crowded.days[0][0]
+    assert crowded.size == 2400
+    assert max(at % 300 for at in arrivals) <= 30.0, "a tenth of the slot's requests come in a tenth of its time"
+
+
+def test_a_backlog_over_whole_slots_makes_requests_late_that_are_not_kept() -> None:
+    """200 requests of two seconds in 300 s: 100 s are left over after each slot, on top of a service of two."""
+    crowd: Sequence[float | None] = [200.0] * 3 + [0.0] * 285
+    stream = stream_of([day(crowd)], ((2.0, 1.0),), 100)
+    assert not stream.whole
+    assert [serve(stream, ONE, limit).drowned for limit in (101.0, 103.0, 203.0, 303.0)] == [600, 400, 200, 0]
+    assert serve(stream, replace(ONE, workers=2), 101.0).drowned == 0
+    assert serve(stream, replace(ONE, counts=(2,) * 24), 101.0).drowned == 0
+    assert serve(stream, replace(ONE, workers=2, slower=2.0), 103.0).drowned > 0
+    assert serve(stream, replace(ONE, workers=2, load=2.0), 103.0).drowned > 0
+
+
+def test_rates_within_slots_are_as_rough_as_half_of_what_neighbouring_slots_show() -> None:
+    """10 and 30 in turn: the mean is 20, the variance of twelve is 1200 / 11, and chance is 20."""
+    turns: list[float | None] = [10.0, 30.0] * 144
+    assert roughness(day(turns)) == near((1200 / 11 - 20) / 400 / 2)
+    assert roughness(day([20.0] * SLOTS)) == 0.0
+    assert roughness(day([0.0, 40.0] * 144)) == near(1 / 3), "never more than a third"
+    assert roughness(replace(day(turns), within=0.2)) == 0.2
+    assert roughness(replace(day(turns), within=0.5)) == near(1 / 3)
+    assert roughness(day([None] * 7 + [10.0, 30.0, 10.0, 30.0, 10.0] + [0.0] * 276)) == 0.0, "five known slots"
+    six: list[float | None] = [None] * 6 + [10.0, 30.0] * 3 + [0.0] * 276
+    assert roughness(day(six)) == near((600 / 5 - 20) / 400 / 2)
+    assert roughness(day([None] * SLOTS)) == 0.0
+
+
+@given(calls=some.lists(some.floats(0.0, 50.0), min_size=4, max_size=12), limit=some.integers(500, 5000))
+def test_a_replay_is_never_much_larger_than_its_limit_and_serves_all_it_says(calls: list[float], limit: int) -> None:
+    requests: list[float | None] = [calls[slot % len(calls)] for slot in range(SLOTS)]
+    stream = stream_of([day(requests)], BINS, limit)
+    found = serve(stream, ONE, 5.0)
+    assert found.requests == stream.requests
+    assert found.late >= 0
+    if not stream.whole:
+        assert stream.size <= limit + 24 * 60

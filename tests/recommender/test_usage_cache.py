@@ -1,0 +1,120 @@
+"""From when a variant must be read, what is kept of it, and on which page."""
+
+import zlib
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.endpoint import Endpoint, ScalableTarget
+from rightsizer.domain.history import History
+from rightsizer.domain.usage import SLOTS, DayDigest, KeptUsage
+from rightsizer.recommender.usage_cache import Reading, complete_until, keep, known_until, page_of, reading
+from tests.recommender import kit
+from tests.recommender.plain import past
+
+NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
+TODAY, FIRST = date(2026, 11, 20), date(2026, 11, 6)
+OLD = NOW - timedelta(days=60)
+
+
+def midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def endpoint(**more: Any) -> Endpoint:
+    return replace(kit.endpoint(), modified_at=OLD, **more)
+
+
+def day(when: date) -> DayDigest:
+    none = (None,) * 4
+    return DayDigest(when, "ml.g5.xlarge", 1, (1.0,) * SLOTS, (1.0,) * SLOTS, (1.0,) * 24, (), 0.0, 0.0, *none)
+
+
+DAYS = tuple(day(date(2026, 11, 5) + timedelta(days=n)) for n in range(15))
+KEPT = KeptUsage("chat", "AllTraffic", OLD, FIRST, date(2026, 11, 19), DAYS)
+
+
+def read(kept: KeptUsage | None, of: Endpoint | None = None, now: datetime = NOW, *changes: Any) -> Reading:
+    return reading(of or endpoint(), kept, History(endpoint=changes), 14, now)
+
+
+def test_a_day_is_complete_an_hour_after_its_end_and_an_hour_after_its_own() -> None:
+    assert complete_until(NOW) == TODAY
+    assert complete_until(NOW.replace(hour=0, minute=59)) == date(2026, 11, 19)
+    assert complete_until(NOW.replace(hour=1, minute=0)) == TODAY
+    assert known_until(NOW) == NOW.replace(hour=9, minute=0)
+    assert known_until(NOW.replace(minute=59, second=59, microsecond=9)) == NOW.replace(hour=9, minute=0)
+
+
+def test_without_kept_days_all_of_the_look_back_is_read() -> None:
+    assert read(None) == Reading(midnight(FIRST), midnight(TODAY), FIRST)
+
+
+def test_with_kept_days_only_those_since_are_read() -> None:
+    known = tuple(d for d in DAYS if FIRST <= d.day < date(2026, 11, 19))
+    assert len(known) == 13
+    assert read(KEPT) == Reading(midnight(date(2026, 11, 19)), midnight(TODAY), FIRST, known)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        pytest.param(replace(KEPT, first=date(2026, 11, 7)), id="too short"),
+        pytest.param(replace(KEPT, first=date(2026, 11, 5), until=FIRST), id="too old"),
+        pytest.param(replace(KEPT, until=date(2026, 11, 21)), id="from the future"),
+        pytest.param(replace(KEPT, modified_at=OLD - timedelta(days=1)), id="others modified it since"),
+    ],
+)
+def test_kept_days_are_worth_nothing_where(kept: KeptUsage) -> None:
+    assert read(kept) == Reading(midnight(FIRST), midnight(TODAY), FIRST)
+
+
+def test_kept_days_are_still_worth_something_at_their_bounds() -> None:
+    assert read(replace(KEPT, until=TODAY)).known
+    assert read(replace(KEPT, until=date(2026, 11, 7))).start == midnight(date(2026, 11, 7))
+    assert read(replace(KEPT, first=date(2026, 10, 1))).first == date(2026, 10, 1)
+
+
+def test_a_change_of_ours_or_scaling_leaves_the_days_worth_what_they_were() -> None:
+    other = replace(KEPT, modified_at=OLD - timedelta(days=1))
+    ours = replace(past(), at=OLD - timedelta(hours=5, minutes=59))
+    assert read(other, None, NOW, ours).known
+    assert not read(other, None, NOW, replace(ours, at=OLD - timedelta(hours=6))).known
+    assert not read(other, None, NOW, replace(ours, at=OLD + timedelta(hours=6))).known
+    scaled = endpoint(scaling=(ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 1, 4),))
+    assert read(other, scaled).known
+
+
+def test_the_running_day_is_read_of_an_endpoint_that_was_modified_in_the_last_two_days() -> None:
+    for hours, end in ((47.9, known_until(NOW)), (48.0, midnight(TODAY))):
+        lately = replace(endpoint(), modified_at=NOW - timedelta(hours=hours))
+        assert read(None, lately).end == end
+
+
+def test_nothing_is_read_that_cloudwatch_is_about_to_forget() -> None:
+    found = reading(endpoint(), None, History(), 90, NOW)
+    assert found.start == known_until(NOW) - timedelta(days=63) + timedelta(hours=1)
+    assert found.first == TODAY - timedelta(days=90)
+    assert reading(endpoint(), None, History(), 62, NOW).start == midnight(TODAY - timedelta(days=62))
+
+
+def test_complete_days_are_kept_from_the_first_that_was_read() -> None:
+    done = Reading(midnight(FIRST), midnight(TODAY), FIRST)
+    days = (day(date(2026, 11, 19)), day(TODAY))
+    kept = keep(endpoint(), done, days, NOW)
+    assert kept == KeptUsage("chat", "AllTraffic", OLD, FIRST, TODAY, days[:1])
+    early = keep(endpoint(), replace(done, first=date(2026, 11, 25)), (), NOW)
+    assert (early.first, early.until) == (TODAY, TODAY)
+
+
+def test_a_page_follows_from_the_name_alone_and_pages_double() -> None:
+    check = zlib.crc32(b"chat")
+    assert page_of("chat", 0) == page_of("chat", 256) == "1/0000"
+    assert page_of("chat", 257) == page_of("chat", 512) == f"2/{check % 2:04}"
+    assert page_of("chat", 513) == f"4/{check % 4:04}"
+    assert page_of("chat", 128, days=28) == "1/0000"
+    assert page_of("chat", 129, days=28) == f"2/{check % 2:04}"
+    assert page_of("chat", 256 * 4096) == f"4096/{check % 4096:04}"
+    assert page_of("other", 256 * 4096) != page_of("chat", 256 * 4096)
